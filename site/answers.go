@@ -9,6 +9,8 @@ import (
 	"github.com/samya-db/samya/internal/apierr"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/engine"
 )
 
@@ -19,76 +21,76 @@ type asked struct {
 }
 
 // failure turns an answer other than OK into the error for clients.
-func (s *Site) failure(a core.Answer, q asked) error {
+func (s *Site) failure(a answer.Answer, q asked) error {
 	retry := time.Duration(a.RetryAfter) * time.Millisecond
 	switch a.Code {
-	case core.OK:
+	case answer.OK:
 		return nil
-	case core.OutOfTokens:
+	case answer.OutOfTokens:
 		e := apierr.NoTokens(q.entity, s.cfg.Name, q.tokens, int64(a.Left), retry)
 		e.RequestID = q.requestID
 		return lackedBy(e, &a, &q)
-	case core.ExceedsLimit:
+	case answer.ExceedsLimit:
 		e := apierr.Exceeds(q.entity, s.cfg.Name, q.tokens, int64(a.Tokens))
 		e.RequestID = q.requestID
 		return lackedBy(e, &a, &q)
-	case core.NotFound:
+	case answer.NotFound:
 		if q.entity == "" && a.Lacking == "" {
 			return apierr.New(apierr.EntityNotFound, "one of the entities was deleted")
 		}
 		return apierr.NotFound(cmp.Or(q.entity, a.Lacking))
-	case core.Exists:
+	case answer.Exists:
 		return apierr.Exists(q.entity)
-	case core.Reused:
+	case answer.Reused:
 		return apierr.Reused(q.requestID, s.cfg.Name)
-	case core.Mismatch:
+	case answer.Mismatch:
 		if q.entity == "" {
 			return apierr.New(apierr.VersionMismatch, "the mode has version %d, not the one expected", a.Mode().Decided.Version)
 		}
 		e := apierr.New(apierr.VersionMismatch, "entity %q has not the version or generation expected", q.entity)
 		e.Entity = q.entity
 		return e
-	case core.Overloaded:
+	case answer.Overloaded:
 		return apierr.Overload(s.cfg.Name, retry)
-	case core.QueueFull:
+	case answer.QueueFull:
 		e := apierr.New(apierr.QueueFull, "too many acquires wait for tokens of entity %q at site %s", cmp.Or(a.Lacking, q.entity), s.cfg.Name)
 		e.Entity, e.RequestID, e.Site, e.RetryAfter = q.entity, q.requestID, s.cfg.Name, retry
 		return lackedBy(e, &a, &q)
-	case core.Superseded:
+	case answer.Superseded:
 		e := apierr.New(apierr.Superseded, "a later attempt of request %q was made; this one does nothing, a repeat must count higher", q.requestID)
 		e.Entity, e.RequestID, e.Site = q.entity, q.requestID, s.cfg.Name
 		return e
-	case core.Expired:
+	case answer.Expired:
 		e := apierr.New(apierr.RequestExpired, "request %q came after its not_after; nothing was done", q.requestID)
 		e.Entity, e.RequestID, e.Site = q.entity, q.requestID, s.cfg.Name
 		return e
-	case core.NoLease:
+	case answer.NoLease:
 		e := apierr.New(apierr.LeaseNotFound, "there is no such lease at site %s, or it has ended", s.cfg.Name)
 		e.RequestID, e.Site = q.requestID, s.cfg.Name
 		return e
-	case core.NoQuorum:
+	case answer.NoQuorum:
 		e := apierr.New(apierr.NoQuorum, "no majority of the sites could be reached in time; nothing was changed")
 		e.Entity, e.RequestID, e.Site, e.RetryAfter = q.entity, q.requestID, s.cfg.Name, retry
 		return e
-	case core.Unknown:
+	case answer.Unknown:
 		return apierr.Unknown(q.requestID, s.cfg.Name, errors.New("the time ran out while it was being decided"))
-	case core.Overflow:
+	case answer.Overflow:
 		e := apierr.New(apierr.OutOfRange, "the tokens of entity %q would leave the range that is counted", cmp.Or(q.entity, a.Lacking))
 		e.Entity = cmp.Or(q.entity, a.Lacking)
 		return e
-	case core.Stopping:
+	case answer.Stopping:
 		e := apierr.New(apierr.ShuttingDown, "site %s is about to stop", s.cfg.Name)
 		e.Entity, e.RequestID, e.Site = q.entity, q.requestID, s.cfg.Name
 		return e
-	case core.Unvouched:
+	case answer.Unvouched:
 		e := apierr.New(apierr.SiteUnavailable, "site %s is %s; nothing was done", s.cfg.Name, s.waiting(a.Missing))
 		e.Entity, e.RequestID, e.Site, e.RetryAfter = q.entity, q.requestID, s.cfg.Name, time.Second
 		return e
-	case core.Halted:
+	case answer.Halted:
 		e := apierr.New(apierr.SiteUnavailable, "entity %q is halted at site %s, as a balance is broken; nothing was done", q.entity, s.cfg.Name)
 		e.Entity, e.RequestID, e.Site, e.RetryAfter = q.entity, q.requestID, s.cfg.Name, time.Second
 		return e
-	case core.Invalid:
+	case answer.Invalid:
 		return apierr.Invalid("tokens", "out of range")
 	}
 	return apierr.New(apierr.Internal, "an answer of unknown code %d", a.Code)
@@ -96,7 +98,7 @@ func (s *Site) failure(a core.Answer, q asked) error {
 
 // lackedBy names the entity that lacked the tokens, or whose limit is too low, if it is
 // not the entity asked for.
-func lackedBy(e *apierr.Error, a *core.Answer, q *asked) *apierr.Error {
+func lackedBy(e *apierr.Error, a *answer.Answer, q *asked) *apierr.Error {
 	if a.Lacking == "" || a.Lacking == q.entity {
 		return e
 	}
@@ -104,15 +106,15 @@ func lackedBy(e *apierr.Error, a *core.Answer, q *asked) *apierr.Error {
 }
 
 // refusal turns the answer to a change, if it is not OK, into the error for clients.
-func (s *Site) refusal(a core.Answer, ch *core.Change) error {
+func (s *Site) refusal(a answer.Answer, ch *input.Change) error {
 	switch a.Code {
-	case core.NoParent:
+	case answer.NoParent:
 		return apierr.NoParent(ch.Name, ch.Parent)
-	case core.HasChildren:
+	case answer.HasChildren:
 		return apierr.Parental(ch.Name)
-	case core.Looped:
+	case answer.Looped:
 		return apierr.Invalid("parent", "the entity itself, or one that stands below it")
-	case core.TooDeep:
+	case answer.TooDeep:
 		return apierr.Invalid("parent", fmt.Sprintf("entities would stand more than %d deep", core.MaxDepth))
 	}
 	return s.failure(a, asked{entity: ch.Name, requestID: ch.RequestID})
@@ -130,7 +132,7 @@ func (s *Site) broken(err error, q asked) error {
 	}
 }
 
-func entityOf(v *core.View) *samyav1.Entity {
+func entityOf(v *answer.View) *samyav1.Entity {
 	return &samyav1.Entity{
 		Name: v.Name, Limit: int64(v.Limit), Generation: v.Generation, Version: v.Version,
 		Parent: v.Parent, Children: int32(v.Children),

@@ -6,15 +6,15 @@ import (
 	"time"
 
 	"github.com/oklog/ulid/v2"
-
 	"github.com/samya-db/samya/internal/apierr"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/input"
 )
 
 // acquireAll makes an atomic batch: a single acquire of several entities.
 func (s tokens) acquireAll(ctx context.Context, r *samyav1.BatchRequest) (*samyav1.BatchResponse, error) {
-	in := new(core.AcquireAll)
+	in := new(input.AcquireAll)
 	q, err := s.readAll(in, r, timeLeft(ctx))
 	if err != nil {
 		return nil, err
@@ -23,7 +23,7 @@ func (s tokens) acquireAll(ctx context.Context, r *samyav1.BatchRequest) (*samya
 		return nil, err
 	}
 	s.metrics.batches.Observe(float64(len(in.Parts)))
-	a, err := s.engine.Do(ctx, func(c core.Call) core.Input { in.Call = c; return in })
+	a, err := s.engine.Do(ctx, func(c input.Call) input.Input { in.Call = c; return in })
 	if err != nil {
 		return nil, s.broken(err, q)
 	}
@@ -44,7 +44,7 @@ func (s tokens) acquireAll(ctx context.Context, r *samyav1.BatchRequest) (*samya
 // readAll checks the fields of an atomic batch whose operations are checked already,
 // gives it an id if it has none, and fills in the core's input. The caller waits for at
 // most left.
-func (s *Site) readAll(in *core.AcquireAll, r *samyav1.BatchRequest, left time.Duration) (asked, error) {
+func (s *Site) readAll(in *input.AcquireAll, r *samyav1.BatchRequest, left time.Duration) (asked, error) {
 	q := asked{requestID: r.GetRequestId()}
 	wait, waitErr := waitOf(r)
 	tries, triesErr := s.tries(r)
@@ -55,12 +55,12 @@ func (s *Site) readAll(in *core.AcquireAll, r *samyav1.BatchRequest, left time.D
 	if err := errors.Join(idErr, siteErr, waitErr, triesErr); err != nil {
 		return q, apierr.FromName(err)
 	}
-	all := make([]core.Part, len(r.GetOperations()))
+	all := make([]input.Part, len(r.GetOperations()))
 	for i, op := range r.GetOperations() {
 		a := op.GetAcquire()
-		all[i] = core.Part{Entity: a.GetEntity(), Tokens: core.Tokens(a.GetTokens())}
+		all[i] = input.Part{Entity: a.GetEntity(), Tokens: core.Tokens(a.GetTokens())}
 		q.tokens += a.GetTokens()
 	}
-	*in = core.AcquireAll{Parts: all, Request: keyOf(q.requestID), Wait: ticks(within(left, wait)), Tries: tries}
+	*in = input.AcquireAll{Parts: all, Request: keyOf(q.requestID), Wait: ticks(within(left, wait)), Tries: tries}
 	return q, nil
 }

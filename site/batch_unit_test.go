@@ -9,7 +9,7 @@ import (
 
 	"github.com/samya-db/samya/internal/apierr"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
-	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/engine"
 )
 
@@ -68,7 +68,7 @@ func wantUnknown(t *testing.T, what string, resp *samyav1.BatchResponse) {
 func TestBatchOfAnEngineThatStops(t *testing.T) {
 	b := idle(t).begin(acquires(2), forEver)
 	for _, c := range b.calls {
-		c.To.Receive(c, core.Answer{}, engine.ErrStopped)
+		c.To.Receive(c, answer.Answer{}, engine.ErrStopped)
 	}
 	<-b.done
 	wantUnknown(t, "under way", b.response(time.Now()))

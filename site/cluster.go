@@ -7,6 +7,7 @@ import (
 	"github.com/samya-db/samya/internal/membership"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/input"
 )
 
 // cluster serves samyav1.ClusterService.
@@ -68,7 +69,7 @@ func (s *Site) reachable(connected []core.SiteID) {
 	}
 	// A hint lost while the engine is busy is repeated at the next change. Until then a
 	// leader waits a little longer or settles for less.
-	if err := s.engine.Submit(core.Reachable{Sites: up}); err != nil {
+	if err := s.engine.Submit(input.Reachable{Sites: up}); err != nil {
 		s.log.Debug("the core was not told who is reachable", "error", err)
 	}
 }

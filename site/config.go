@@ -21,6 +21,7 @@ import (
 	"github.com/samya-db/samya/predict"
 	"github.com/samya-db/samya/redistribute"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/policy"
 	"github.com/samya-db/samya/site/partitions"
 )
 
@@ -145,15 +146,15 @@ type Module struct {
 func (c *Config) Modules() []Module {
 	d := core.Config{}.WithDefaults()
 	return []Module{
-		{"protocol", &c.Protocol, core.ProtocolNames(), d.Protocol},
-		{"strategy", &c.Strategy, core.StrategyNames(), d.Strategy},
+		{"protocol", &c.Protocol, policy.ProtocolNames(), d.Protocol},
+		{"strategy", &c.Strategy, policy.StrategyNames(), d.Strategy},
 		{"policy", &c.Policy, redistribute.Names(), d.Policy},
-		{"offer", &c.Offer, core.OfferNames(), d.Offer},
-		{"trigger", &c.Trigger, core.TriggerNames(), d.Trigger},
+		{"offer", &c.Offer, policy.OfferNames(), d.Offer},
+		{"trigger", &c.Trigger, policy.TriggerNames(), d.Trigger},
 		{"forecast", &c.Forecast, predict.Names(), d.Forecast},
-		{"want", &c.Want, core.WantNames(), d.Want},
-		{"wait", &c.Wait, core.WaitNames(), d.Wait},
-		{"admission", &c.Admission, core.AdmissionNames(), d.Admission},
+		{"want", &c.Want, policy.WantNames(), d.Want},
+		{"wait", &c.Wait, policy.WaitNames(), d.Wait},
+		{"admission", &c.Admission, policy.AdmissionNames(), d.Admission},
 	}
 }
 

@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"google.golang.org/grpc/health"
-	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
-
 	"github.com/samya-db/samya/internal/apierr"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
-	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/policy"
+	"google.golang.org/grpc/health"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 )
 
 // counted checks that a collector tells lines.
@@ -30,7 +32,7 @@ func counted(t *testing.T, what string, c prometheus.Collector, lines ...string)
 // TestOperationsAreCounted: operations of batches and streams are counted like calls, and
 // so is the number of operations together.
 func TestOperationsAreCounted(t *testing.T) {
-	refused := outcome{code: core.OutOfTokens}
+	refused := outcome{code: answer.OutOfTokens}
 	operations := func() []operation {
 		return []operation{{}, {outcome: refused}, {isRelease: true}, {isRelease: true}, {isRelease: true, err: apierr.Invalid("tokens", "none")}}
 	}
@@ -71,32 +73,32 @@ func TestOperationsAreCounted(t *testing.T) {
 // TestEventsAreCounted: each event of the core has its own counter.
 func TestEventsAreCounted(t *testing.T) {
 	for _, c := range []struct {
-		event core.Event
+		event event.Event
 		of    func(*metrics) prometheus.Collector
 		line  string
 	}{
-		{core.Event{Kind: core.RedistributionStarted, Trigger: "debt"}, redistributionsBegun, `samya_site_redistributions_started_total{trigger="debt"}`},
-		{core.Event{Kind: core.RedistributionApplied}, redistributions, `samya_site_redistributions_total{outcome="applied"}`},
-		{core.Event{Kind: core.RedistributionApplied, Variant: core.Direct}, redistributions, `samya_site_redistributions_total{outcome="transferred"}`},
-		{core.Event{Kind: core.RedistributionFailed}, redistributions, `samya_site_redistributions_total{outcome="no_quorum"}`},
-		{core.Event{Kind: core.RedistributionFailed, Variant: core.Direct}, redistributions, `samya_site_redistributions_total{outcome="nothing_transferred"}`},
-		{core.Event{Kind: core.GaveUp}, redistributions, `samya_site_redistributions_total{outcome="no_tokens"}`},
-		{core.Event{Kind: core.AuditBegun}, audits, `samya_site_audits_total{outcome="begun"}`},
-		{core.Event{Kind: core.SurplusFound}, audits, `samya_site_audits_total{outcome="found"}`},
-		{core.Event{Kind: core.LeaseGranted}, leases, `samya_site_lease_events_total{event="granted"}`},
-		{core.Event{Kind: core.LeaseRenewed}, leases, `samya_site_lease_events_total{event="renewed"}`},
-		{core.Event{Kind: core.LeaseCommitted}, leases, `samya_site_lease_events_total{event="committed"}`},
-		{core.Event{Kind: core.LeaseExpired}, leases, `samya_site_lease_events_total{event="expired"}`},
-		{core.Event{Kind: core.LeaseReturned}, leases, `samya_site_lease_events_total{event="returned"}`},
-		{core.Event{Kind: core.ClaimMade}, func(m *metrics) prometheus.Collector { return m.asked }, "samya_site_claims_total"},
-		{core.Event{Kind: core.ClaimAnswered, Verdict: core.NeverRan}, verdicts, `samya_site_claim_answers_total{verdict="never_ran"}`},
-		{core.Event{Kind: core.ClaimAnswered, Verdict: core.DidRun}, verdicts, `samya_site_claim_answers_total{verdict="did_run"}`},
-		{core.Event{Kind: core.ClaimAnswered, Verdict: core.Forgotten}, verdicts, `samya_site_claim_answers_total{verdict="forgotten"}`},
-		{core.Event{Kind: core.ClaimGivenUp}, verdicts, `samya_site_claim_answers_total{verdict="given_up"}`},
-		{core.Event{Kind: core.TenantRefused}, func(m *metrics) prometheus.Collector { return m.crowded }, "samya_site_tenant_refusals_total"},
-		{core.Event{Kind: core.ForecastFellBack, Count: 3}, func(m *metrics) prometheus.Collector { return m.fallbacks }, "samya_forecast_fallbacks_total"},
-		{core.Event{Kind: core.ForecastDropped, Count: 3}, func(m *metrics) prometheus.Collector { return m.dropped }, "samya_forecast_dropped_total"},
-		{core.Event{Kind: core.ProtocolFault, Err: errors.New("no")}, func(m *metrics) prometheus.Collector { return m.faults }, "samya_site_protocol_faults_total"},
+		{event.Event{Kind: event.RedistributionStarted, Trigger: "debt"}, redistributionsBegun, `samya_site_redistributions_started_total{trigger="debt"}`},
+		{event.Event{Kind: event.RedistributionApplied}, redistributions, `samya_site_redistributions_total{outcome="applied"}`},
+		{event.Event{Kind: event.RedistributionApplied, Variant: policy.Direct}, redistributions, `samya_site_redistributions_total{outcome="transferred"}`},
+		{event.Event{Kind: event.RedistributionFailed}, redistributions, `samya_site_redistributions_total{outcome="no_quorum"}`},
+		{event.Event{Kind: event.RedistributionFailed, Variant: policy.Direct}, redistributions, `samya_site_redistributions_total{outcome="nothing_transferred"}`},
+		{event.Event{Kind: event.GaveUp}, redistributions, `samya_site_redistributions_total{outcome="no_tokens"}`},
+		{event.Event{Kind: event.AuditBegun}, audits, `samya_site_audits_total{outcome="begun"}`},
+		{event.Event{Kind: event.SurplusFound}, audits, `samya_site_audits_total{outcome="found"}`},
+		{event.Event{Kind: event.LeaseGranted}, leases, `samya_site_lease_events_total{event="granted"}`},
+		{event.Event{Kind: event.LeaseRenewed}, leases, `samya_site_lease_events_total{event="renewed"}`},
+		{event.Event{Kind: event.LeaseCommitted}, leases, `samya_site_lease_events_total{event="committed"}`},
+		{event.Event{Kind: event.LeaseExpired}, leases, `samya_site_lease_events_total{event="expired"}`},
+		{event.Event{Kind: event.LeaseReturned}, leases, `samya_site_lease_events_total{event="returned"}`},
+		{event.Event{Kind: event.ClaimMade}, func(m *metrics) prometheus.Collector { return m.asked }, "samya_site_claims_total"},
+		{event.Event{Kind: event.ClaimAnswered, Verdict: message.NeverRan}, verdicts, `samya_site_claim_answers_total{verdict="never_ran"}`},
+		{event.Event{Kind: event.ClaimAnswered, Verdict: message.DidRun}, verdicts, `samya_site_claim_answers_total{verdict="did_run"}`},
+		{event.Event{Kind: event.ClaimAnswered, Verdict: message.Forgotten}, verdicts, `samya_site_claim_answers_total{verdict="forgotten"}`},
+		{event.Event{Kind: event.ClaimGivenUp}, verdicts, `samya_site_claim_answers_total{verdict="given_up"}`},
+		{event.Event{Kind: event.TenantRefused}, func(m *metrics) prometheus.Collector { return m.crowded }, "samya_site_tenant_refusals_total"},
+		{event.Event{Kind: event.ForecastFellBack, Count: 3}, func(m *metrics) prometheus.Collector { return m.fallbacks }, "samya_forecast_fallbacks_total"},
+		{event.Event{Kind: event.ForecastDropped, Count: 3}, func(m *metrics) prometheus.Collector { return m.dropped }, "samya_forecast_dropped_total"},
+		{event.Event{Kind: event.ProtocolFault, Err: errors.New("no")}, func(m *metrics) prometheus.Collector { return m.faults }, "samya_site_protocol_faults_total"},
 	} {
 		s := shell()
 		s.log = slog.New(slog.DiscardHandler)
@@ -126,7 +128,7 @@ func TestEventsAreCounted(t *testing.T) {
 	counted(t, "a commit", s.metrics.commit, "samya_site_commit_seconds_count 1", "samya_site_commit_seconds_sum 2")
 	s.log, s.health = slog.New(slog.DiscardHandler), health.NewServer()
 	s.health.SetServingStatus("", healthv1.HealthCheckResponse_NOT_SERVING)
-	s.Happened(core.Event{Kind: core.Serving})
+	s.Happened(event.Event{Kind: event.Serving})
 	if resp, err := s.health.Check(t.Context(), &healthv1.HealthCheckRequest{}); err != nil || resp.GetStatus() != healthv1.HealthCheckResponse_SERVING {
 		t.Errorf("a site that serves: %v, %v", resp, err)
 	}

@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/oklog/ulid/v2"
-
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/name"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
 )
 
 const (
@@ -32,8 +33,8 @@ type entities struct {
 func (s entities) CreateEntity(
 	ctx context.Context, r *samyav1.CreateEntityRequest,
 ) (*samyav1.CreateEntityResponse, error) {
-	a, err := s.change(ctx, &core.Change{
-		Kind: core.CreateEntity, Name: r.GetName(), Limit: core.Tokens(r.GetLimit()), Parent: r.GetParent(),
+	a, err := s.change(ctx, &input.Change{
+		Kind: input.CreateEntity, Name: r.GetName(), Limit: core.Tokens(r.GetLimit()), Parent: r.GetParent(),
 		RequestID: r.GetRequestId(),
 	})
 	if err != nil {
@@ -46,8 +47,8 @@ func (s entities) CreateEntity(
 func (s entities) UpdateEntity(
 	ctx context.Context, r *samyav1.UpdateEntityRequest,
 ) (*samyav1.UpdateEntityResponse, error) {
-	a, err := s.change(ctx, &core.Change{
-		Kind: core.SetLimit, Name: r.GetName(), Limit: core.Tokens(r.GetLimit()),
+	a, err := s.change(ctx, &input.Change{
+		Kind: input.SetLimit, Name: r.GetName(), Limit: core.Tokens(r.GetLimit()),
 		Expected: r.GetExpectedVersion(), RequestID: r.GetRequestId(), Applied: r.GetWaitApplied(),
 	})
 	if err != nil {
@@ -64,8 +65,8 @@ func (s entities) UpdateEntity(
 func (s entities) DeleteEntity(
 	ctx context.Context, r *samyav1.DeleteEntityRequest,
 ) (*samyav1.DeleteEntityResponse, error) {
-	_, err := s.change(ctx, &core.Change{
-		Kind: core.DeleteEntity, Name: r.GetName(), Subtree: r.GetSubtree(), Expected: r.GetExpectedGeneration(),
+	_, err := s.change(ctx, &input.Change{
+		Kind: input.DeleteEntity, Name: r.GetName(), Subtree: r.GetSubtree(), Expected: r.GetExpectedGeneration(),
 		RequestID: r.GetRequestId(),
 	})
 	if err != nil {
@@ -78,8 +79,8 @@ func (s entities) DeleteEntity(
 func (s entities) MoveEntity(
 	ctx context.Context, r *samyav1.MoveEntityRequest,
 ) (*samyav1.MoveEntityResponse, error) {
-	a, err := s.change(ctx, &core.Change{
-		Kind: core.MoveEntity, Name: r.GetName(), Parent: r.GetParent(),
+	a, err := s.change(ctx, &input.Change{
+		Kind: input.MoveEntity, Name: r.GetName(), Parent: r.GetParent(),
 		Expected: r.GetExpectedGeneration(), RequestID: r.GetRequestId(),
 	})
 	if err != nil {
@@ -88,12 +89,12 @@ func (s entities) MoveEntity(
 	return &samyav1.MoveEntityResponse{Entity: entityOf(a.View())}, nil
 }
 
-func (s entities) change(ctx context.Context, ch *core.Change) (core.Answer, error) {
+func (s entities) change(ctx context.Context, ch *input.Change) (answer.Answer, error) {
 	err := errors.Join(
 		name.Entity("name", ch.Name), name.Limit("limit", int64(ch.Limit)), name.Parent("parent", ch.Parent), optionalID(ch.RequestID),
 	)
 	if err != nil {
-		return core.Answer{}, apierr.FromName(err)
+		return answer.Answer{}, apierr.FromName(err)
 	}
 	return s.decide(ctx, ch)
 }
@@ -107,16 +108,16 @@ func optionalID(id string) error {
 }
 
 // decide has the sites decide a change with checked fields.
-func (s *Site) decide(ctx context.Context, ch *core.Change) (core.Answer, error) {
+func (s *Site) decide(ctx context.Context, ch *input.Change) (answer.Answer, error) {
 	if ch.RequestID == "" {
 		ch.RequestID = ulid.Make().String()
 	}
 	if err := expired(ctx); err != nil {
-		return core.Answer{}, err
+		return answer.Answer{}, err
 	}
 	whole := within(timeLeft(ctx), decideWait+lateness)
 	ch.Wait = ticks(max(whole/2, whole-lateness))
-	a, err := s.engine.Do(ctx, func(c core.Call) core.Input { ch.Call = c; return ch })
+	a, err := s.engine.Do(ctx, func(c input.Call) input.Input { ch.Call = c; return ch })
 	if err != nil {
 		return a, s.broken(err, asked{entity: ch.Name, requestID: ch.RequestID})
 	}
@@ -132,11 +133,11 @@ func (s entities) ListEntities(
 	if err != nil {
 		return nil, apierr.FromName(err)
 	}
-	in := &core.List{Prefix: r.GetPrefix(), After: after, Count: int(r.GetPageSize())}
+	in := &input.List{Prefix: r.GetPrefix(), After: after, Count: int(r.GetPageSize())}
 	if in.Count == 0 {
 		in.Count = 100
 	}
-	a, err := s.engine.Do(ctx, func(c core.Call) core.Input { in.Call = c; return in })
+	a, err := s.engine.Do(ctx, func(c input.Call) input.Input { in.Call = c; return in })
 	if err != nil {
 		return nil, s.broken(err, asked{})
 	}

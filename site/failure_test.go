@@ -8,9 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-
 	"github.com/samya-db/samya/internal/apierr"
-	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/engine"
 )
 
@@ -28,34 +27,34 @@ func TestFailures(t *testing.T) {
 	}
 	lacking := func(e *apierr.Error) { e.Lacking = "acme" }
 	for _, c := range []struct {
-		code core.Code
+		code answer.Code
 		q    asked
 		want *apierr.Error
 	}{
-		{core.OutOfTokens, q, with(of(apierr.OutOfTokens), func(e *apierr.Error) { e.Left, e.RetryAfter, e.Lacking = new(int64(3)), retry, "acme" })},
-		{core.ExceedsLimit, q, with(of(apierr.ExceedsLimit), func(e *apierr.Error) { e.Limit, e.Lacking = new(int64(7)), "acme" })},
-		{core.NotFound, q, &apierr.Error{Reason: apierr.EntityNotFound, Entity: "acme/vm"}},
-		{core.NotFound, asked{}, &apierr.Error{Reason: apierr.EntityNotFound, Entity: "acme"}},
-		{core.Exists, q, &apierr.Error{Reason: apierr.EntityExists, Entity: "acme/vm"}},
-		{core.Reused, q, &apierr.Error{Reason: apierr.RequestIDReused, RequestID: "id", Site: "us"}},
-		{core.Mismatch, q, &apierr.Error{Reason: apierr.VersionMismatch, Entity: "acme/vm"}},
-		{core.Mismatch, asked{}, &apierr.Error{Reason: apierr.VersionMismatch}},
-		{core.Overloaded, q, &apierr.Error{Reason: apierr.Overloaded, Site: "us", RetryAfter: retry}},
-		{core.QueueFull, q, with(of(apierr.QueueFull), func(e *apierr.Error) { lacking(e); e.RetryAfter = retry })},
-		{core.Superseded, q, of(apierr.Superseded)},
-		{core.Expired, q, of(apierr.RequestExpired)},
-		{core.NoLease, q, &apierr.Error{Reason: apierr.LeaseNotFound, RequestID: "id", Site: "us"}},
-		{core.NoQuorum, q, with(of(apierr.NoQuorum), func(e *apierr.Error) { e.RetryAfter = retry })},
-		{core.Unknown, q, &apierr.Error{Reason: apierr.OutcomeUnknown, RequestID: "id", Site: "us"}},
-		{core.Overflow, q, &apierr.Error{Reason: apierr.OutOfRange, Entity: "acme/vm"}},
-		{core.Overflow, asked{}, &apierr.Error{Reason: apierr.OutOfRange, Entity: "acme"}},
-		{core.Stopping, q, of(apierr.ShuttingDown)},
-		{core.Unvouched, q, with(of(apierr.SiteUnavailable), func(e *apierr.Error) { e.RetryAfter = time.Second })},
-		{core.Halted, q, with(of(apierr.SiteUnavailable), func(e *apierr.Error) { e.RetryAfter = time.Second })},
-		{core.Invalid, q, &apierr.Error{Reason: apierr.InvalidField, Violations: []apierr.Violation{{Field: "tokens", Problem: "out of range"}}}},
-		{core.Code(99), q, &apierr.Error{Reason: apierr.Internal}},
+		{answer.OutOfTokens, q, with(of(apierr.OutOfTokens), func(e *apierr.Error) { e.Left, e.RetryAfter, e.Lacking = new(int64(3)), retry, "acme" })},
+		{answer.ExceedsLimit, q, with(of(apierr.ExceedsLimit), func(e *apierr.Error) { e.Limit, e.Lacking = new(int64(7)), "acme" })},
+		{answer.NotFound, q, &apierr.Error{Reason: apierr.EntityNotFound, Entity: "acme/vm"}},
+		{answer.NotFound, asked{}, &apierr.Error{Reason: apierr.EntityNotFound, Entity: "acme"}},
+		{answer.Exists, q, &apierr.Error{Reason: apierr.EntityExists, Entity: "acme/vm"}},
+		{answer.Reused, q, &apierr.Error{Reason: apierr.RequestIDReused, RequestID: "id", Site: "us"}},
+		{answer.Mismatch, q, &apierr.Error{Reason: apierr.VersionMismatch, Entity: "acme/vm"}},
+		{answer.Mismatch, asked{}, &apierr.Error{Reason: apierr.VersionMismatch}},
+		{answer.Overloaded, q, &apierr.Error{Reason: apierr.Overloaded, Site: "us", RetryAfter: retry}},
+		{answer.QueueFull, q, with(of(apierr.QueueFull), func(e *apierr.Error) { lacking(e); e.RetryAfter = retry })},
+		{answer.Superseded, q, of(apierr.Superseded)},
+		{answer.Expired, q, of(apierr.RequestExpired)},
+		{answer.NoLease, q, &apierr.Error{Reason: apierr.LeaseNotFound, RequestID: "id", Site: "us"}},
+		{answer.NoQuorum, q, with(of(apierr.NoQuorum), func(e *apierr.Error) { e.RetryAfter = retry })},
+		{answer.Unknown, q, &apierr.Error{Reason: apierr.OutcomeUnknown, RequestID: "id", Site: "us"}},
+		{answer.Overflow, q, &apierr.Error{Reason: apierr.OutOfRange, Entity: "acme/vm"}},
+		{answer.Overflow, asked{}, &apierr.Error{Reason: apierr.OutOfRange, Entity: "acme"}},
+		{answer.Stopping, q, of(apierr.ShuttingDown)},
+		{answer.Unvouched, q, with(of(apierr.SiteUnavailable), func(e *apierr.Error) { e.RetryAfter = time.Second })},
+		{answer.Halted, q, with(of(apierr.SiteUnavailable), func(e *apierr.Error) { e.RetryAfter = time.Second })},
+		{answer.Invalid, q, &apierr.Error{Reason: apierr.InvalidField, Violations: []apierr.Violation{{Field: "tokens", Problem: "out of range"}}}},
+		{answer.Code(99), q, &apierr.Error{Reason: apierr.Internal}},
 	} {
-		a := core.Answer{Code: c.code, Tokens: 7, Left: 3, RetryAfter: 1500, Lacking: "acme", Missing: 1}
+		a := answer.Answer{Code: c.code, Tokens: 7, Left: 3, RetryAfter: 1500, Lacking: "acme", Missing: 1}
 		err := s.failure(a, c.q)
 		if d := cmp.Diff(error(c.want), err, cmpopts.IgnoreFields(apierr.Error{}, "Err", "Message")); d != "" {
 			t.Errorf("%v of %+v (-want +got):\n%s", c.code, c.q, d)
@@ -66,11 +65,11 @@ func TestFailures(t *testing.T) {
 			t.Errorf("%v of %+v, as an operation:\n%s", c.code, c.q, d)
 		}
 	}
-	if err := s.failure(core.Answer{Tokens: 7, Lacking: "acme"}, q); err != nil {
+	if err := s.failure(answer.Answer{Tokens: 7, Lacking: "acme"}, q); err != nil {
 		t.Errorf("OK: %v", err)
 	}
 	for _, lacks := range []string{"", "acme/vm"} {
-		if e := apierr.From(s.failure(core.Answer{Code: core.OutOfTokens, Lacking: lacks}, q)); e.Lacking != "" {
+		if e := apierr.From(s.failure(answer.Answer{Code: answer.OutOfTokens, Lacking: lacks}, q)); e.Lacking != "" {
 			t.Errorf("%q lacks tokens: %+v", lacks, e)
 		}
 	}

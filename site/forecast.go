@@ -6,13 +6,14 @@ import (
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/name"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
-	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
 )
 
 // GetForecast implements samyav1.ClusterServiceServer: the model that this site uses.
 func (s cluster) GetForecast(ctx context.Context, _ *samyav1.GetForecastRequest) (*samyav1.GetForecastResponse, error) {
-	in := &core.ReadForecast{}
-	f, err := s.forecast(ctx, func(c core.Call) core.Input { in.Call = c; return in })
+	in := &input.ReadForecast{}
+	f, err := s.forecast(ctx, func(c input.Call) input.Input { in.Call = c; return in })
 	if err != nil {
 		return nil, err
 	}
@@ -24,8 +25,8 @@ func (s cluster) SetForecast(ctx context.Context, r *samyav1.SetForecastRequest)
 	if err := name.Forecast("model", r.GetModel()); err != nil {
 		return nil, apierr.FromName(err)
 	}
-	in := &core.SetForecast{Model: r.GetModel()}
-	f, err := s.forecast(ctx, func(c core.Call) core.Input { in.Call = c; return in })
+	in := &input.SetForecast{Model: r.GetModel()}
+	f, err := s.forecast(ctx, func(c input.Call) input.Input { in.Call = c; return in })
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +37,7 @@ func (s cluster) SetForecast(ctx context.Context, r *samyav1.SetForecastRequest)
 // alone reports whether this site is the only site.
 func (s cluster) alone() bool { return len(s.members.Sites) == 1 }
 
-func (s cluster) forecast(ctx context.Context, with func(core.Call) core.Input) (*samyav1.SiteForecast, error) {
+func (s cluster) forecast(ctx context.Context, with func(input.Call) input.Input) (*samyav1.SiteForecast, error) {
 	if err := expired(ctx); err != nil {
 		return nil, err
 	}
@@ -45,8 +46,8 @@ func (s cluster) forecast(ctx context.Context, with func(core.Call) core.Input) 
 		return nil, s.broken(err, asked{})
 	}
 	switch a.Code {
-	case core.OK:
-	case core.Invalid:
+	case answer.OK:
+	case answer.Invalid:
 		return nil, apierr.Invalid("model", "unknown")
 	default:
 		return nil, s.failure(a, asked{})

@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/oklog/ulid/v2"
-	"google.golang.org/protobuf/types/known/durationpb"
-
 	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/name"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
+	"google.golang.org/protobuf/types/known/durationpb"
 )
 
 // defaultPage is the number of leases in a page if the caller gives none.
@@ -35,9 +36,9 @@ func (s tokens) RenewLease(ctx context.Context, r *samyav1.RenewLeaseRequest) (*
 	if err := expired(ctx); err != nil {
 		return nil, err
 	}
-	in := &core.RenewLease{Lease: keyOf(id), TTL: ticks(ttl), Touches: touches(ctx)}
+	in := &input.RenewLease{Lease: keyOf(id), TTL: ticks(ttl), Touches: touches(ctx)}
 	q := asked{requestID: id}
-	a, err := s.engine.Do(ctx, func(c core.Call) core.Input { in.Call = c; return in })
+	a, err := s.engine.Do(ctx, func(c input.Call) input.Input { in.Call = c; return in })
 	if err != nil {
 		return nil, s.broken(err, q)
 	}
@@ -59,8 +60,8 @@ func (s tokens) CommitLease(ctx context.Context, r *samyav1.CommitLeaseRequest) 
 		return nil, err
 	}
 	q := asked{requestID: cmp.Or(r.GetRequestId(), ulid.Make().String()), tokens: r.GetTokens()}
-	in := &core.CommitLease{Lease: keyOf(id), Tokens: core.Tokens(r.GetTokens()), Request: keyOf(q.requestID), Touches: touches(ctx)}
-	a, err := s.engine.Do(ctx, func(c core.Call) core.Input { in.Call = c; return in })
+	in := &input.CommitLease{Lease: keyOf(id), Tokens: core.Tokens(r.GetTokens()), Request: keyOf(q.requestID), Touches: touches(ctx)}
+	a, err := s.engine.Do(ctx, func(c input.Call) input.Input { in.Call = c; return in })
 	if err != nil {
 		return nil, s.broken(err, q)
 	}
@@ -90,10 +91,10 @@ func (s tokens) ListLeases(ctx context.Context, r *samyav1.ListLeasesRequest) (*
 	); err != nil {
 		return nil, apierr.FromName(err)
 	}
-	in := &core.ListLeases{
+	in := &input.ListLeases{
 		Holder: r.GetHolder(), Entity: r.GetEntity(), After: after, Count: cmp.Or(int(r.GetPageSize()), defaultPage),
 	}
-	a, err := s.engine.Do(ctx, func(c core.Call) core.Input { in.Call = c; return in })
+	a, err := s.engine.Do(ctx, func(c input.Call) input.Input { in.Call = c; return in })
 	if err != nil {
 		return nil, s.broken(err, asked{})
 	}
@@ -111,7 +112,7 @@ func (s tokens) ListLeases(ctx context.Context, r *samyav1.ListLeasesRequest) (*
 }
 
 // lease returns a lease of this site as callers see it.
-func (s *Site) lease(v *core.LeaseView) *samyav1.Lease {
+func (s *Site) lease(v *answer.Lease) *samyav1.Lease {
 	return &samyav1.Lease{
 		Name: s.cfg.Name + "/" + v.ID, Entity: v.Entity, Tokens: int64(v.Tokens),
 		Remaining: durationpb.New(time.Duration(v.Remaining) * time.Millisecond), Holder: v.Holder,
@@ -138,7 +139,7 @@ func (s *Site) ownLease(lease string) (string, error) {
 }
 
 // leaseRef reads the lease that a release names; nil for none.
-func (s *Site) leaseRef(lease string) (*core.LeaseRef, error) {
+func (s *Site) leaseRef(lease string) (*input.LeaseRef, error) {
 	if lease == "" {
 		return nil, nil
 	}
@@ -149,16 +150,16 @@ func (s *Site) leaseRef(lease string) (*core.LeaseRef, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &core.LeaseRef{Home: core.SiteID(home), Request: keyOf(id)}, nil
+	return &input.LeaseRef{Home: core.SiteID(home), Request: keyOf(id)}, nil
 }
 
 // leaseTerms reads the terms of the lease that an acquire asks for; nil for none.
-func leaseTerms(l *samyav1.LeaseTerms) (*core.LeaseTerms, error) {
+func leaseTerms(l *samyav1.LeaseTerms) (*input.LeaseTerms, error) {
 	if l == nil {
 		return nil, nil
 	}
 	ttl, err := ttlOf("lease.ttl", l.GetTtl())
-	return &core.LeaseTerms{TTL: ticks(ttl), Holder: l.GetHolder()},
+	return &input.LeaseTerms{TTL: ticks(ttl), Holder: l.GetHolder()},
 		errors.Join(err, name.Holder("lease.holder", l.GetHolder()))
 }
 

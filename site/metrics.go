@@ -8,12 +8,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"google.golang.org/grpc"
-	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
-
 	"github.com/samya-db/samya/internal/apierr"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
-	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/policy"
+	"google.golang.org/grpc"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 )
 
 // metrics are the site's metrics. Their labels are bounded: methods, reasons, triggers
@@ -124,10 +125,10 @@ func newMetrics(s *Site) *metrics {
 	// The rates over a series' first event would miss a series that appears with it.
 	for vec, values := range map[*prometheus.CounterVec][]string{
 		m.redistributions: {"applied", "no_quorum", "no_tokens", "transferred", "nothing_transferred"},
-		m.started:         core.TriggerReasons(),
+		m.started:         policy.TriggerReasons(),
 		m.audits:          {"begun", "found"},
 		m.leases:          {"granted", "renewed", "committed", "expired", "returned"},
-		m.verdicts:        {verdictName(core.NeverRan), verdictName(core.DidRun), verdictName(core.Forgotten), givenUp},
+		m.verdicts:        {verdictName(message.NeverRan), verdictName(message.DidRun), verdictName(message.Forgotten), givenUp},
 	} {
 		for _, v := range values {
 			vec.WithLabelValues(v)
@@ -151,65 +152,65 @@ func (m *metrics) Committed(requests int, took time.Duration) {
 }
 
 // Happened implements engine.Observer.
-func (s *Site) Happened(e core.Event) {
+func (s *Site) Happened(e event.Event) {
 	m := s.metrics
 	switch e.Kind {
-	case core.RedistributionStarted:
+	case event.RedistributionStarted:
 		m.started.WithLabelValues(e.Trigger).Inc()
-	case core.RedistributionApplied:
+	case event.RedistributionApplied:
 		outcome := "applied"
-		if e.Variant == core.Direct {
+		if e.Variant == policy.Direct {
 			outcome = "transferred"
 		}
 		m.redistributions.WithLabelValues(outcome).Inc()
-	case core.RedistributionFailed:
-		if e.Variant == core.Direct {
+	case event.RedistributionFailed:
+		if e.Variant == policy.Direct {
 			m.redistributions.WithLabelValues("nothing_transferred").Inc()
 			return
 		}
 		m.redistributions.WithLabelValues("no_quorum").Inc()
-	case core.GaveUp:
+	case event.GaveUp:
 		m.redistributions.WithLabelValues("no_tokens").Inc()
-	case core.Serving:
+	case event.Serving:
 		s.health.SetServingStatus("", healthv1.HealthCheckResponse_SERVING)
 		s.log.Info("the site serves")
-	case core.AuditBegun:
+	case event.AuditBegun:
 		m.audits.WithLabelValues("begun").Inc()
-	case core.SurplusFound:
+	case event.SurplusFound:
 		m.audits.WithLabelValues("found").Inc()
 		s.log.Warn("more of an entity was released than acquired; the surplus is set aside", "entity", e.Entity)
-	case core.LeaseGranted:
+	case event.LeaseGranted:
 		m.leases.WithLabelValues("granted").Inc()
-	case core.LeaseRenewed:
+	case event.LeaseRenewed:
 		m.leases.WithLabelValues("renewed").Inc()
-	case core.LeaseCommitted:
+	case event.LeaseCommitted:
 		m.leases.WithLabelValues("committed").Inc()
-	case core.LeaseExpired:
+	case event.LeaseExpired:
 		m.leases.WithLabelValues("expired").Inc()
-	case core.LeaseReturned:
+	case event.LeaseReturned:
 		m.leases.WithLabelValues("returned").Inc()
-	case core.ClaimMade:
+	case event.ClaimMade:
 		m.asked.Inc()
-	case core.ClaimAnswered:
+	case event.ClaimAnswered:
 		m.verdicts.WithLabelValues(verdictName(e.Verdict)).Inc()
-	case core.TenantRefused:
+	case event.TenantRefused:
 		m.crowded.Inc()
-	case core.ClaimGivenUp:
+	case event.ClaimGivenUp:
 		m.verdicts.WithLabelValues(givenUp).Inc()
-	case core.ClaimsFull:
+	case event.ClaimsFull:
 		s.log.Warn("too many requests wait for a member to answer; repeats are refused until the oldest can be given up",
 			"member", string(e.Site))
-	case core.CreatedWithout:
+	case event.CreatedWithout:
 		s.log.Warn("an entity was created while a member is out of reach; the member's share of the limit is of no use until it is back",
 			"entity", e.Entity, "member", string(e.Site))
-	case core.ForecastFellBack:
+	case event.ForecastFellBack:
 		m.fallbacks.Add(float64(e.Count))
-	case core.ForecastDropped:
+	case event.ForecastDropped:
 		m.dropped.Add(float64(e.Count))
 		s.log.Warn("a stored forecast could not be taken up, it is learnt anew", "entity", e.Entity)
-	case core.BooksBroken:
+	case event.BooksBroken:
 		s.log.Error("a balance is broken: the entity is halted, with all in its tree, until the site restarts", "entity", e.Entity, "error", e.Err)
-	case core.ProtocolFault:
+	case event.ProtocolFault:
 		m.faults.Inc()
 		s.log.Warn("the protocol refused something", "entity", e.Entity, "error", e.Err)
 	}
@@ -218,11 +219,11 @@ func (s *Site) Happened(e core.Event) {
 // givenUp stands for a verdict that a member never gave.
 const givenUp = "given_up"
 
-func verdictName(v core.ClaimVerdict) string {
+func verdictName(v message.ClaimVerdict) string {
 	switch v {
-	case core.NeverRan:
+	case message.NeverRan:
 		return "never_ran"
-	case core.DidRun:
+	case message.DidRun:
 		return "did_run"
 	}
 	return "forgotten"
@@ -378,7 +379,7 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.MustNewConstMetric(descSurplus, prometheus.GaugeValue, float64(st.Surplus))
 	gauge(descChanges, st.Changes)
 	gauge(descWatchers, st.Watchers)
-	for _, mode := range core.ProtocolNames() {
+	for _, mode := range policy.ProtocolNames() {
 		in := 0.
 		if mode == st.Mode.Protocol() {
 			in = 1

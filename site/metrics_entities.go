@@ -7,9 +7,10 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/samya-db/samya/internal/name"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
 )
 
 const (
@@ -29,7 +30,7 @@ type entityMetrics struct {
 	// chosen are names of entities and prefixes, as [Config.MetricsEntities].
 	chosen []string
 	// ask returns a page of the core's list of entities.
-	ask func(ctx context.Context, prefix, after string, count int) (page []core.View, more bool, err error)
+	ask func(ctx context.Context, prefix, after string, count int) (page []answer.View, more bool, err error)
 }
 
 var (
@@ -95,7 +96,7 @@ func (m *entityMetrics) Collect(ch chan<- prometheus.Metric) {
 }
 
 // views returns the chosen entities, at most maxMetricEntities, each once.
-func (m *entityMetrics) views(ctx context.Context) (views []core.View, truncated bool, err error) {
+func (m *entityMetrics) views(ctx context.Context) (views []answer.View, truncated bool, err error) {
 	seen := make(map[string]bool)
 	for _, chosen := range m.chosen {
 		base, below := strings.CutSuffix(chosen, "/")
@@ -120,7 +121,7 @@ func (m *entityMetrics) views(ctx context.Context) (views []core.View, truncated
 				return nil, false, err
 			}
 			if count == 1 {
-				page, more = slices.DeleteFunc(page, func(v core.View) bool { return v.Name != base }), false
+				page, more = slices.DeleteFunc(page, func(v answer.View) bool { return v.Name != base }), false
 			}
 			truncated = truncated || more
 			for i := range page {
@@ -139,9 +140,9 @@ func (m *entityMetrics) views(ctx context.Context) (views []core.View, truncated
 }
 
 // page asks the core for a page of its list.
-func (s *Site) page(ctx context.Context, prefix, after string, count int) ([]core.View, bool, error) {
-	in := &core.List{Prefix: prefix, After: after, Count: count}
-	a, err := s.engine.Do(ctx, func(c core.Call) core.Input { in.Call = c; return in })
+func (s *Site) page(ctx context.Context, prefix, after string, count int) ([]answer.View, bool, error) {
+	in := &input.List{Prefix: prefix, After: after, Count: count}
+	a, err := s.engine.Do(ctx, func(c input.Call) input.Input { in.Call = c; return in })
 	if err != nil {
 		return nil, false, err
 	}

@@ -11,14 +11,14 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
 )
 
 // catalogue plays a core's list of entities.
-type catalogue []core.View
+type catalogue []answer.View
 
-func (c catalogue) ask(_ context.Context, prefix, after string, count int) (page []core.View, more bool, err error) {
+func (c catalogue) ask(_ context.Context, prefix, after string, count int) (page []answer.View, more bool, err error) {
 	for _, v := range c {
 		switch {
 		case !strings.HasPrefix(v.Name, prefix) || v.Name <= after:
@@ -44,7 +44,7 @@ func exposition(t *testing.T, c prometheus.Collector) string {
 func TestEntityMetrics(t *testing.T) {
 	var all catalogue
 	for i, n := range []string{"acme", "acme/vm", "acme/vm/gpu", "acme/web", "acme2", "globex", "globex/x"} {
-		all = append(all, core.View{Name: n, Limit: core.Tokens(100 + i), Left: core.Tokens(i) - 3, Net: core.Tokens(10 * i)})
+		all = append(all, answer.View{Name: n, Limit: core.Tokens(100 + i), Left: core.Tokens(i) - 3, Net: core.Tokens(10 * i)})
 	}
 	for chosen, want := range map[string][]string{
 		"":              nil,
@@ -78,7 +78,7 @@ func TestEntityMetrics(t *testing.T) {
 func TestEntityMetricsAreBounded(t *testing.T) {
 	var all catalogue
 	for i := range maxMetricEntities + 1 {
-		all = append(all, core.View{Name: fmt.Sprintf("a/%05d", i)})
+		all = append(all, answer.View{Name: fmt.Sprintf("a/%05d", i)})
 	}
 	for _, chosen := range [][]string{{"*"}, {"a/"}, {"a/01000", "a/"}} {
 		text := exposition(t, &entityMetrics{chosen: chosen, ask: all.ask})
@@ -91,7 +91,7 @@ func TestEntityMetricsAreBounded(t *testing.T) {
 // TestEntityMetricsOfABusySite: a core that does not answer costs the other metrics
 // nothing.
 func TestEntityMetricsOfABusySite(t *testing.T) {
-	busy := func(context.Context, string, string, int) ([]core.View, bool, error) {
+	busy := func(context.Context, string, string, int) ([]answer.View, bool, error) {
 		return nil, false, errors.New("busy")
 	}
 	if text := exposition(t, &entityMetrics{chosen: []string{"*"}, ask: busy}); text != "" {

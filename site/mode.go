@@ -7,7 +7,8 @@ import (
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/name"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
-	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
 )
 
 // GetMode implements samyav1.ClusterServiceServer: the mode that this site uses.
@@ -15,8 +16,8 @@ func (s cluster) GetMode(ctx context.Context, _ *samyav1.GetModeRequest) (*samya
 	if err := expired(ctx); err != nil {
 		return nil, err
 	}
-	in := &core.ReadMode{}
-	a, err := s.engine.Do(ctx, func(c core.Call) core.Input { in.Call = c; return in })
+	in := &input.ReadMode{}
+	a, err := s.engine.Do(ctx, func(c input.Call) input.Input { in.Call = c; return in })
 	if err != nil {
 		return nil, s.broken(err, asked{})
 	}
@@ -37,8 +38,8 @@ func (s cluster) SetMode(ctx context.Context, r *samyav1.SetModeRequest) (*samya
 	if err := errors.Join(name.Mode("protocol", r.GetProtocol()), optionalID(r.GetRequestId())); err != nil {
 		return nil, apierr.FromName(err)
 	}
-	a, err := s.decide(ctx, &core.Change{
-		Kind: core.SetMode, Mode: r.GetProtocol(), Expected: r.GetExpectedVersion(), RequestID: r.GetRequestId(),
+	a, err := s.decide(ctx, &input.Change{
+		Kind: input.SetMode, Mode: r.GetProtocol(), Expected: r.GetExpectedVersion(), RequestID: r.GetRequestId(),
 	})
 	if err != nil {
 		return nil, err
@@ -46,6 +47,6 @@ func (s cluster) SetMode(ctx context.Context, r *samyav1.SetModeRequest) (*samya
 	return &samyav1.SetModeResponse{Mode: modeOf(a.Mode().Decided)}, nil
 }
 
-func modeOf(m core.ModeRecord) *samyav1.Mode {
+func modeOf(m answer.DecidedMode) *samyav1.Mode {
 	return &samyav1.Mode{Protocol: m.Protocol, Version: m.Version}
 }

@@ -11,21 +11,20 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/protobuf/types/known/durationpb"
-
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/name"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site"
-	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/policy"
 	"github.com/samya-db/samya/site/sitetest"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/protobuf/types/known/durationpb"
 )
 
 // TestModesAreThoseOfTheCore: the API takes exactly the protocols of the core.
 func TestModesAreThoseOfTheCore(t *testing.T) {
-	if !slices.Equal(name.Modes(), core.ProtocolNames()) {
-		t.Errorf("modes %v, protocols %v", name.Modes(), core.ProtocolNames())
+	if !slices.Equal(name.Modes(), policy.ProtocolNames()) {
+		t.Errorf("modes %v, protocols %v", name.Modes(), policy.ProtocolNames())
 	}
 }
 

@@ -7,14 +7,16 @@ import (
 	"time"
 
 	"github.com/oklog/ulid/v2"
-	"google.golang.org/protobuf/types/known/durationpb"
-
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/mux"
 	"github.com/samya-db/samya/internal/name"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/engine"
+	"google.golang.org/protobuf/types/known/durationpb"
 )
 
 // operation is an acquire or a release of a batch or a stream, from its request to its
@@ -24,8 +26,8 @@ type operation struct {
 	asked
 	// acquire or release is the call's input, as isRelease says.
 	isRelease bool
-	acquire   core.Acquire
-	release   core.Release
+	acquire   input.Acquire
+	release   input.Release
 	// to is told of the answer: outcome, or err.
 	to      answeree
 	outcome outcome
@@ -41,14 +43,14 @@ type answeree interface {
 }
 
 // Receive implements engine.Receiver.
-func (o *operation) Receive(_ *engine.Call, a core.Answer, err error) {
+func (o *operation) Receive(_ *engine.Call, a answer.Answer, err error) {
 	o.outcome, o.err = outcomeOf(&a), err
 	o.to.Answered(o)
 }
 
 // outcome is the part of an answer that concerns an acquire or a release.
 type outcome struct {
-	code           core.Code
+	code           answer.Code
 	parked         bool
 	tokens, left   core.Tokens
 	leased         core.Tokens
@@ -58,7 +60,7 @@ type outcome struct {
 	lacking        string
 }
 
-func outcomeOf(a *core.Answer) outcome {
+func outcomeOf(a *answer.Answer) outcome {
 	return outcome{
 		code: a.Code, parked: a.Parked, tokens: a.Tokens, left: a.Left, leased: a.Lease().Tokens, remaining: a.Lease().Remaining,
 		retryAfter: a.RetryAfter, missingMembers: a.Missing, lacking: a.Lacking,
@@ -67,10 +69,10 @@ func outcomeOf(a *core.Answer) outcome {
 
 // refused returns the error for an operation that was not done, or nil.
 func (a *outcome) refused(s *Site, q *asked) error {
-	if a.code == core.OK {
+	if a.code == answer.OK {
 		return nil
 	}
-	return s.failure(core.Answer{Code: a.code, Tokens: a.tokens, Left: a.left, RetryAfter: a.retryAfter, Missing: a.missingMembers, Lacking: a.lacking}, *q)
+	return s.failure(answer.Answer{Code: a.code, Tokens: a.tokens, Left: a.left, RetryAfter: a.retryAfter, Missing: a.missingMembers, Lacking: a.lacking}, *q)
 }
 
 // read checks the operation of r and makes it ready to be started.
@@ -94,7 +96,7 @@ func (s *Site) read(o *operation, r *samyav1.Operation, left time.Duration) erro
 
 // readAcquire checks the fields of an acquire, gives it an id if it has none, and fills
 // in the core's input. The caller waits for at most left.
-func (s *Site) readAcquire(in *core.Acquire, r *samyav1.AcquireRequest, left time.Duration) (asked, error) {
+func (s *Site) readAcquire(in *input.Acquire, r *samyav1.AcquireRequest, left time.Duration) (asked, error) {
 	wait, waitErr := waitOf(r)
 	tries, triesErr := s.tries(r)
 	terms, leaseErr := leaseTerms(r.GetLease())
@@ -110,7 +112,7 @@ func (s *Site) readAcquire(in *core.Acquire, r *samyav1.AcquireRequest, left tim
 	if terms != nil {
 		terms.ID = q.requestID
 	}
-	*in = core.Acquire{
+	*in = input.Acquire{
 		Entity: q.entity, Tokens: core.Tokens(q.tokens), Request: keyOf(q.requestID),
 		Wait: ticks(within(left, wait)), Least: core.Tokens(r.GetMinTokens()), DryRun: r.GetDryRun(), Lease: terms, Tries: tries,
 	}
@@ -118,7 +120,7 @@ func (s *Site) readAcquire(in *core.Acquire, r *samyav1.AcquireRequest, left tim
 }
 
 // readRelease does the same for a release.
-func (s *Site) readRelease(in *core.Release, r *samyav1.ReleaseRequest) (asked, error) {
+func (s *Site) readRelease(in *input.Release, r *samyav1.ReleaseRequest) (asked, error) {
 	tries, triesErr := s.tries(r)
 	lease, leaseErr := s.leaseRef(r.GetLease())
 	least := int64(1)
@@ -129,18 +131,18 @@ func (s *Site) readRelease(in *core.Release, r *samyav1.ReleaseRequest) (asked, 
 	if err != nil {
 		return q, err
 	}
-	*in = core.Release{
+	*in = input.Release{
 		Entity: q.entity, Tokens: core.Tokens(q.tokens), Request: keyOf(q.requestID), Lease: lease, Tries: tries,
 	}
 	return q, nil
 }
 
 // acquired fills in the response to a successful acquire.
-func (s *Site) acquired(resp *samyav1.AcquireResponse, in *core.Acquire, a *outcome, q *asked) {
+func (s *Site) acquired(resp *samyav1.AcquireResponse, in *input.Acquire, a *outcome, q *asked) {
 	resp.Tokens, resp.RequestId, resp.Site, resp.Left = int64(a.tokens), q.requestID, s.cfg.Name, int64(a.left)
 	if in.Lease != nil && !in.DryRun {
 		// If the lease has ended, a repeat gets the lease's name, and no tokens left.
-		resp.Lease = s.lease(&core.LeaseView{
+		resp.Lease = s.lease(&answer.Lease{
 			ID: q.requestID, Entity: q.entity, Tokens: a.leased, Remaining: a.remaining, Holder: in.Lease.Holder,
 		})
 	}
@@ -282,4 +284,4 @@ func ticks(d time.Duration) core.Tick { return core.Tick(d.Milliseconds()) }
 
 // keyOf returns the remembered part of a request id: enough of a collision-resistant
 // hash that no two ids meet.
-func keyOf(requestID string) core.RequestKey { return core.KeyOf(requestID) }
+func keyOf(requestID string) attempt.Key { return attempt.KeyOf(requestID) }

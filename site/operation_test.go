@@ -8,13 +8,15 @@ import (
 	"testing/synctest"
 	"time"
 
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/store"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
-
-	samyav1 "github.com/samya-db/samya/proto/samya/v1"
-	"github.com/samya-db/samya/site/core"
-	"github.com/samya-db/samya/site/store"
 )
 
 // shell is site us of three, without a core.
@@ -28,37 +30,37 @@ func shell() *Site {
 // a wait ends before its caller goes.
 func TestWhatTheCoreIsAsked(t *testing.T) {
 	s, soon := shell(), time.Now().Add(time.Minute).Truncate(time.Millisecond)
-	tries := core.Tries{Attempt: core.AttemptOf(2, 3), Tried: []core.SiteID{"eu"}, NotAfter: soon.UnixMilli()}
+	tries := input.Tries{Attempt: attempt.Of(2, 3), Tried: []core.SiteID{"eu"}, NotAfter: soon.UnixMilli()}
 	check := func(what string, got, want any, q asked, wantAsked asked, err error) {
 		t.Helper()
 		if err != nil || !reflect.DeepEqual(got, want) || q != wantAsked {
 			t.Errorf("%s: %v\ngot  %+v of %+v\nwant %+v of %+v", what, err, got, q, want, wantAsked)
 		}
 	}
-	var acquire core.Acquire
+	var acquire input.Acquire
 	q, err := s.readAcquire(&acquire, &samyav1.AcquireRequest{
 		Entity: "acme/vm", Tokens: 9, MinTokens: 4, RequestId: "id", Wait: durationpb.New(3 * time.Second), DryRun: true, Site: "us",
 		Lease:   &samyav1.LeaseTerms{Ttl: durationpb.New(time.Minute), Holder: "me"},
 		Attempt: 2, Relay: 3, Tried: []string{"us", "eu", "eu"}, NotAfter: timestamppb.New(soon),
 	}, time.Second)
-	check("acquire", acquire, core.Acquire{
-		Entity: "acme/vm", Tokens: 9, Least: 4, Request: core.KeyOf("id"), Wait: 950, DryRun: true,
-		Lease: &core.LeaseTerms{ID: "id", TTL: 60_000, Holder: "me"}, Tries: tries,
+	check("acquire", acquire, input.Acquire{
+		Entity: "acme/vm", Tokens: 9, Least: 4, Request: attempt.KeyOf("id"), Wait: 950, DryRun: true,
+		Lease: &input.LeaseTerms{ID: "id", TTL: 60_000, Holder: "me"}, Tries: tries,
 	}, q, asked{"acme/vm", "id", 9}, err)
 	q, err = s.readAcquire(&acquire, &samyav1.AcquireRequest{Entity: "acme/vm", Tokens: 9, RequestId: "id"}, forEver)
-	check("acquire that says no more", acquire, core.Acquire{
-		Entity: "acme/vm", Tokens: 9, Request: core.KeyOf("id"), Wait: 5000,
+	check("acquire that says no more", acquire, input.Acquire{
+		Entity: "acme/vm", Tokens: 9, Request: attempt.KeyOf("id"), Wait: 5000,
 	}, q, asked{"acme/vm", "id", 9}, err)
-	var release core.Release
+	var release input.Release
 	q, err = s.readRelease(&release, &samyav1.ReleaseRequest{
 		Entity: "acme/vm", Tokens: 9, RequestId: "id", Lease: "eu/its",
 		Attempt: 2, Relay: 3, Tried: []string{"eu"}, NotAfter: timestamppb.New(soon),
 	})
-	check("release", release, core.Release{
-		Entity: "acme/vm", Tokens: 9, Request: core.KeyOf("id"), Tries: tries,
-		Lease: &core.LeaseRef{Home: "eu", Request: core.KeyOf("its")},
+	check("release", release, input.Release{
+		Entity: "acme/vm", Tokens: 9, Request: attempt.KeyOf("id"), Tries: tries,
+		Lease: &input.LeaseRef{Home: "eu", Request: attempt.KeyOf("its")},
 	}, q, asked{"acme/vm", "id", 9}, err)
-	var all core.AcquireAll
+	var all input.AcquireAll
 	q, err = s.readAll(&all, &samyav1.BatchRequest{
 		Atomic: true, RequestId: "id", Wait: durationpb.New(3 * time.Second),
 		Attempt: 2, Relay: 3, Tried: []string{"eu"}, NotAfter: timestamppb.New(soon),
@@ -67,8 +69,8 @@ func TestWhatTheCoreIsAsked(t *testing.T) {
 			{Operation: &samyav1.Operation_Acquire{Acquire: &samyav1.AcquireRequest{Entity: "b", Tokens: 5}}},
 		},
 	}, time.Second)
-	check("atomic batch", all, core.AcquireAll{
-		Parts: []core.Part{{Entity: "a", Tokens: 4}, {Entity: "b", Tokens: 5}}, Request: core.KeyOf("id"), Wait: 950, Tries: tries,
+	check("atomic batch", all, input.AcquireAll{
+		Parts: []input.Part{{Entity: "a", Tokens: 4}, {Entity: "b", Tokens: 5}}, Request: attempt.KeyOf("id"), Wait: 950, Tries: tries,
 	}, q, asked{"", "id", 9}, err)
 	if _, err := s.readAll(&all, &samyav1.BatchRequest{Wait: durationpb.New(-time.Second)}, time.Second); err == nil {
 		t.Error("an atomic batch waits for less than no time")
@@ -107,16 +109,16 @@ func TestWaitsEndInTime(t *testing.T) {
 // TestWhatOperationsAreTold: each field of an answer reaches its caller with its meaning.
 func TestWhatOperationsAreTold(t *testing.T) {
 	s, q := shell(), asked{entity: "acme/vm", requestID: "id", tokens: 9}
-	a := outcomeOf(&core.Answer{
+	a := outcomeOf(&answer.Answer{
 		Parked: true, Tokens: 7, Left: 3, RetryAfter: 20, Missing: 2, Lacking: "acme",
-		Details: &core.Details{Lease: core.LeaseView{Tokens: 6, Remaining: 1500}},
+		Details: &answer.Details{Lease: answer.Lease{Tokens: 6, Remaining: 1500}},
 	})
 	if want := (outcome{
 		parked: true, tokens: 7, left: 3, leased: 6, remaining: 1500, retryAfter: 20, missingMembers: 2, lacking: "acme",
 	}); a != want {
 		t.Errorf("the outcome is %+v, want %+v", a, want)
 	}
-	in := &core.Acquire{Lease: &core.LeaseTerms{Holder: "me"}}
+	in := &input.Acquire{Lease: &input.LeaseTerms{Holder: "me"}}
 	want := &samyav1.AcquireResponse{Tokens: 7, RequestId: "id", Site: "us", Left: 3, Lease: &samyav1.Lease{
 		Name: "us/id", Entity: "acme/vm", Tokens: 6, Remaining: durationpb.New(1500 * time.Millisecond), Holder: "me",
 	}}
@@ -141,17 +143,17 @@ func TestTries(t *testing.T) {
 	at := soon.AsTime().UnixMilli()
 	for title, c := range map[string]struct {
 		in   *samyav1.ReleaseRequest
-		want core.Tries
+		want input.Tries
 	}{
-		"nothing":                     {&samyav1.ReleaseRequest{RequestId: "x"}, core.Tries{}},
-		"a first one":                 {&samyav1.ReleaseRequest{Attempt: 1}, core.Tries{Attempt: core.AttemptOf(1, 0)}},
-		"a first one with an end":     {&samyav1.ReleaseRequest{NotAfter: soon}, core.Tries{Attempt: core.AttemptOf(0, 0), NotAfter: at}},
-		"the last relay":              {&samyav1.ReleaseRequest{RequestId: "x", Relay: 255, NotAfter: soon}, core.Tries{Attempt: core.AttemptOf(0, 255), NotAfter: at}},
-		"the last attempt":            {&samyav1.ReleaseRequest{RequestId: "x", Attempt: core.MaxAttempts, NotAfter: soon}, core.Tries{Attempt: core.AttemptOf(core.MaxAttempts, 0), NotAfter: at}},
-		"nobody knows where":          {&samyav1.ReleaseRequest{RequestId: "x", Attempt: 2, NotAfter: soon}, core.Tries{Attempt: core.AttemptOf(2, 0), NotAfter: at}},
-		"at all sites":                {&samyav1.ReleaseRequest{RequestId: "x", Attempt: 2, NotAfter: soon, Tried: []string{"us", "eu", "as"}}, core.Tries{Attempt: core.AttemptOf(2, 0), NotAfter: at, Tried: []core.SiteID{"eu", "as"}}},
-		"at this site and no other":   {&samyav1.ReleaseRequest{RequestId: "x", Attempt: 2, NotAfter: soon, Tried: []string{"us"}}, core.Tries{Attempt: core.AttemptOf(2, 0), NotAfter: at, Tried: []core.SiteID{}}},
-		"at one site, and then there": {&samyav1.ReleaseRequest{RequestId: "x", Attempt: 3, NotAfter: soon, Tried: []string{"eu", "eu"}}, core.Tries{Attempt: core.AttemptOf(3, 0), NotAfter: at, Tried: []core.SiteID{"eu"}}},
+		"nothing":                     {&samyav1.ReleaseRequest{RequestId: "x"}, input.Tries{}},
+		"a first one":                 {&samyav1.ReleaseRequest{Attempt: 1}, input.Tries{Attempt: attempt.Of(1, 0)}},
+		"a first one with an end":     {&samyav1.ReleaseRequest{NotAfter: soon}, input.Tries{Attempt: attempt.Of(0, 0), NotAfter: at}},
+		"the last relay":              {&samyav1.ReleaseRequest{RequestId: "x", Relay: 255, NotAfter: soon}, input.Tries{Attempt: attempt.Of(0, 255), NotAfter: at}},
+		"the last attempt":            {&samyav1.ReleaseRequest{RequestId: "x", Attempt: attempt.Max, NotAfter: soon}, input.Tries{Attempt: attempt.Of(attempt.Max, 0), NotAfter: at}},
+		"nobody knows where":          {&samyav1.ReleaseRequest{RequestId: "x", Attempt: 2, NotAfter: soon}, input.Tries{Attempt: attempt.Of(2, 0), NotAfter: at}},
+		"at all sites":                {&samyav1.ReleaseRequest{RequestId: "x", Attempt: 2, NotAfter: soon, Tried: []string{"us", "eu", "as"}}, input.Tries{Attempt: attempt.Of(2, 0), NotAfter: at, Tried: []core.SiteID{"eu", "as"}}},
+		"at this site and no other":   {&samyav1.ReleaseRequest{RequestId: "x", Attempt: 2, NotAfter: soon, Tried: []string{"us"}}, input.Tries{Attempt: attempt.Of(2, 0), NotAfter: at, Tried: []core.SiteID{}}},
+		"at one site, and then there": {&samyav1.ReleaseRequest{RequestId: "x", Attempt: 3, NotAfter: soon, Tried: []string{"eu", "eu"}}, input.Tries{Attempt: attempt.Of(3, 0), NotAfter: at, Tried: []core.SiteID{"eu"}}},
 	} {
 		if got, err := s.tries(c.in); err != nil || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v, %v; want %+v", title, got, err, c.want)

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"time"
 
-	"google.golang.org/protobuf/types/known/durationpb"
-
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/name"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
-	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
+	"google.golang.org/protobuf/types/known/durationpb"
 )
 
 // GetEntity implements samyav1.EntityServiceServer: this site's share, with
@@ -22,8 +22,8 @@ func (s entities) GetEntity(ctx context.Context, r *samyav1.GetEntityRequest) (*
 	if err := errors.Join(name.Entity("name", r.GetName()), consistency(r.GetConsistency()), maxAge(r.GetMaxAge())); err != nil {
 		return nil, apierr.FromName(err)
 	}
-	in := &core.Read{Entity: r.GetName()}
-	a, err := s.engine.Do(ctx, func(c core.Call) core.Input { in.Call = c; return in })
+	in := &input.Read{Entity: r.GetName()}
+	a, err := s.engine.Do(ctx, func(c input.Call) input.Input { in.Call = c; return in })
 	if err != nil {
 		return nil, s.broken(err, asked{})
 	}
@@ -62,7 +62,7 @@ func maxAge(d *durationpb.Duration) error {
 
 // usage returns this site's share and, with others, the last known shares of other
 // sites, in the order of their names.
-func (s *Site) usage(v *core.View, others bool) *samyav1.Usage {
+func (s *Site) usage(v *answer.View, others bool) *samyav1.Usage {
 	u := &samyav1.Usage{
 		Complete: len(s.members.Sites) == 1, Consistent: false, Surplus: int64(v.Surplus),
 		Available: -int64(v.Debt), Debt: int64(v.Debt), MayExceedBy: int64(v.MayExceed),
@@ -87,8 +87,8 @@ func (s *Site) usage(v *core.View, others bool) *samyav1.Usage {
 	return u
 }
 
-func heard(o *core.OtherView) *samyav1.Share {
-	if o.Age == core.Never {
+func heard(o *answer.OtherView) *samyav1.Share {
+	if o.Age == answer.Never {
 		return &samyav1.Share{Site: string(o.Site)}
 	}
 	return &samyav1.Share{
@@ -97,7 +97,7 @@ func heard(o *core.OtherView) *samyav1.Share {
 	}
 }
 
-func movesOf(v *core.View) *samyav1.Moves {
+func movesOf(v *answer.View) *samyav1.Moves {
 	m := &samyav1.Moves{Applied: uint64(v.Applied), Moved: v.Moved, Pledged: v.Moves.Pledged, Owed: int64(v.Debt), OwedSince: uint64(v.DebtSince)}
 	for _, st := range v.Moves.Stars {
 		m.Stars = append(m.Stars, &samyav1.StarMove{Leader: string(st.Leader), Counter: st.Counter, Applied: st.Applied})
@@ -106,7 +106,7 @@ func movesOf(v *core.View) *samyav1.Moves {
 	return m
 }
 
-func transfersOf(moves []core.TransferMove) []*samyav1.TransferMove {
+func transfersOf(moves []answer.TransferMove) []*samyav1.TransferMove {
 	list := make([]*samyav1.TransferMove, 0, len(moves))
 	for _, t := range moves {
 		list = append(list, &samyav1.TransferMove{Site: string(t.Site), Seq: t.Seq, Tokens: int64(t.Tokens)})

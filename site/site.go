@@ -16,16 +16,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"golang.org/x/net/netutil"
-	"golang.org/x/sync/errgroup"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/health"
-	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/grpc/keepalive"
-	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/reflection"
-
 	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/grpccodec"
@@ -35,10 +25,21 @@ import (
 	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
 	"github.com/samya-db/samya/site/engine"
 	"github.com/samya-db/samya/site/partitions"
 	"github.com/samya-db/samya/site/peer"
 	"github.com/samya-db/samya/site/store"
+	"golang.org/x/net/netutil"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/reflection"
 )
 
 // Site is a single site. Make it with New, run it with Run.
@@ -56,7 +57,7 @@ type Site struct {
 	// began is when the site was made.
 	began time.Time
 	// run is the random id of this start.
-	run core.Run
+	run message.Run
 	// closing is closed when the site stops, so that streams end.
 	closing chan struct{}
 
@@ -82,7 +83,7 @@ func New(cfg Config) (*Site, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("configuring the site: %w", err)
 	}
-	s := &Site{cfg: cfg, log: cfg.Logger, run: core.Run(rand.Uint64() | 1), closing: make(chan struct{}), began: time.Now()}
+	s := &Site{cfg: cfg, log: cfg.Logger, run: message.Run(rand.Uint64() | 1), closing: make(chan struct{}), began: time.Now()}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -132,9 +133,9 @@ func (s *Site) open() error {
 		Cluster: s.cfg.Cluster, Self: core.SiteID(s.cfg.Name),
 		Members: s.members.Sites, MembersVersion: s.members.Version,
 		Address: s.address, TLS: s.cfg.TLS, Latency: s.latency(), Fault: s.fault(),
-		Receive: func(from core.SiteID, messages []core.Envelope) {
+		Receive: func(from core.SiteID, messages []message.Envelope) {
 			// A batch that finds the engine busy is lost, as the protocol allows.
-			if err := s.engine.Submit(core.Deliver{From: from, Messages: messages}); err != nil {
+			if err := s.engine.Submit(input.Deliver{From: from, Messages: messages}); err != nil {
 				s.log.Debug("messages are dropped", "peer", string(from), "error", err)
 			}
 		},
@@ -345,7 +346,7 @@ func (s *Site) Run(ctx context.Context) error {
 			s.log.Debug("leaving gossip", "error", err)
 		}
 		stopLinks()
-		if err := s.engine.Submit(core.Stop{}); err != nil {
+		if err := s.engine.Submit(input.Stop{}); err != nil {
 			s.log.Debug("the core was not told of the stop", "error", err)
 		}
 		close(s.closing)

@@ -9,22 +9,23 @@ import (
 	"testing/synctest"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/timestamppb"
-
 	"github.com/samya-db/samya/internal/apierr"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/engine"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
 // inputs are the inputs of the calls under way, in their order.
-func (e *fakeEngine) inputs() []core.Input {
+func (e *fakeEngine) inputs() []input.Input {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	all := make([]core.Input, 0, len(e.calls))
+	all := make([]input.Input, 0, len(e.calls))
 	for _, c := range e.calls {
 		all = append(all, c.Input)
 	}
@@ -36,7 +37,7 @@ func (e *fakeEngine) stop() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, c := range e.calls {
-		c.To.Receive(c, core.Answer{}, engine.ErrStopped)
+		c.To.Receive(c, answer.Answer{}, engine.ErrStopped)
 	}
 	e.calls = nil
 }
@@ -54,7 +55,7 @@ func TestStreamKindsTakeTurns(t *testing.T) {
 			}
 			f.in <- &samyav1.StreamRequest{Calls: []*samyav1.Call{c}}
 			synctest.Wait()
-			if _, releases := f.engine.inputs()[0].(*core.Release); releases != (want == "released") {
+			if _, releases := f.engine.inputs()[0].(*input.Release); releases != (want == "released") {
 				t.Errorf("the core is asked %+v", f.engine.inputs()[0])
 			}
 			f.engine.answer(0)
@@ -74,7 +75,7 @@ func TestStreamWaitsEndInTime(t *testing.T) {
 		f.in <- &samyav1.StreamRequest{Calls: []*samyav1.Call{call(1, time.Second), call(2, 0)}}
 		synctest.Wait()
 		for i, want := range []core.Tick{950, 5000} {
-			if got := f.engine.inputs()[i].(*core.Acquire).Wait; got != want {
+			if got := f.engine.inputs()[i].(*input.Acquire).Wait; got != want {
 				t.Errorf("call %d waits for %d ms, want %d", i+1, got, want)
 			}
 		}

@@ -12,13 +12,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"google.golang.org/grpc"
-
 	"github.com/samya-db/samya/internal/apierr"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site"
-	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/engine"
+	"google.golang.org/grpc"
 )
 
 // fakeEngine answers calls when the test says so: each with the tokens that it asks for.
@@ -83,11 +83,11 @@ func (e *fakeEngine) answerOne(pick func(n int) int) bool {
 	}
 	c := e.calls[pick(len(e.calls))]
 	e.takeOut(c)
-	a := core.Answer{Code: core.OK}
+	a := answer.Answer{Code: answer.OK}
 	switch in := c.Input.(type) {
-	case *core.Acquire:
+	case *input.Acquire:
 		a.Tokens = in.Tokens
-	case *core.Release:
+	case *input.Release:
 		a.Tokens = in.Tokens
 	}
 	c.To.Receive(c, a, nil)

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
-	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/input"
 )
 
 // defaultWait is how long an acquire that names no wait may wait for tokens. Its answer
@@ -20,7 +20,7 @@ type tokens struct {
 
 // Acquire implements samyav1.TokenServiceServer.
 func (s tokens) Acquire(ctx context.Context, r *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
-	in := new(core.Acquire)
+	in := new(input.Acquire)
 	q, err := s.readAcquire(in, r, timeLeft(ctx))
 	if err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func (s tokens) Acquire(ctx context.Context, r *samyav1.AcquireRequest) (*samyav
 	if err := expired(ctx); err != nil {
 		return nil, err
 	}
-	a, err := s.engine.Do(ctx, func(c core.Call) core.Input { in.Call = c; return in })
+	a, err := s.engine.Do(ctx, func(c input.Call) input.Input { in.Call = c; return in })
 	if err != nil {
 		return nil, s.broken(err, q)
 	}
@@ -43,7 +43,7 @@ func (s tokens) Acquire(ctx context.Context, r *samyav1.AcquireRequest) (*samyav
 
 // Release implements samyav1.TokenServiceServer.
 func (s tokens) Release(ctx context.Context, r *samyav1.ReleaseRequest) (*samyav1.ReleaseResponse, error) {
-	in := new(core.Release)
+	in := new(input.Release)
 	q, err := s.readRelease(in, r)
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (s tokens) Release(ctx context.Context, r *samyav1.ReleaseRequest) (*samyav
 	if err := expired(ctx); err != nil {
 		return nil, err
 	}
-	a, err := s.engine.Do(ctx, func(c core.Call) core.Input { in.Call = c; return in })
+	a, err := s.engine.Do(ctx, func(c input.Call) input.Input { in.Call = c; return in })
 	if err != nil {
 		return nil, s.broken(err, q)
 	}

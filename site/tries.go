@@ -6,10 +6,11 @@ import (
 	"slices"
 	"time"
 
-	"google.golang.org/protobuf/types/known/timestamppb"
-
 	"github.com/samya-db/samya/internal/name"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/input"
+	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
 // attempted is the common part of acquires and releases that describes their attempts.
@@ -23,9 +24,9 @@ type attempted interface {
 
 // tries reads and checks the description of a request's attempts. Most requests have
 // none.
-func (s *Site) tries(r attempted) (core.Tries, error) {
+func (s *Site) tries(r attempted) (input.Tries, error) {
 	if r.GetAttempt() == 0 && r.GetRelay() == 0 && r.GetNotAfter() == nil && len(r.GetTried()) == 0 {
-		return core.Tries{}, nil
+		return input.Tries{}, nil
 	}
 	var errs []error
 	bad := func(field, format string, args ...any) {
@@ -34,10 +35,10 @@ func (s *Site) tries(r attempted) (core.Tries, error) {
 	if err := name.Attempt("attempt", int64(r.GetAttempt())); err != nil {
 		errs = append(errs, err)
 	}
-	if r.GetRelay() > core.MaxRelays {
-		bad("relay", "%d, at most %d", r.GetRelay(), core.MaxRelays)
+	if r.GetRelay() > attempt.MaxRelays {
+		bad("relay", "%d, at most %d", r.GetRelay(), attempt.MaxRelays)
 	}
-	t := core.Tries{Attempt: core.AttemptOf(r.GetAttempt(), r.GetRelay())}
+	t := input.Tries{Attempt: attempt.Of(r.GetAttempt(), r.GetRelay())}
 	later := r.GetAttempt() > 1 || r.GetRelay() > 0
 	if later && r.GetRequestId() == "" {
 		bad("request_id", "missing: an attempt after the first has that of the first")

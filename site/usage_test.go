@@ -4,24 +4,23 @@ import (
 	"testing"
 	"time"
 
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+	"github.com/samya-db/samya/site/core/answer"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
-
-	samyav1 "github.com/samya-db/samya/proto/samya/v1"
-	"github.com/samya-db/samya/site/core"
 )
 
 // TestUsage: each figure of a share has its own field, and the shares add up.
 func TestUsage(t *testing.T) {
 	s := shell()
-	v := &core.View{
+	v := &answer.View{
 		Name: "acme/vm", Limit: 100, Generation: 4, Version: 5, Left: -11, Offered: 12, Net: 13, Waiting: 14, Applied: 15, Moved: 16,
 		Fetches: 17, Surplus: 18, Debt: 19, Usable: 20, DebtSince: 21, MayExceed: 22, Parent: "acme", Children: 2,
-		Moves: core.Moves{
-			Pledged: true, Stars: []core.StarMove{{Leader: "eu", Counter: 23, Applied: true}},
-			Sent: []core.TransferMove{{Site: "as", Seq: 24, Tokens: 25}}, Received: []core.TransferMove{{Site: "eu", Seq: 26}},
+		Moves: answer.Moves{
+			Pledged: true, Stars: []answer.StarMove{{Leader: "eu", Counter: 23, Applied: true}},
+			Sent: []answer.TransferMove{{Site: "as", Seq: 24, Tokens: 25}}, Received: []answer.TransferMove{{Site: "eu", Seq: 26}},
 		},
-		Others: []core.OtherView{{Site: "eu", Left: 31, Offered: -32, Net: 33, Age: 1500}, {Site: "as", Left: 1, Offered: 1, Net: 1, Age: core.Never}},
+		Others: []answer.OtherView{{Site: "eu", Left: 31, Offered: -32, Net: 33, Age: 1500}, {Site: "as", Left: 1, Offered: 1, Net: 1, Age: answer.Never}},
 	}
 	own := &samyav1.Share{
 		Site: "us", Left: -11, Offered: 12, Net: 13, Age: durationpb.New(0), Known: true, Waiting: 14, Redistributions: 31, Transfers: 17,
@@ -65,7 +64,7 @@ func TestWatchTokens(t *testing.T) {
 	}
 	s := shell()
 	s.run = 7
-	a := &core.Answer{Revision: 8, Details: &core.Details{View: core.View{Name: "vm", Generation: 9}}}
+	a := &answer.Answer{Revision: 8, Details: &answer.Details{View: answer.View{Name: "vm", Generation: 9}}}
 	if got, err := parseWatchToken(s.watchState(a).GetResumeToken()); err != nil || got != (watchToken{"us", 7, 8, 9}) {
 		t.Errorf("the token of a state is %+v, %v", got, err)
 	}

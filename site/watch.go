@@ -9,13 +9,14 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/grpc"
-
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/name"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
-	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
 	"github.com/samya-db/samya/site/engine"
+	"google.golang.org/grpc"
 )
 
 // watchPause is the shortest time between two states sent to a watch.
@@ -30,28 +31,28 @@ func (s entities) WatchEntity(r *samyav1.WatchEntityRequest, stream grpc.ServerS
 	}
 	// A token of another site, or of an earlier run, says nothing of revisions. known
 	// is the generation that this site has reported; 0 for none.
-	var after core.Revision
+	var after input.Revision
 	var known uint64
 	if token.site == s.cfg.Name && token.run == s.run {
 		after, known = token.revision, token.generation
 	}
 	q := asked{entity: r.GetName()}
-	next := func(ctx context.Context, after core.Revision) (core.Answer, error) {
-		in := &core.Watch{Entity: r.GetName(), After: after}
-		a, err := s.engine.Do(ctx, func(c core.Call) core.Input { in.Call = c; return in })
+	next := func(ctx context.Context, after input.Revision) (answer.Answer, error) {
+		in := &input.Watch{Entity: r.GetName(), After: after}
+		a, err := s.engine.Do(ctx, func(c input.Call) input.Input { in.Call = c; return in })
 		switch {
 		case errors.Is(err, engine.ErrStopped):
-			return a, s.failure(core.Answer{Code: core.Stopping}, q)
+			return a, s.failure(answer.Answer{Code: answer.Stopping}, q)
 		case err != nil:
 			return a, s.broken(err, asked{})
-		case a.Code == core.NotFound && known != 0:
-			return core.Answer{Deleted: true, Details: &core.Details{View: core.View{Name: r.GetName(), Generation: known}}}, nil
-		case a.Code == core.OK:
+		case a.Code == answer.NotFound && known != 0:
+			return answer.Answer{Deleted: true, Details: &answer.Details{View: answer.View{Name: r.GetName(), Generation: known}}}, nil
+		case a.Code == answer.OK:
 			known = a.View().Generation
 		}
 		return a, s.failure(a, q)
 	}
-	return follow(stream.Context(), after, next, func(a *core.Answer) error {
+	return follow(stream.Context(), after, next, func(a *answer.Answer) error {
 		s.metrics.states.Inc()
 		return stream.Send(s.watchState(a))
 	})
@@ -61,8 +62,8 @@ func (s entities) WatchEntity(r *samyav1.WatchEntityRequest, stream grpc.ServerS
 // comes within watchPause of the state before at the end of that pause, or a later
 // state in its place. It returns nil after a deletion.
 func follow(
-	ctx context.Context, after core.Revision, next func(context.Context, core.Revision) (core.Answer, error),
-	send func(*core.Answer) error,
+	ctx context.Context, after input.Revision, next func(context.Context, input.Revision) (answer.Answer, error),
+	send func(*answer.Answer) error,
 ) error {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
@@ -87,7 +88,7 @@ func follow(
 	}
 }
 
-func (s *Site) watchState(a *core.Answer) *samyav1.WatchEntityResponse {
+func (s *Site) watchState(a *answer.Answer) *samyav1.WatchEntityResponse {
 	v := a.View()
 	resp := &samyav1.WatchEntityResponse{
 		Entity: entityOf(v), Deleted: a.Deleted,
@@ -107,8 +108,8 @@ func (s *Site) watchState(a *core.Answer) *samyav1.WatchEntityResponse {
 // site and in the run that issued the token.
 type watchToken struct {
 	site       string
-	run        core.Run
-	revision   core.Revision
+	run        message.Run
+	revision   input.Revision
 	generation uint64
 }
 
@@ -140,7 +141,7 @@ func parseWatchToken(text string) (watchToken, error) {
 			return watchToken{}, bad
 		}
 	}
-	t := watchToken{site: fields[0], run: core.Run(numbers[0]), revision: core.Revision(numbers[1]), generation: numbers[2]}
+	t := watchToken{site: fields[0], run: message.Run(numbers[0]), revision: input.Revision(numbers[1]), generation: numbers[2]}
 	if t.String() != text {
 		return watchToken{}, bad
 	}

@@ -11,15 +11,15 @@ import (
 	"testing/synctest"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/testfuzz"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site"
-	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/sitetest"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 )
 
 // TestWatchTellsTenStatesASecond: however often an entity changes, a watch gets at most
@@ -30,23 +30,23 @@ func TestWatchTellsTenStatesASecond(t *testing.T) {
 		defer cancel()
 		began := time.Now()
 		// It changes each millisecond for a second, and never again.
-		now := func() core.Revision {
-			return core.Revision(1 + min(1000, time.Since(began).Milliseconds()))
+		now := func() input.Revision {
+			return input.Revision(1 + min(1000, time.Since(began).Milliseconds()))
 		}
-		next := func(ctx context.Context, after core.Revision) (core.Answer, error) {
+		next := func(ctx context.Context, after input.Revision) (answer.Answer, error) {
 			for now() <= after {
 				if after > 1000 {
 					<-ctx.Done()
-					return core.Answer{}, ctx.Err()
+					return answer.Answer{}, ctx.Err()
 				}
 				<-time.After(time.Millisecond) // of the bubble's clock
 			}
-			return core.Answer{Revision: now()}, nil
+			return answer.Answer{Revision: now()}, nil
 		}
-		var told []core.Revision
+		var told []input.Revision
 		done := make(chan error)
 		go func() {
-			done <- site.Follow(ctx, 0, next, func(a *core.Answer) error {
+			done <- site.Follow(ctx, 0, next, func(a *answer.Answer) error {
 				told = append(told, a.Revision)
 				return nil
 			})
@@ -67,9 +67,9 @@ func TestWatchTellsTenStatesASecond(t *testing.T) {
 func TestWatchEndsWhileItPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		next := func(context.Context, core.Revision) (core.Answer, error) { return core.Answer{Revision: 1}, nil }
+		next := func(context.Context, input.Revision) (answer.Answer, error) { return answer.Answer{Revision: 1}, nil }
 		began := time.Now()
-		err := site.Follow(ctx, 0, next, func(*core.Answer) error { cancel(); return nil })
+		err := site.Follow(ctx, 0, next, func(*answer.Answer) error { cancel(); return nil })
 		if !errors.Is(err, apierr.Canceled) || time.Since(began) != 0 {
 			t.Errorf("ended after %v with %v", time.Since(began), err)
 		}

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-	"golang.org/x/term"
-
 	"github.com/samya-db/samya/devcluster/demo"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/policy"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
 )
 
 // demoCommand is `samya demo`.
@@ -34,7 +34,7 @@ differ.`,
 		GroupID: groupServe,
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := errors.Join(opts.Check(), known("protocol", opts.Protocol, core.ProtocolNames())); err != nil {
+			if err := errors.Join(opts.Check(), known("protocol", opts.Protocol, policy.ProtocolNames())); err != nil {
 				return &usageError{err}
 			}
 			if opts.Workload == demo.Hierarchy && cmd.Flags().Changed("entity") {
@@ -76,7 +76,7 @@ differ.`,
 	f.StringVar(&opts.Entity, "entity", "acme/vm", "the entity")
 	f.DurationVar(&opts.Day, "day", 20*time.Second, "length of a compressed day")
 	f.Uint64Var(&opts.Seed, "seed", 1, "makes the load repeatable")
-	f.StringVar(&opts.Protocol, "protocol", "", "how sites agree on redistributions: "+strings.Join(core.ProtocolNames(), ", ")+" (default "+core.Config{}.WithDefaults().Protocol+")")
+	f.StringVar(&opts.Protocol, "protocol", "", "how sites agree on redistributions: "+strings.Join(policy.ProtocolNames(), ", ")+" (default "+core.Config{}.WithDefaults().Protocol+")")
 	f.StringVar(&opts.Data, "data", "", "directory for data and logs, empty or new (default: a temporary one, removed)")
 	f.BoolVar(&opts.Keep, "keep", false, "leave the cluster up after the load, until Ctrl-C")
 	f.BoolVar(&opts.JSON, "json", false, "print the result as one line of JSON on stdout, all else on stderr")

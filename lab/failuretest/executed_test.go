@@ -11,7 +11,7 @@ import (
 
 	"github.com/samya-db/samya/devcluster/proc"
 	"github.com/samya-db/samya/internal/wan"
-	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // holdSync is the time for which strace holds a site at the end of each sync of its data.
@@ -77,7 +77,7 @@ const choosing = 5 * time.Second
 // commit executed. It chooses the first commit that suits, or after the time choosing any
 // commit. A read of the data may take longer than the hold, so the site is stopped
 // meanwhile. The site is down afterwards.
-func killExecuted(t *testing.T, p *proc.Process, suits func([]core.RequestRecord) bool) []core.RequestRecord {
+func killExecuted(t *testing.T, p *proc.Process, suits func([]stored.Request) bool) []stored.Request {
 	t.Helper()
 	tr := heldAtSyncs(t, p)
 	// number counts the syncs until the last read of the data, block is the last request
@@ -124,7 +124,7 @@ func signal(t *testing.T, p *proc.Process, s syscall.Signal) {
 
 // executedBehind reads a copy of a site's data. It returns the number of the last
 // request block, and the requests that moved tokens in the blocks behind block.
-func executedBehind(t *testing.T, dir, site string, block uint64) (last uint64, ran []core.RequestRecord) {
+func executedBehind(t *testing.T, dir, site string, block uint64) (last uint64, ran []stored.Request) {
 	t.Helper()
 	state, err := loaded(t, dir, site)
 	if err != nil {
@@ -132,7 +132,7 @@ func executedBehind(t *testing.T, dir, site string, block uint64) (last uint64, 
 	}
 	last, records := blocksOf(&state, block)
 	for _, r := range records {
-		if r.State == core.Ran {
+		if r.State == stored.Ran {
 			ran = append(ran, r)
 		}
 	}

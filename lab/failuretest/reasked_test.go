@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/stored"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-
-	"github.com/samya-db/samya/internal/apierr"
-	"github.com/samya-db/samya/site/core"
 )
 
 // ask makes an attempt straight at a site.
@@ -205,7 +205,7 @@ func (f *failures) sameBooks(when string, held int64, clients []*client) {
 func (f *failures) checkDisks() {
 	t := f.t
 	t.Helper()
-	byKey := make(map[core.RequestKey]map[string]core.RequestRecord)
+	byKey := make(map[attempt.Key]map[string]stored.Request)
 	for _, p := range f.cluster.Sites() {
 		kill(t, p)
 		state, err := loaded(t, copyData(t, p), p.Name)
@@ -215,7 +215,7 @@ func (f *failures) checkDisks() {
 		_, records := blocksOf(&state, 0)
 		for _, r := range records {
 			if byKey[r.Key] == nil {
-				byKey[r.Key] = make(map[string]core.RequestRecord)
+				byKey[r.Key] = make(map[string]stored.Request)
 			}
 			byKey[r.Key][p.Name] = r
 		}
@@ -226,7 +226,7 @@ func (f *failures) checkDisks() {
 		}
 		var ran int64
 		for _, record := range byKey[keyOfRequest(r.id)] {
-			if record.State == core.Ran {
+			if record.State == stored.Ran {
 				ran += int64(record.Tokens)
 			}
 		}

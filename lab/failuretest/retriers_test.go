@@ -13,7 +13,7 @@ import (
 	"github.com/samya-db/samya/devcluster/ledger"
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/wan"
-	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/attempt"
 )
 
 // retriers are clients who speak to app managers alone. They repeat every request at
@@ -30,7 +30,7 @@ type retriers struct {
 
 	mu sync.Mutex
 	// open are the requests without an answer, done the answered requests.
-	open map[core.RequestKey]*retried
+	open map[attempt.Key]*retried
 	done []*retried
 	// failed is closed once a request goes without an answer for good.
 	failed     chan struct{}
@@ -44,7 +44,7 @@ type retriers struct {
 // siteRequest is a request at a site.
 type siteRequest struct {
 	site string
-	key  core.RequestKey
+	key  attempt.Key
 }
 
 // retryCounts counts the outcomes of the clients' requests.
@@ -76,28 +76,28 @@ type heldLease struct {
 	left bool
 }
 
-func keyOfRequest(id string) core.RequestKey {
+func keyOfRequest(id string) attempt.Key {
 	sum := sha256.Sum256([]byte(id))
-	return core.RequestKey(sum[:16])
+	return attempt.Key(sum[:16])
 }
 
 func newRetriers(t *testing.T, seed uint64, limit int64, doors []*door) *retriers {
 	t.Helper()
 	return &retriers{
 		t: t, seed: seed, limit: limit, prefix: "retry", doors: doors, ledger: ledger.New(nil),
-		open: make(map[core.RequestKey]*retried), answered: make(map[siteRequest]bool), failed: make(chan struct{}),
+		open: make(map[attempt.Key]*retried), answered: make(map[siteRequest]bool), failed: make(chan struct{}),
 	}
 }
 
 // unanswered are the requests that have no answer at this moment.
-func (w *retriers) unanswered() map[core.RequestKey]*retried {
+func (w *retriers) unanswered() map[attempt.Key]*retried {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return maps.Clone(w.open)
 }
 
 // hasAnswered reports whether an answer of a site has come for a request.
-func (w *retriers) hasAnswered(site string, key core.RequestKey) bool {
+func (w *retriers) hasAnswered(site string, key attempt.Key) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.answered[siteRequest{site, key}]
@@ -162,7 +162,7 @@ func hopeless(r apierr.Reason) bool {
 }
 
 // note keeps the reply to an attempt, and reports whether it settles the request.
-func (w *retriers) note(r *retried, key core.RequestKey, o reply) bool {
+func (w *retriers) note(r *retried, key attempt.Key, o reply) bool {
 	site := o.site
 	if o.err != nil && o.err.Reason == apierr.OutOfTokens {
 		site = o.err.Site

@@ -16,7 +16,8 @@ import (
 
 	"github.com/samya-db/samya/devcluster/proc"
 	"github.com/samya-db/samya/internal/wan"
-	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/stored"
 	"github.com/samya-db/samya/site/sitetest"
 )
 
@@ -195,10 +196,10 @@ func (f *failures) killExecuted(ctx context.Context, rng *rand.Rand, some []*pro
 	for i := 0; (time.Since(began) < length || f.executed < wanted) && ctx.Err() == nil && !f.w.hasFailed(); i++ {
 		_ = wan.Wait(ctx, between(rng, 300*time.Millisecond, 1500*time.Millisecond)) // ctx is looked at next
 		p := some[i%len(some)]
-		var open map[core.RequestKey]*retried
-		ran := killExecuted(t, p, func(ran []core.RequestRecord) bool {
+		var open map[attempt.Key]*retried
+		ran := killExecuted(t, p, func(ran []stored.Request) bool {
 			open = f.w.unanswered()
-			return slices.ContainsFunc(ran, func(r core.RequestRecord) bool { return open[r.Key] != nil })
+			return slices.ContainsFunc(ran, func(r stored.Request) bool { return open[r.Key] != nil })
 		})
 		f.count(&f.sites)
 		// Answers that left the site have come by then, through the live app managers.
@@ -215,7 +216,7 @@ func (f *failures) killExecuted(ctx context.Context, rng *rand.Rand, some []*pro
 
 // unreplied counts the requests that a dead site executed in its last commit and that had
 // no answer at its death. None of the commit's answers can have left.
-func (f *failures) unreplied(site string, ran []core.RequestRecord, open map[core.RequestKey]*retried) int {
+func (f *failures) unreplied(site string, ran []stored.Request, open map[attempt.Key]*retried) int {
 	lost := 0
 	for _, r := range ran {
 		if _, ok := open[r.Key]; !ok {

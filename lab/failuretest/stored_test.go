@@ -7,6 +7,7 @@ import (
 
 	"github.com/samya-db/samya/devcluster/proc"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/stored"
 	"github.com/samya-db/samya/site/store"
 )
 
@@ -23,11 +24,11 @@ func copyData(t *testing.T, p *proc.Process) string {
 
 // loaded reads the whole content of a copy of a site's data, as the site's next start
 // would: also commits in the log and not yet in the database.
-func loaded(t *testing.T, dir, site string) (core.Restored, error) {
+func loaded(t *testing.T, dir, site string) (stored.Restored, error) {
 	t.Helper()
 	s, err := store.Open(store.Options{Dir: dir, Cluster: "failuretest", Site: core.SiteID(site)})
 	if err != nil {
-		return core.Restored{}, err
+		return stored.Restored{}, err
 	}
 	defer func() {
 		if err := s.Close(); err != nil {
@@ -37,8 +38,8 @@ func loaded(t *testing.T, dir, site string) (core.Restored, error) {
 	return s.Load()
 }
 
-// stored reads the entity's record from the disk of a site that does not run.
-func stored(t *testing.T, p *proc.Process) core.EntityRecord {
+// storedEntity reads the entity's record from the disk of a site that does not run.
+func storedEntity(t *testing.T, p *proc.Process) stored.Entity {
 	t.Helper()
 	state, err := loaded(t, copyData(t, p), p.Name)
 	if err != nil {
@@ -49,7 +50,7 @@ func stored(t *testing.T, p *proc.Process) core.EntityRecord {
 			return e
 		}
 	}
-	return core.EntityRecord{}
+	return stored.Entity{}
 }
 
 // instanceOpen reports whether a site that does not run takes part in an instance that it
@@ -57,7 +58,7 @@ func stored(t *testing.T, p *proc.Process) core.EntityRecord {
 // value.
 func instanceOpen(t *testing.T, p *proc.Process) bool {
 	t.Helper()
-	e := stored(t, p)
+	e := storedEntity(t, p)
 	for _, slice := range e.Star.Slices {
 		if !slice.Committed {
 			return true
@@ -70,13 +71,13 @@ func instanceOpen(t *testing.T, p *proc.Process) bool {
 // has not seen acknowledged.
 func transferOpen(t *testing.T, p *proc.Process) bool {
 	t.Helper()
-	e := stored(t, p)
+	e := storedEntity(t, p)
 	return e.Transfer.InFlight() > 0
 }
 
 // blocksOf returns the highest sequence of the request blocks that a site has stored, and
 // the records of the blocks behind another sequence.
-func blocksOf(state *core.Restored, behind uint64) (last uint64, records []core.RequestRecord) {
+func blocksOf(state *stored.Restored, behind uint64) (last uint64, records []stored.Request) {
 	for _, b := range state.Blocks {
 		last = max(last, b.Sequence)
 		if b.Sequence > behind {

@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
 	"github.com/samya-db/samya/site/store"
 )
 
@@ -45,10 +48,10 @@ func Calibrate(ctx context.Context) (service time.Duration, err error) {
 	defer func() { err = errors.Join(err, disk.Close()) }()
 	c, err := core.New(core.Config{
 		Self: site, Members: []core.SiteID{site}, Rand: rand.New(rand.NewPCG(1, 2)), Retention: retentionOfCalibration, //nolint:gosec // no secret
-	}, core.Restored{
-		Catalogue: &core.CatalogueRecord{Generation: 1},
-		Entities:  []core.EntityRecord{{Name: "vm", Generation: 1, Initial: core.MaxTokens, Limit: core.MaxTokens, Version: 1}},
-		Books:     []core.BooksRecord{{Name: "vm", Generation: 1, Left: core.MaxTokens}},
+	}, stored.Restored{
+		Catalogue: &stored.Catalogue{Generation: 1},
+		Entities:  []stored.Entity{{Name: "vm", Generation: 1, Initial: input.MaxTokens, Limit: input.MaxTokens, Version: 1}},
+		Books:     []stored.Books{{Name: "vm", Generation: 1, Left: input.MaxTokens}},
 	})
 	if err != nil {
 		return 0, fmt.Errorf("calibrating: %w", err)
@@ -79,10 +82,10 @@ const retentionOfCalibration = 1000
 type calibration struct {
 	core  *core.Core
 	disk  *store.Store
-	now   core.Now
+	now   input.Now
 	batch core.Effects
 	made  uint64
-	in    [calibrationBatch]core.Acquire
+	in    [calibrationBatch]input.Acquire
 }
 
 // round makes a round of acquires, and returns their processor time.
@@ -97,7 +100,7 @@ func (a *calibration) round() (time.Duration, error) {
 		for i := range a.in {
 			a.made++
 			in := &a.in[i]
-			*in = core.Acquire{Call: in, Entity: "vm", Tokens: 1}
+			*in = input.Acquire{Call: in, Entity: "vm", Tokens: 1}
 			// Spread, like the keys of real requests.
 			binary.LittleEndian.PutUint64(in.Request[:], a.made*0x9e3779b97f4a7c15)
 			binary.LittleEndian.PutUint64(in.Request[8:], a.made)
@@ -108,7 +111,7 @@ func (a *calibration) round() (time.Duration, error) {
 			return 0, err
 		}
 		for i := range a.batch.Replies {
-			if code := a.batch.Replies[i].Answer.Code; code != core.OK {
+			if code := a.batch.Replies[i].Answer.Code; code != answer.OK {
 				return 0, fmt.Errorf("an acquire is answered %v", code)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/samya-db/samya/lab/replay/sites"
 	"github.com/samya-db/samya/lab/virtual"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/policy"
 )
 
 // play runs a demand under a setting.
@@ -216,7 +217,7 @@ func TestUnsound(t *testing.T) {
 		t.Errorf("without a limit: %+v, %v", r, err)
 	}
 	broken := sites.New(func(c *core.Config) { c.Offer = "none" })
-	if _, err := Run(Options{Demand: draw(t, "fit", 1)}, broken); !errors.Is(err, core.ErrUnknownName) {
+	if _, err := Run(Options{Demand: draw(t, "fit", 1)}, broken); !errors.Is(err, policy.ErrUnknownName) {
 		t.Errorf("an unknown module: %v", err)
 	}
 }

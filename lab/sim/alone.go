@@ -1,6 +1,10 @@
 package sim
 
-import "github.com/samya-db/samya/site/core"
+import (
+	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
+)
 
 // alone settles the decisions of a cluster of a single site. A value there is decided as
 // soon as it is accepted, so it is never seen in between: creations are taken from the
@@ -8,7 +12,7 @@ import "github.com/samya-db/samya/site/core"
 func (o *observer) alone(d *Memory) bool {
 	for _, ch := range d.Changes.Values() {
 		id := sequenceID{ch.Change.Name, ch.Generation}
-		if ch.Change.Kind != core.CreateEntity || ch.Outcome != core.OK {
+		if ch.Change.Kind != input.CreateEntity || ch.Outcome != answer.OK {
 			continue
 		}
 		e := o.sequence(id)
@@ -37,7 +41,7 @@ func (o *observer) raisedAlone(n *node, batch *core.Effects) {
 	}
 	for i := range batch.Replies {
 		c, a := batch.Replies[i].Call.(*call), &batch.Replies[i].Answer
-		if c.op.kind != setLimit || a.Code != core.OK || a.View() == nil {
+		if c.op.kind != setLimit || a.Code != answer.OK || a.View() == nil {
 			continue
 		}
 		o.alone(n.durable)

@@ -2,10 +2,12 @@ package sim
 
 import (
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // answered checks the answer to an acquire, a release or a commit.
-func (o *observer) answered(n *node, c *call, a core.Answer) {
+func (o *observer) answered(n *node, c *call, a answer.Answer) {
 	op := c.op
 	q := &op.at[n.i]
 	o.unexceeding(n, c, &a)
@@ -13,12 +15,12 @@ func (o *observer) answered(n *node, c *call, a core.Answer) {
 	case op.dry:
 		o.tried(n, c, &a)
 		return
-	case a.Code == core.OK || a.Code == core.OutOfTokens || a.Code == core.ExceedsLimit:
+	case a.Code == answer.OK || a.Code == answer.OutOfTokens || a.Code == answer.ExceedsLimit:
 	default:
 		o.nothingDone(n, c, &a)
 		return
 	}
-	if q.state == core.Undone && numbered(c.attempt) <= q.attempt {
+	if q.state == stored.Undone && numbered(c.attempt) <= q.attempt {
 		// It was undone in the transaction that recorded it, or since. Its client goes
 		// by a later attempt.
 		if numbered(c.attempt) == numbered(op.tries.latest) {
@@ -49,9 +51,9 @@ func (o *observer) answered(n *node, c *call, a core.Answer) {
 	}
 	q.first, q.answered = told{a.Code, a.Tokens, a.Left, a.Lacking}, true
 	switch {
-	case a.Code == core.ExceedsLimit:
+	case a.Code == answer.ExceedsLimit:
 		o.exceeded(n, c, &a)
-	case a.Code == core.OutOfTokens:
+	case a.Code == answer.OutOfTokens:
 		o.s.report.Refusals++
 		o.lacked(n, c, &a)
 		o.exact(op, a.Lacking)
@@ -63,27 +65,27 @@ func (o *observer) answered(n *node, c *call, a core.Answer) {
 }
 
 // bears reports whether the record of an operation supports an answer.
-func (q *recorded) bears(p *op, a *core.Answer) bool {
+func (q *recorded) bears(p *op, a *answer.Answer) bool {
 	switch {
 	case p.kind == commit:
-		return a.Code == core.OK && q.state == core.Ran && a.Tokens == q.tokens
-	case a.Code == core.OutOfTokens:
-		return q.state == core.Refused && q.tokens == 0 && a.Left == q.left
-	case a.Code == core.ExceedsLimit:
+		return a.Code == answer.OK && q.state == stored.Ran && a.Tokens == q.tokens
+	case a.Code == answer.OutOfTokens:
+		return q.state == stored.Refused && q.tokens == 0 && a.Left == q.left
+	case a.Code == answer.ExceedsLimit:
 		// Recorded are the fewest tokens that are too many.
-		return q.state == core.Refused && q.tokens == a.Tokens+1 && a.Left == q.left
+		return q.state == stored.Refused && q.tokens == a.Tokens+1 && a.Left == q.left
 	case p.kind.acquires():
-		return q.state == core.Ran && a.Tokens == q.tokens && a.Left == q.left
+		return q.state == stored.Ran && a.Tokens == q.tokens && a.Left == q.left
 	case a.Parked:
 		// It may have been settled in the same transaction.
-		return q.state == core.Parked || q.state == core.Dropped || q.state == core.Ran
+		return q.state == stored.Parked || q.state == stored.Dropped || q.state == stored.Ran
 	default:
-		return q.state == core.Ran && a.Tokens == q.tokens && a.Left == q.left
+		return q.state == stored.Ran && a.Tokens == q.tokens && a.Left == q.left
 	}
 }
 
 // granted looks at a grant that was answered for the first time.
-func (o *observer) granted(n *node, c *call, a *core.Answer) {
+func (o *observer) granted(n *node, c *call, a *answer.Answer) {
 	o.s.report.Grants++
 	if c.waited {
 		o.s.report.Redistributed++
@@ -107,34 +109,34 @@ func (o *observer) granted(n *node, c *call, a *core.Answer) {
 }
 
 // nothingDone checks an answer that denies any effect.
-func (o *observer) nothingDone(n *node, c *call, a *core.Answer) {
+func (o *observer) nothingDone(n *node, c *call, a *answer.Answer) {
 	q := &c.op.at[n.i]
 	switch a.Code {
-	case core.Overloaded, core.QueueFull:
+	case answer.Overloaded, answer.QueueFull:
 		o.s.report.Overloads++
-		if a.Code == core.QueueFull && c.op.kind == acquire && a.Left >= c.op.leastTokens() && a.Lacking == c.op.entity &&
+		if a.Code == answer.QueueFull && c.op.kind == acquire && a.Left >= c.op.leastTokens() && a.Lacking == c.op.entity &&
 			!o.planted[c.op.entity] {
 			o.s.fail(Refusal, "%s answers %v: too many wait for %q, and has %d left", n.id, c, a.Lacking, a.Left)
 		}
 		return
-	case core.NotFound:
+	case answer.NotFound:
 		return
-	case core.Unknown:
+	case answer.Unknown:
 		if n.openCalls(c.op) >= core.MaxCallers {
 			return
 		}
-	case core.Stopping:
+	case answer.Stopping:
 		if n.stopping {
 			return
 		}
-	case core.Superseded, core.Expired, core.NoLease:
+	case answer.Superseded, answer.Expired, answer.NoLease:
 		if !c.refused(n, a) {
 			break
 		}
 		switch a.Code {
-		case core.Superseded:
+		case answer.Superseded:
 			o.s.report.Superseded++
-		case core.Expired:
+		case answer.Expired:
 			o.s.report.Expired++
 		default:
 			o.s.report.NoLease++
@@ -157,38 +159,38 @@ func (n *node) openCalls(p *op) int {
 
 // refused reports whether a call may be refused for being late: another attempt has come
 // after it, its time is over, or its lease has ended.
-func (c *call) refused(n *node, a *core.Answer) bool {
+func (c *call) refused(n *node, a *answer.Answer) bool {
 	p, q := c.op, &c.op.at[n.i]
 	switch a.Code {
-	case core.Superseded:
+	case answer.Superseded:
 		return numbered(c.attempt) < numbered(p.tries.latest) && (q.attempt >= numbered(c.attempt) || q.seen > numbered(c.attempt))
-	case core.Expired:
+	case answer.Expired:
 		return p.tries.notAfter != 0 && n.calendar > p.tries.notAfter
-	case core.NoLease:
+	case answer.NoLease:
 		return p.lease != nil && p.lease.over() && p.lease.home == n
 	}
 	return false
 }
 
 // tried checks the answer to a dry run.
-func (o *observer) tried(n *node, c *call, a *core.Answer) {
+func (o *observer) tried(n *node, c *call, a *answer.Answer) {
 	o.s.report.DryRuns++
 	p := c.op
 	switch {
-	case a.Code == core.OK && (a.Tokens > p.tokens || a.Tokens < p.leastTokens() || a.Tokens > a.Left):
+	case a.Code == answer.OK && (a.Tokens > p.tokens || a.Tokens < p.leastTokens() || a.Tokens > a.Left):
 		o.s.fail(Answers, "%s answers %v: %d tokens, left %d", n.id, c, a.Tokens, a.Left)
-	case a.Code != core.OK && a.Code != core.OutOfTokens && a.Code != core.ExceedsLimit && a.Code != core.NotFound:
+	case a.Code != answer.OK && a.Code != answer.OutOfTokens && a.Code != answer.ExceedsLimit && a.Code != answer.NotFound:
 		o.s.fail(Answers, "%s answers %v: %v", n.id, c, a.Code)
 	}
 }
 
 // renewed checks the answer to a renewal.
-func (o *observer) renewed(n *node, c *call, a *core.Answer) {
+func (o *observer) renewed(n *node, c *call, a *answer.Answer) {
 	l := c.op.lease
 	l.renewalAnswered(n, c.op)
 	switch {
-	case a.Code == core.OK && a.Lease().Number == l.number && a.Lease().Tokens <= l.op.at[n.i].tokens:
-	case a.Code == core.NoLease && l.over():
+	case a.Code == answer.OK && a.Lease().Number == l.number && a.Lease().Tokens <= l.op.at[n.i].tokens:
+	case a.Code == answer.NoLease && l.over():
 		o.s.report.NoLease++
 	default:
 		o.s.fail(Leases, "%s answers %v: %v, %+v", n.id, c, a.Code, a.Lease())

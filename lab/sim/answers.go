@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
 )
 
 // bound is the most tokens of an entity that may be out.
@@ -35,7 +36,7 @@ func (o *observer) vanished(q *sequence) bool {
 
 // taken counts an acquire that was returned to its client. A lease counts as far as it
 // has not ended meanwhile.
-func (o *observer) taken(op *op, a *core.Answer) {
+func (o *observer) taken(op *op, a *answer.Answer) {
 	tokens := a.Tokens
 	if op.ttl > 0 {
 		l := op.at[op.taken].lease
@@ -91,7 +92,7 @@ func (o *observer) reply(n *node, r core.Reply) {
 	if o.s.asked(n, c, &a) {
 		return
 	}
-	if a.Code == core.Unvouched {
+	if a.Code == answer.Unvouched {
 		o.unvouched(n, c, a)
 		return
 	}
@@ -106,7 +107,7 @@ func (o *observer) reply(n *node, r core.Reply) {
 		o.mutantChanged(n, c.op, a)
 		return
 	case c.mutant:
-		if a.Code != core.Reused && !c.refused(n, &a) {
+		if a.Code != answer.Reused && !c.refused(n, &a) {
 			o.s.fail(ExactlyOnce, "%s answers %v with another body: %v", n.id, c.op, a.Code)
 		}
 		o.s.report.Reused++
@@ -146,22 +147,22 @@ func (o *observer) exact(op *op, lacking string) {
 }
 
 // changed checks the answer to an administrative change.
-func (o *observer) changed(n *node, c *call, a core.Answer) {
+func (o *observer) changed(n *node, c *call, a answer.Answer) {
 	op := c.op
 	switch a.Code {
-	case core.Unknown:
+	case answer.Unknown:
 		o.s.report.Unknown++
 		op.maybe = true
 		return
-	case core.NoQuorum:
+	case answer.NoQuorum:
 		o.s.report.NoQuorum++
 		return
-	case core.Expired:
+	case answer.Expired:
 		o.overdue(n, op)
 		return
-	case core.Overloaded:
+	case answer.Overloaded:
 		return
-	case core.Reused:
+	case answer.Reused:
 		if op.contradicted {
 			// The other change may have been the first that a site heard of. Once the id
 			// was forgotten, it may have been decided first.
@@ -181,19 +182,19 @@ func (o *observer) changed(n *node, c *call, a core.Answer) {
 		}
 		o.modeSet(n, op, &a)
 	}
-	if a.Code == core.OK && op.kind == remove {
+	if a.Code == answer.OK && op.kind == remove {
 		o.s.report.Deletes++
 	}
 }
 
 // mutantChanged checks the answer to another change under a used id: if the
 // id is known it is refused. Limits have their ids in the generation only.
-func (o *observer) mutantChanged(n *node, op *op, a core.Answer) {
+func (o *observer) mutantChanged(n *node, op *op, a answer.Answer) {
 	switch a.Code {
-	case core.Reused:
+	case answer.Reused:
 		o.s.report.Reused++
 		return
-	case core.NoQuorum, core.Unknown, core.Overloaded, core.Expired:
+	case answer.NoQuorum, answer.Unknown, answer.Overloaded, answer.Expired:
 		return
 	}
 	if g := a.View().Generation; op.kind == setLimit {
@@ -205,17 +206,17 @@ func (o *observer) mutantChanged(n *node, op *op, a core.Answer) {
 	o.s.fail(ExactlyOnce, "%s answers another change under the id of %v: %v", n.id, op, a.Code)
 }
 
-func (o *observer) limitSet(n *node, op *op, a core.Answer) {
+func (o *observer) limitSet(n *node, op *op, a answer.Answer) {
 	switch a.Code {
-	case core.NotFound:
+	case answer.NotFound:
 		op.maybe = true
 		return
-	case core.OK:
+	case answer.OK:
 		o.s.report.Limits++
 		if a.View().Limit != op.limit {
 			o.s.fail(Answers, "%s answers %v: limit %d", n.id, op, a.View().Limit)
 		}
-	case core.Mismatch:
+	case answer.Mismatch:
 	default:
 		o.s.fail(Answers, "%s answers %v: %v", n.id, op, a.Code)
 	}

@@ -3,17 +3,19 @@ package sim
 import (
 	"slices"
 
-	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // askedAs is a claim as its site has made it durable.
 type askedAs struct {
 	op  *op
-	ask core.ClaimAsk
+	ask message.ClaimAsk
 }
 
 // claimsStored takes in the claims that a site has made durable.
-func (o *observer) claimsStored(n *node, r *core.Records) {
+func (o *observer) claimsStored(n *node, r *stored.Records) {
 	for i := range r.Claims {
 		c := &r.Claims[i]
 		p := o.s.opOf(c.Key)
@@ -24,10 +26,10 @@ func (o *observer) claimsStored(n *node, r *core.Records) {
 		n.claims[c.Number] = askedAs{p, c.ClaimAsk}
 		q := &p.at[n.i]
 		if q.asked == nil {
-			q.asked = make([]core.Attempt, len(o.s.nodes))
+			q.asked = make([]attempt.Number, len(o.s.nodes))
 		}
 		if q.must == nil {
-			q.must = make([]core.Attempt, len(o.s.nodes))
+			q.must = make([]attempt.Number, len(o.s.nodes))
 		}
 		for _, site := range c.Sites {
 			i := slices.Index(o.s.names, site)
@@ -41,7 +43,7 @@ func (o *observer) claimsStored(n *node, r *core.Records) {
 
 // claimsMessage checks a site's questions to another site about requests, and its
 // answers.
-func (o *observer) claimsMessage(from *node, m *core.Claims) {
+func (o *observer) claimsMessage(from *node, m *message.Claims) {
 	to := o.s.nodes[slices.Index(o.s.names, m.To)]
 	for i := range m.Asks {
 		a := &m.Asks[i]
@@ -60,7 +62,7 @@ func (o *observer) claimsMessage(from *node, m *core.Claims) {
 }
 
 // verdict checks a site's verdict on a request.
-func (o *observer) verdict(from, to *node, c *askedAs, v core.ClaimVerdict) {
+func (o *observer) verdict(from, to *node, c *askedAs, v message.ClaimVerdict) {
 	p, bound := c.op, c.ask.Attempt
 	q := &p.at[from.i]
 	// No attempt is taken any more.
@@ -68,7 +70,7 @@ func (o *observer) verdict(from, to *node, c *askedAs, v core.ClaimVerdict) {
 	stops := over || q.attempt >= bound && q.state != 0
 	var ok bool
 	switch {
-	case v == core.Forgotten:
+	case v == message.Forgotten:
 		p.at[to.i].forgotten = true
 		o.s.report.Forgotten++
 		// A site knows by a calendar that a request is forgotten, and after a restart by
@@ -76,20 +78,20 @@ func (o *observer) verdict(from, to *node, c *askedAs, v core.ClaimVerdict) {
 		// once its remaining records begin within that time.
 		ok = o.s.now > retention*95/100 && (epoch+(o.s.now+clockError+slack)/millisecond > c.ask.NotAfter ||
 			from.drained.oldest() > c.ask.NotAfter-retention/millisecond)
-	case c.ask.Kind == core.ReturnLease:
-		ok = v == core.DidRun && q.state == core.Ran
-	case v == core.DidRun && c.ask.Kind == core.UndoAcquire:
-		ok = q.ran && stops && (q.state == core.Undone || q.attempt > bound || !o.sameGeneration(from, p, q))
-	case v == core.DidRun:
-		ok = q.state == core.Ran || q.state == core.Dropped
-	case c.ask.Kind == core.UndoAcquire:
-		ok = (stops || q.state == core.Refused) && (q.state != core.Ran || q.attempt > bound || !o.sameGeneration(from, p, q))
+	case c.ask.Kind == message.ReturnLease:
+		ok = v == message.DidRun && q.state == stored.Ran
+	case v == message.DidRun && c.ask.Kind == message.UndoAcquire:
+		ok = q.ran && stops && (q.state == stored.Undone || q.attempt > bound || !o.sameGeneration(from, p, q))
+	case v == message.DidRun:
+		ok = q.state == stored.Ran || q.state == stored.Dropped
+	case c.ask.Kind == message.UndoAcquire:
+		ok = (stops || q.state == stored.Refused) && (q.state != stored.Ran || q.attempt > bound || !o.sameGeneration(from, p, q))
 	default:
-		ok = stops && (q.state == core.Undone || q.attempt > bound || over && q.state == 0)
+		ok = stops && (q.state == stored.Undone || q.attempt > bound || over && q.state == 0)
 	}
-	if v == core.NeverRan {
+	if v == message.NeverRan {
 		if q.never == nil {
-			q.never = make([]core.Attempt, len(o.s.nodes))
+			q.never = make([]attempt.Number, len(o.s.nodes))
 		}
 		q.never[to.i] = max(q.never[to.i], bound)
 	}
@@ -104,12 +106,12 @@ func (o *observer) verdict(from, to *node, c *askedAs, v core.ClaimVerdict) {
 func (o *observer) claimed(n *node, c *call) {
 	p, q := c.op, &c.op.at[n.i]
 	if p.lease != nil && p.kind == release {
-		if n != p.lease.home && q.state == core.Parked && (q.asked == nil || q.asked[p.lease.home.i] == 0) {
+		if n != p.lease.home && q.state == stored.Parked && (q.asked == nil || q.asked[p.lease.home.i] == 0) {
 			o.s.fail(Durability, "%s answers %v, and has not noted to ask %s", n.id, c, p.lease.home.id)
 		}
 		return
 	}
-	if q.attempt != c.attempt || q.state == core.Ran && p.kind == release || q.state == core.Dropped {
+	if q.attempt != c.attempt || q.state == stored.Ran && p.kind == release || q.state == stored.Dropped {
 		return
 	}
 	for _, site := range o.s.claimedOf(n, c) {

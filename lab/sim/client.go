@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/attempt"
 )
 
 // client acquires and releases tokens.
@@ -78,7 +80,7 @@ func (c *client) next() {
 	}
 	if s.o.Hungry {
 		p.site, p.tokens, p.wait = 0, 1, 30*second
-		p.then = func(*core.Answer) { again() }
+		p.then = func(*answer.Answer) { again() }
 		s.issue(p)
 		return
 	}
@@ -114,7 +116,7 @@ func (c *client) next() {
 		p.oversize(s)
 		p.choose(s)
 	}
-	p.then = func(a *core.Answer) {
+	p.then = func(a *answer.Answer) {
 		c.took(p, a)
 		again()
 	}
@@ -127,7 +129,7 @@ func (c *client) gives(p *op, again func()) {
 	s := c.s
 	s.observe.outstanding[p.entity] -= p.tokens
 	s.observe.given(p.entity, p.tokens)
-	p.then = func(*core.Answer) { again() }
+	p.then = func(*answer.Answer) { again() }
 	p.roam(s)
 	s.issue(p)
 }
@@ -149,8 +151,8 @@ func (p *op) choose(s *sim) {
 }
 
 // took notes the tokens that an acquire has brought.
-func (c *client) took(p *op, a *core.Answer) {
-	if a == nil || a.Code != core.OK || p.dry {
+func (c *client) took(p *op, a *answer.Answer) {
+	if a == nil || a.Code != answer.OK || p.dry {
 		return
 	}
 	c.s.observe.taken(p, a)
@@ -227,7 +229,7 @@ func (s *sim) register(p *op) {
 	}
 	p.s, p.id, p.issued, p.taken = s, s.ops, s.now, -1
 	p.requestID = fmt.Sprintf("op-%d", p.id)
-	p.key = core.KeyOf(p.requestID)
+	p.key = attempt.KeyOf(p.requestID)
 	if p.kind.recorded() {
 		s.report.Requests++
 		s.opsByKey[p.key], p.at = p, make([]recorded, len(s.nodes))

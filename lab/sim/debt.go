@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // standsStill checks a batch that a site hands over. After a grant of tokens of an entity
@@ -11,19 +12,19 @@ import (
 // with tokens in a decided value that makes a debt grants nothing before it has applied
 // the value. Transactions that apply a decision, or change where entities stand, are left
 // out.
-func (o *observer) standsStill(n *node, r *core.Records) {
+func (o *observer) standsStill(n *node, r *stored.Records) {
 	if r.Catalogue != nil || len(r.Deleted) > 0 || len(o.s.nodes) == 1 {
 		return
 	}
 	for i := range r.Block.Records {
 		q := &r.Block.Records[i]
 		p := o.s.opOf(q.Key)
-		if p == nil || !p.kind.acquires() || q.State != core.Ran || n.hasRun(p) {
+		if p == nil || !p.kind.acquires() || q.State != stored.Ran || n.hasRun(p) {
 			continue
 		}
 		for _, c := range n.drained.charges(p) {
 			e, found := n.drained.Entities[c.name]
-			if !found || slices.ContainsFunc(r.Entities, func(now core.EntityRecord) bool {
+			if !found || slices.ContainsFunc(r.Entities, func(now stored.Entity) bool {
 				return now.Name == c.name && (now.Generation != e.Generation || now.Protocol.Applied != e.Protocol.Applied)
 			}) {
 				continue
@@ -40,7 +41,7 @@ func (o *observer) standsStill(n *node, r *core.Records) {
 
 // willHave is how many tokens of an entity the site has left and set aside after a
 // transaction.
-func (n *node) willHave(name string, r *core.Records) core.Tokens {
+func (n *node) willHave(name string, r *stored.Records) core.Tokens {
 	e, b := n.drained.Entities[name], n.drained.Books[name]
 	for i := range r.Entities {
 		if r.Entities[i].Name == name {
@@ -58,7 +59,7 @@ func (n *node) willHave(name string, r *core.Records) core.Tokens {
 // owedAt is the debt of an entity at a site with record e, after the last instance
 // applied. soon is the debt that the next instance makes, if it is decided with the
 // site's tokens.
-func (q *sequence) owedAt(site core.SiteID, e *core.EntityRecord) (owed, soon core.Tokens) {
+func (q *sequence) owedAt(site core.SiteID, e *stored.Entity) (owed, soon core.Tokens) {
 	at := e.Protocol.Applied
 	if at > q.settled || int(at) >= len(q.debts) {
 		return 0, 0

@@ -3,14 +3,15 @@ package sim
 import (
 	"maps"
 
-	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/coretest"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // Disk makes a site's records durable; store.Store is a Disk.
 type Disk interface {
-	Commit(r *core.Records) error
-	Load() (core.Restored, error)
+	Commit(r *stored.Records) error
+	Load() (stored.Restored, error)
 }
 
 // Memory is a Disk in memory, with the questions that invariants ask.
@@ -19,7 +20,7 @@ type Memory struct{ coretest.Memory }
 var _ Disk = (*Memory)(nil)
 
 // NewMemory returns an empty Memory.
-func NewMemory(incarnation core.Incarnation) *Memory {
+func NewMemory(incarnation message.Incarnation) *Memory {
 	return &Memory{*coretest.NewMemory(incarnation)}
 }
 
@@ -54,10 +55,10 @@ func (m *Memory) remembers(sequence uint64) bool {
 
 // standing returns the entities, the tree they form and the books after a transaction,
 // and nothing else.
-func (m *Memory) standing(r *core.Records) (*Memory, error) {
+func (m *Memory) standing(r *stored.Records) (*Memory, error) {
 	after := &Memory{coretest.Memory{
 		Catalogue: m.Catalogue, Entities: maps.Clone(m.Entities), Names: maps.Clone(m.Names), Books: maps.Clone(m.Books),
-		Forecasts: make(map[string]core.ForecastRecord),
+		Forecasts: make(map[string]stored.Forecast),
 	}}
-	return after, after.Commit(&core.Records{Deleted: r.Deleted, Books: r.Books, Entities: r.Entities, Catalogue: r.Catalogue})
+	return after, after.Commit(&stored.Records{Deleted: r.Deleted, Books: r.Books, Entities: r.Entities, Catalogue: r.Catalogue})
 }

@@ -2,7 +2,8 @@ package sim
 
 import (
 	"github.com/samya-db/samya/avantan"
-	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // promise is how far a site's durable state of a sequence has come.
@@ -27,7 +28,7 @@ func (o *observer) monotonic(n *node, id sequenceID, st *avantan.State) {
 
 // asideStays checks that a site's tokens in a chosen value stay set aside until the site
 // has applied it.
-func (o *observer) asideStays(n *node, q *sequence, e *core.EntityRecord) {
+func (o *observer) asideStays(n *node, q *sequence, e *stored.Entity) {
 	v := q.chosen[e.Protocol.Applied+1]
 	if v == nil {
 		return
@@ -52,7 +53,7 @@ func (o *observer) pledgedBy(q *sequence, t avantan.Instance) {
 
 // restsOnDisk checks that a message of the majority variant tells of nothing
 // that its sender could lose.
-func (o *observer) restsOnDisk(from *node, e *core.Envelope) {
+func (o *observer) restsOnDisk(from *node, e *message.Envelope) {
 	var st *avantan.State
 	if e.Entity == "" {
 		if from.durable.Catalogue != nil {
@@ -90,7 +91,7 @@ func (o *observer) restsOnDisk(from *node, e *core.Envelope) {
 
 // forgets checks how long the records of requests stay, by the site's own monotonic
 // clock: as long as repeats are promised the first answer.
-func (o *observer) forgets(n *node, r *core.Records) {
+func (o *observer) forgets(n *node, r *stored.Records) {
 	if len(r.Block.Records) > 0 {
 		n.blocks[r.Block.Sequence] = n.fed
 	}

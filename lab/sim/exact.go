@@ -5,6 +5,8 @@ import (
 
 	"github.com/samya-db/samya/internal/shares"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
 )
 
 const (
@@ -24,7 +26,7 @@ type exactRead struct {
 	// all are the shares, views the views behind them; open is how many answers are
 	// awaited.
 	all   []shares.Share
-	views []core.View
+	views []answer.View
 	open  int
 	// was is how far the logs of the sites were at the start.
 	was  []looked
@@ -40,7 +42,7 @@ func (s *sim) exactly(name string, then func(shares.Cut)) {
 	s.report.ExactBegun++
 	r := &exactRead{
 		s: s, name: name, then: then,
-		all: make([]shares.Share, len(s.nodes)), views: make([]core.View, len(s.nodes)), was: make([]looked, len(s.nodes)),
+		all: make([]shares.Share, len(s.nodes)), views: make([]answer.View, len(s.nodes)), was: make([]looked, len(s.nodes)),
 	}
 	for i := range s.nodes {
 		if l := s.observe.logs[i][name]; l != nil {
@@ -57,7 +59,7 @@ func (r *exactRead) ask(nodes []*node) {
 	r.open = len(nodes)
 	for _, n := range nodes {
 		s.after(s.r.Int64N(farthest), func() {
-			s.ask(n, r.name, func(c *call) core.Input { return &core.Read{Call: c, Entity: r.name} }, func(a *core.Answer) {
+			s.ask(n, r.name, func(c *call) input.Input { return &input.Read{Call: c, Entity: r.name} }, func(a *answer.Answer) {
 				told := *a
 				s.after(s.r.Int64N(farthest), func() { r.answered(n, &told) })
 			})
@@ -66,15 +68,15 @@ func (r *exactRead) ask(nodes []*node) {
 }
 
 // answered takes in a share; all shares of a round make a cut.
-func (r *exactRead) answered(n *node, a *core.Answer) {
+func (r *exactRead) answered(n *node, a *answer.Answer) {
 	if r.over || r.s.violation != nil {
 		return
 	}
 	switch a.Code {
-	case core.OK:
+	case answer.OK:
 		r.all[n.i], r.views[n.i] = share(n.id, r.round, a.View()), *a.View()
-	case core.NotFound:
-		r.all[n.i], r.views[n.i] = shares.Share{Site: string(n.id), Round: r.round, Absent: true}, core.View{}
+	case answer.NotFound:
+		r.all[n.i], r.views[n.i] = shares.Share{Site: string(n.id), Round: r.round, Absent: true}, answer.View{}
 	default:
 		r.over = true
 		return
@@ -111,7 +113,7 @@ func (r *exactRead) answered(n *node, a *core.Answer) {
 }
 
 // share converts a site's view into the form that is added up.
-func share(site core.SiteID, round int, v *core.View) shares.Share {
+func share(site core.SiteID, round int, v *answer.View) shares.Share {
 	sh := shares.Share{
 		Site: string(site), Round: round, Generation: v.Generation, Limit: int64(v.Limit), Surplus: int64(v.Surplus), Owed: int64(v.Debt),
 		Applied: uint64(v.Applied), Pledged: v.Moves.Pledged, Left: int64(v.Left), Offered: int64(v.Offered), Net: int64(v.Net),
@@ -119,7 +121,7 @@ func share(site core.SiteID, round int, v *core.View) shares.Share {
 	for _, st := range v.Moves.Stars {
 		sh.Stars = append(sh.Stars, shares.Star{Leader: string(st.Leader), Counter: st.Counter, Applied: st.Applied})
 	}
-	transfers := func(moves []core.TransferMove) (list []shares.Transfer) {
+	transfers := func(moves []answer.TransferMove) (list []shares.Transfer) {
 		for _, t := range moves {
 			list = append(list, shares.Transfer{Site: string(t.Site), Seq: t.Seq, Tokens: int64(t.Tokens)})
 		}
@@ -231,7 +233,7 @@ func (s *sim) exactAtRest() {
 
 // ask hands a site an input and its answer to then. If the site is down or crashes there
 // is no answer.
-func (s *sim) ask(n *node, entity string, with func(*call) core.Input, then func(*core.Answer)) {
+func (s *sim) ask(n *node, entity string, with func(*call) input.Input, then func(*answer.Answer)) {
 	n.awake(func() {
 		if !n.up || s.violation != nil {
 			return
@@ -244,9 +246,9 @@ func (s *sim) ask(n *node, entity string, with func(*call) core.Input, then func
 
 // asked hands an answer to the function that waits for it since [sim.ask], and reports
 // whether there was such a function.
-func (s *sim) asked(n *node, c *call, a *core.Answer) bool {
+func (s *sim) asked(n *node, c *call, a *answer.Answer) bool {
 	then, found := s.asking[c]
-	if !found || n.stale != nil && a.Code != core.Unvouched {
+	if !found || n.stale != nil && a.Code != answer.Unvouched {
 		return false
 	}
 	delete(s.asking, c)

@@ -6,13 +6,15 @@ import (
 
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // mayExceed checks by how much a site says that a limit may be exceeded. While there is a
 // debt, a site may say that nothing may be exceeded only if all sites go by that debt.
 // From then on no grant brings more out than the site has said, however sites fail,
 // except for raises of the limit.
-func (o *observer) mayExceed(n *node, v *core.View) {
+func (o *observer) mayExceed(n *node, v *answer.View) {
 	q := o.sequence(sequenceID{v.Name, v.Generation})
 	if len(o.s.nodes) == 1 || q.limits == nil || v.Applied > q.settled {
 		return
@@ -53,7 +55,7 @@ func (n *node) goesBy(q *sequence, since avantan.Instance) bool {
 }
 
 // withinTold checks a grant against the bound told before.
-func (o *observer) withinTold(n *node, p *op, q *sequence, r *core.Records) {
+func (o *observer) withinTold(n *node, p *op, q *sequence, r *stored.Records) {
 	if q.ceiling == nil || q.shifted {
 		return
 	}
@@ -83,10 +85,10 @@ func (o *observer) withinTold(n *node, p *op, q *sequence, r *core.Records) {
 }
 
 // appliedBy checks which sites have applied a change of a limit, by its answer.
-func (o *observer) appliedBy(n *node, p *op, a *core.Answer) {
+func (o *observer) appliedBy(n *node, p *op, a *answer.Answer) {
 	q := o.sequence(sequenceID{p.entity, a.View().Generation})
 	at := q.decidedAt(p.requestID)
-	if len(o.s.nodes) == 1 || a.Code != core.OK || at == 0 {
+	if len(o.s.nodes) == 1 || a.Code != answer.OK || at == 0 {
 		return
 	}
 	for _, m := range o.s.nodes {

@@ -5,6 +5,11 @@ import (
 
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // excess says whether an acquire asks for more than a limit, by the limits that its site
@@ -69,7 +74,7 @@ func (p *op) oversizeAll(s *sim) {
 	}
 	limit := d.Entities[chain[s.r.IntN(len(chain))]].Limit
 	first := core.Tokens(s.r.Int64N(int64(limit + 1)))
-	p.parts = append(p.parts, core.Part{Entity: part.Entity, Tokens: first + 1}, core.Part{Entity: part.Entity, Tokens: limit + 1 - first})
+	p.parts = append(p.parts, input.Part{Entity: part.Entity, Tokens: first + 1}, input.Part{Entity: part.Entity, Tokens: limit + 1 - first})
 	p.tokens += limit + 2
 }
 
@@ -88,7 +93,7 @@ func (m *Memory) exceeds(p *op) bool {
 
 // stateOf is the state that a site has recorded for a request, durable or not yet; 0 for
 // none.
-func (n *node) stateOf(p *op) core.RequestState {
+func (n *node) stateOf(p *op) stored.RequestState {
 	for _, batch := range slices.Backward(n.flights) {
 		for _, q := range slices.Backward(batch.Records.Block.Records) {
 			if q.Key == p.key {
@@ -103,7 +108,7 @@ func (n *node) stateOf(p *op) core.RequestState {
 // it.
 func (n *node) excess(c *call) excess {
 	p := c.op
-	if st := n.stateOf(p); c.mutant || n.stale != nil || !n.stepped || n.pending() || st != 0 && st != core.Undone {
+	if st := n.stateOf(p); c.mutant || n.stale != nil || !n.stepped || n.pending() || st != 0 && st != stored.Undone {
 		return unsure
 	}
 	switch {
@@ -128,12 +133,12 @@ func (n *node) refusesAtOnce(c *call) {
 // acquire of more than a limit. No tokens move, nobody is asked for any, and nothing is
 // begun.
 func (o *observer) barren(n *node, batch *core.Effects) {
-	if !slices.ContainsFunc(batch.Replies, func(r core.Reply) bool { return r.Answer.Code == core.ExceedsLimit }) {
+	if !slices.ContainsFunc(batch.Replies, func(r core.Reply) bool { return r.Answer.Code == answer.ExceedsLimit }) {
 		return
 	}
 	r := &batch.Records
-	asks := func(e core.Envelope) bool { return e.Claims == nil }
-	begins := func(e core.Event) bool { return e.Kind == core.RedistributionStarted }
+	asks := func(e message.Envelope) bool { return e.Claims == nil }
+	begins := func(e event.Event) bool { return e.Kind == event.RedistributionStarted }
 	if len(r.Books)+len(r.Entities) > 0 || slices.ContainsFunc(batch.Messages, asks) || slices.ContainsFunc(batch.Events, begins) {
 		o.s.fail(Refusal, "%s refuses an acquire of more than a limit, and stores %+v, %+v, sends %+v, tells %+v", n.id,
 			r.Books, r.Entities, batch.Messages, batch.Events)
@@ -149,13 +154,13 @@ func (o *observer) outgrown(n *node, p *place) {
 
 // unexceeding checks the code of an answer, of a dry run too, against the limits at the
 // time when the acquire came.
-func (o *observer) unexceeding(n *node, c *call, a *core.Answer) {
+func (o *observer) unexceeding(n *node, c *call, a *answer.Answer) {
 	switch a.Code {
-	case core.ExceedsLimit:
+	case answer.ExceedsLimit:
 		if c.excess == within && !c.joined {
 			o.s.fail(Refusal, "%s answers %v: more than the limit %d of %q, and all limits allow for it", n.id, c, a.Tokens, a.Lacking)
 		}
-	case core.OK, core.OutOfTokens, core.QueueFull:
+	case answer.OK, answer.OutOfTokens, answer.QueueFull:
 		if c.excess == beyond {
 			o.s.fail(Refusal, "%s answers %v, which asks for more than a limit: %v", n.id, c, a.Code)
 		}
@@ -164,7 +169,7 @@ func (o *observer) unexceeding(n *node, c *call, a *core.Answer) {
 
 // exceeded checks a refusal for a limit, answered for the first time: the acquire charges
 // the entity named, and the entity has or had that limit.
-func (o *observer) exceeded(n *node, c *call, a *core.Answer) {
+func (o *observer) exceeded(n *node, c *call, a *answer.Answer) {
 	p, q := c.op, &c.op.at[n.i]
 	o.s.report.Exceeded++
 	if c.joined {

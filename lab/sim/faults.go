@@ -1,6 +1,10 @@
 package sim
 
-import "github.com/samya-db/samya/site/core"
+import (
+	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
+)
 
 // crashSome crashes a site: at once, or at an effect soon after.
 func (s *sim) crashSome() {
@@ -45,7 +49,7 @@ func (s *sim) crashUnderWay(p pair) {
 // there for tokens.
 func (n *node) stop() {
 	s, life := n.s, n.life
-	n.step(core.Stop{})
+	n.step(input.Stop{})
 	if n.up && s.violation == nil {
 		if waiting := n.status.Waiting; waiting > 0 {
 			s.fail(Deadline, "%s is about to stop, %d acquires wait there", n.id, waiting)
@@ -115,7 +119,7 @@ func (s *sim) storm() {
 			kind: acquire, entity: name, site: site,
 			tokens: core.Tokens(1 + s.r.IntN(c.big)), wait: micros(s.r.IntN(3000)) * millisecond,
 		}
-		p.then = func(a *core.Answer) { c.took(p, a) }
+		p.then = func(a *answer.Answer) { c.took(p, a) }
 		s.issue(p)
 	}
 }
@@ -183,7 +187,7 @@ func (s *sim) hint() {
 	n.awake(func() {
 		// An input held back by a pause must not come after the hint at the end.
 		if !s.healed {
-			n.step(core.Reachable{Sites: up})
+			n.step(input.Reachable{Sites: up})
 		}
 	})
 }

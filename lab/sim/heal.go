@@ -9,6 +9,9 @@ import (
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // heal ends all faults and lets the cluster come to rest.
@@ -37,7 +40,7 @@ func (s *sim) heal() {
 	}
 	for _, n := range s.nodes {
 		all := slices.DeleteFunc(slices.Clone(s.names), func(id core.SiteID) bool { return id == n.id })
-		n.step(core.Reachable{Sites: all})
+		n.step(input.Reachable{Sites: all})
 	}
 	if s.report.Crowded > 0 {
 		// No site can answer another's questions before there is room for the answers.
@@ -66,7 +69,7 @@ func (s *sim) heal() {
 		}
 		s.issue(&op{
 			kind: setLimit, entity: name, limit: core.Tokens(100 + s.r.IntN(100)), wait: 10 * second, site: -1,
-			then: func(a *core.Answer) { changed[name] = a.Code == core.OK },
+			then: func(a *answer.Answer) { changed[name] = a.Code == answer.OK },
 		})
 	}
 	s.runUntil(s.now + 20*second)
@@ -158,7 +161,7 @@ func catalogueApplied(n *node) avantan.Instance {
 	return n.drained.Catalogue.Protocol.Applied
 }
 
-func sameEntity(a, b core.EntityRecord) bool {
+func sameEntity(a, b stored.Entity) bool {
 	return a.Generation == b.Generation && a.Limit == b.Limit && a.Version == b.Version && a.Parent == b.Parent &&
 		slices.Equal(a.Results, b.Results)
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
 )
 
 // Invariant names a condition that must hold. The names are stable: reports and seeded
@@ -170,7 +170,7 @@ func (s *sim) mix(v uint64) {
 }
 
 // mixAnswer adds an answer to the hash of the run.
-func (s *sim) mixAnswer(n *node, a *core.Answer) {
+func (s *sim) mixAnswer(n *node, a *answer.Answer) {
 	s.mix(uint64(n.i)<<32 | uint64(a.Code))
 	s.mix(uint64(a.Tokens)<<32 ^ uint64(a.Left))
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/samya-db/samya/internal/simdisk"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/stored"
 	"github.com/samya-db/samya/site/store"
 )
 
@@ -26,7 +28,7 @@ type kept struct {
 	// Each may be durable, if the batches before it are.
 	tried int
 	// restored is the data found when it was opened; nil once the site has started on it.
-	restored *core.Restored
+	restored *stored.Restored
 }
 
 // logged is how many of a thousand sites keep their data in a real store.
@@ -128,7 +130,7 @@ func (k *kept) failNext() bool {
 }
 
 // commit makes the records of a batch durable and reports whether it could.
-func (k *kept) commit(r *core.Records) bool {
+func (k *kept) commit(r *stored.Records) bool {
 	if k == nil || r.Empty() {
 		return true
 	}
@@ -154,21 +156,21 @@ func (k *kept) failed() bool { return k != nil && (k.disk.Dead() || k.tried > 0 
 
 // take hands the data to a site that starts. It may open the data again before: nothing
 // has changed.
-func (k *kept) take() core.Restored {
+func (k *kept) take() stored.Restored {
 	if k.restored != nil && k.fails(CutRecovery, 150) {
 		k.end()
 		k.open()
 		if k.n.s.violation != nil {
-			return core.Restored{}
+			return stored.Restored{}
 		}
 		if err := k.same(); err != nil {
 			k.n.s.fail(Recovery, "%s: opened again, its data is not what was durable: %w", k.n.id, err)
-			return core.Restored{}
+			return stored.Restored{}
 		}
 	}
 	if k.restored == nil {
 		if k.open(); k.n.s.violation != nil {
-			return core.Restored{}
+			return stored.Restored{}
 		}
 	}
 	restored := *k.restored
@@ -397,7 +399,7 @@ func (k *kept) damage() {
 }
 
 // commitsOn opens data and returns the number of its last commit.
-func (k *kept) commitsOn(disk *simdisk.Disk, data *base) (core.Commits, error) {
+func (k *kept) commitsOn(disk *simdisk.Disk, data *base) (message.Commits, error) {
 	opened, err := store.OpenOn(logDir{disk}, data, k.options)
 	if err != nil {
 		return 0, err

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
 )
 
 // useLease has a client use a lease that it holds.
@@ -12,7 +13,7 @@ func (c *client) useLease(again func()) {
 	i := s.r.IntN(len(c.leases))
 	l := c.leases[i]
 	forget := func() { c.leases = slices.Delete(c.leases, i, i+1) }
-	p := &op{entity: l.op.entity, lease: l, site: l.home.i, then: func(*core.Answer) { again() }}
+	p := &op{entity: l.op.entity, lease: l, site: l.home.i, then: func(*answer.Answer) { again() }}
 	switch pick := s.r.IntN(10); {
 	case l.counted == 0 || pick == 0:
 		// It is left to expire, or has.
@@ -34,8 +35,8 @@ func (c *client) useLease(again func()) {
 			p.tokens = 1 + core.Tokens(s.r.Int64N(int64(l.counted)))
 			s.observe.less(l, p.tokens)
 		}
-		p.then = func(a *core.Answer) {
-			if a != nil && a.Code == core.OK {
+		p.then = func(a *answer.Answer) {
+			if a != nil && a.Code == answer.OK {
 				c.held[p.entity] += a.Tokens
 				s.observe.gotOf(p.entity, l.generation, a.Tokens)
 			}

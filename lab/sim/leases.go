@@ -4,6 +4,9 @@ import (
 	"slices"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // lease is the model of a lease that a site has granted.
@@ -90,11 +93,11 @@ func (l *lease) commits(n *node, tokens core.Tokens) core.Tokens {
 }
 
 // leasesStored takes in the leases that are about to become durable.
-func (o *observer) leasesStored(n *node, r *core.Records) {
+func (o *observer) leasesStored(n *node, r *stored.Records) {
 	for i := range r.Leases {
 		rec := &r.Leases[i]
 		l := n.leases[rec.Number]
-		op := o.s.opOf(core.KeyOf(rec.ID))
+		op := o.s.opOf(attempt.KeyOf(rec.ID))
 		switch {
 		case op == nil || op.kind != acquire || op.ttl == 0:
 			o.s.fail(Leases, "%s stores a lease that nobody asked for: %+v", n.id, rec)
@@ -150,7 +153,7 @@ func (n *node) leaseOf(p *op, block uint64) *lease {
 }
 
 // leasesEnded takes in the ends of leases, after all requests of a transaction.
-func (o *observer) leasesEnded(n *node, r *core.Records) {
+func (o *observer) leasesEnded(n *node, r *stored.Records) {
 	for _, number := range r.EndedLeases {
 		l := n.leases[number]
 		if l == nil || l.ended {
@@ -218,7 +221,7 @@ func (o *observer) less(l *lease, tokens core.Tokens) {
 
 // leasesDeleted forgets the leases of an entity that a site deletes, except leases of the
 // entity that takes its name within the same transaction.
-func (o *observer) leasesDeleted(n *node, r *core.Records, name string) {
+func (o *observer) leasesDeleted(n *node, r *stored.Records, name string) {
 	var now uint64
 	for i := range r.Entities {
 		if r.Entities[i].Name == name {
@@ -237,7 +240,7 @@ func (o *observer) leasesDeleted(n *node, r *core.Records, name string) {
 // clock that it stored last, and by its calendar's advance since, up to the allowed skew.
 // No lease ends later than its time to live from now. Leases may end sooner than in truth
 // by as much as the calendar was set ahead, up to the same skew.
-func (o *observer) leasesStart(n *node, now core.Now) {
+func (o *observer) leasesStart(n *node, now input.Now) {
 	last := n.durable.Clock
 	if last == nil {
 		return // it never had a lease

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // ledger is the clients' knowledge of an entity of a generation: the tokens that answers
@@ -99,7 +100,7 @@ func (o *observer) everBelow(name string) map[string]bool {
 // stood notes, for a cluster of a single site, where entities stand after a transaction
 // and where its changes put entities meanwhile. The model has no states of the catalogue
 // there.
-func (o *observer) stood(after *Memory, r *core.Records) {
+func (o *observer) stood(after *Memory, r *stored.Records) {
 	if len(o.s.nodes) != 1 {
 		return
 	}

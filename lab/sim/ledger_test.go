@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // TestSurplusOfCareless: clients that release tokens nobody has bring surpluses, and no
@@ -67,8 +69,8 @@ func TestSurplusByClients(t *testing.T) {
 			for id, parent := range map[sequenceID]string{{"f", 3}: "e", {"g", 4}: "f"} {
 				s.observe.began(id)
 				s.observe.created[id.entity] = append(s.observe.created[id.entity], s.observe.sequence(id))
-				s.observe.stood(new(Memory), &core.Records{Changes: []core.ChangeRecord{
-					{Change: core.CatalogueChange{Kind: core.MoveEntity, Name: id.entity, Parent: parent}},
+				s.observe.stood(new(Memory), &stored.Records{Changes: []stored.Change{
+					{Change: stored.CatalogueChange{Kind: input.MoveEntity, Name: id.entity, Parent: parent}},
 				}})
 			}
 			s.observe.given("g", 3)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // lines are the acquires that wait at a site for each entity that they name, in the order
@@ -143,14 +144,14 @@ func (n *node) shared() map[string]bool {
 }
 
 // granting notes which acquires a batch grants tokens, before it is taken in.
-func (o *observer) granting(n *node, r *core.Records) {
+func (o *observer) granting(n *node, r *stored.Records) {
 	n.granted = n.granted[:0]
 	if len(n.lines) == 0 {
 		return
 	}
 	for i := range r.Block.Records {
 		q := &r.Block.Records[i]
-		if p := o.s.opOf(q.Key); p != nil && p.kind == acquire && q.State == core.Ran && !n.hasRun(p) {
+		if p := o.s.opOf(q.Key); p != nil && p.kind == acquire && q.State == stored.Ran && !n.hasRun(p) {
 			n.granted = append(n.granted, p)
 		}
 	}
@@ -162,11 +163,11 @@ func (n *node) hasRun(p *op) bool {
 	for _, batch := range slices.Backward(n.flights) {
 		for _, q := range slices.Backward(batch.Records.Block.Records) {
 			if q.Key == p.key {
-				return q.State == core.Ran
+				return q.State == stored.Ran
 			}
 		}
 	}
-	return p.at[n.i].state == core.Ran && n.remembers(p)
+	return p.at[n.i].state == stored.Ran && n.remembers(p)
 }
 
 // remembers reports whether a site still has a record of a request.

@@ -3,17 +3,17 @@ package sim
 import (
 	"slices"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/samya-db/samya/avantan"
 	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
-	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
 	"github.com/samya-db/samya/site/wire"
+	"google.golang.org/protobuf/proto"
 )
 
 // send puts a message on its link.
-func (s *sim) send(from *node, envelope core.Envelope) {
-	messages := []core.Envelope{envelope}
+func (s *sim) send(from *node, envelope message.Envelope) {
+	messages := []message.Envelope{envelope}
 	e := &messages[0]
 	s.observe.message(from, e)
 	if s.sending != nil {
@@ -56,7 +56,7 @@ func (s *sim) send(from *node, envelope core.Envelope) {
 			return
 		}
 	}
-	deliver := func() { to.step(core.Deliver{From: from.id, Messages: messages}) }
+	deliver := func() { to.step(input.Deliver{From: from.id, Messages: messages}) }
 	delay := s.latency[from.i][to.i]
 	arrives := s.now + delay + s.r.Int64N(delay/4+1)
 	if s.fails(Delay, s.chances.delay) {
@@ -77,14 +77,14 @@ func (s *sim) send(from *node, envelope core.Envelope) {
 	}
 }
 
-func recode(e *core.Envelope) (core.Envelope, error) {
+func recode(e *message.Envelope) (message.Envelope, error) {
 	raw, err := proto.Marshal(wire.Encode(e))
 	if err != nil {
-		return core.Envelope{}, err
+		return message.Envelope{}, err
 	}
 	var p peerv1.ProtocolMessage
 	if err := proto.Unmarshal(raw, &p); err != nil {
-		return core.Envelope{}, err
+		return message.Envelope{}, err
 	}
 	return wire.Decode(&p, e.From(), e.To())
 }

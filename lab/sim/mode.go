@@ -5,6 +5,11 @@ import (
 	"slices"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/policy"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // Switching is the mode of a run that starts under protocols picked by the seed. The
@@ -12,7 +17,7 @@ import (
 const Switching = "switch"
 
 // Modes are the modes of a run: all protocols, and Switching.
-func Modes() []string { return append(core.ProtocolNames(), Switching) }
+func Modes() []string { return append(policy.ProtocolNames(), Switching) }
 
 // switcher is the administrator of the protocol mode.
 type switcher struct {
@@ -25,7 +30,7 @@ type switcher struct {
 }
 
 func (s *sim) newSwitcher() *switcher {
-	names := core.ProtocolNames()
+	names := policy.ProtocolNames()
 	w := &switcher{s: s, first: names, pause: 1000 + s.r.IntN(12_000)}
 	if !s.chance(300) {
 		w.first = []string{names[s.r.IntN(len(names))]}
@@ -44,7 +49,7 @@ func (s *sim) configured() string {
 // next switches to some mode, perhaps the present mode.
 func (w *switcher) next() {
 	s := w.s
-	names := core.ProtocolNames()
+	names := policy.ProtocolNames()
 	p := &op{
 		kind: setMode, mode: names[s.r.IntN(len(names))], wait: micros(s.r.IntN(8000)) * millisecond, site: -1,
 	}
@@ -59,20 +64,20 @@ func (w *switcher) next() {
 func (m *catalogueModel) last() *catalogueState { return &m.states[len(m.states)-1] }
 
 // settleMode applies a decided change of the mode, and returns its result.
-func (m *catalogueModel) settleMode(next *catalogueState, ch *core.CatalogueChange) catalogueResult {
+func (m *catalogueModel) settleMode(next *catalogueState, ch *stored.CatalogueChange) catalogueResult {
 	if ch.Generation != 0 && ch.Generation != next.mode.Version {
-		return catalogueResult{code: core.Mismatch, generation: next.mode.Version}
+		return catalogueResult{code: answer.Mismatch, generation: next.mode.Version}
 	}
 	if next.mode.Protocol != ch.Mode {
 		m.switches++
 	}
-	next.mode = core.ModeRecord{Protocol: ch.Mode, Version: next.mode.Version + 1}
+	next.mode = answer.DecidedMode{Protocol: ch.Mode, Version: next.mode.Version + 1}
 	return catalogueResult{generation: next.mode.Version}
 }
 
 // modeSet checks the mode in the answer to a change of the mode.
-func (o *observer) modeSet(n *node, op *op, a *core.Answer) {
-	if a.Code == core.OK && a.Mode().Decided.Protocol != op.mode {
+func (o *observer) modeSet(n *node, op *op, a *answer.Answer) {
+	if a.Code == answer.OK && a.Mode().Decided.Protocol != op.mode {
 		o.s.fail(Answers, "%s answers %v: mode %+v", n.id, op, a.Mode())
 	}
 }
@@ -84,15 +89,15 @@ const excuse = 15 * second
 // began checks that a site begins an instance as the mode in force there says. The site's
 // knowledge at that moment is not known exactly: it gets the benefit of the doubt. Direct
 // transfers are for the site's strategy alone to say.
-func (n *node) began(e *core.Event) {
-	if e.Variant == core.Direct {
+func (n *node) began(e *event.Event) {
+	if e.Variant == policy.Direct {
 		if n.cfg.Strategy != transferStrategy {
 			n.s.fail(ModeKept, "%s asks others for %q by its own, under strategy %q", n.id, e.Entity, n.cfg.Strategy)
 		}
 		return
 	}
 	after := n.status.Mode
-	before := core.Mode{Configured: after.Configured}
+	before := answer.Mode{Configured: after.Configured}
 	if c := n.drained.Catalogue; c != nil {
 		before.Decided = c.Mode
 	}
@@ -106,19 +111,19 @@ func (n *node) began(e *core.Event) {
 }
 
 // inForce is the protocol that a site has to go by.
-func inForce(m core.Mode) string { return cmp.Or(m.Decided.Protocol, m.Configured) }
+func inForce(m answer.Mode) string { return cmp.Or(m.Decided.Protocol, m.Configured) }
 
-func (n *node) mayBegin(protocol string, e *core.Event) bool {
+func (n *node) mayBegin(protocol string, e *event.Event) bool {
 	sure := n.told > 0 && n.toldAt <= n.drainedAt
 	quorum := n.told > len(n.s.names)/2
 	switch {
-	case e.Variant == core.Majority && (n.changing(e.Entity) || n.owes(e.Entity)):
+	case e.Variant == policy.Majority && (n.changing(e.Entity) || n.owes(e.Entity)):
 		return true
 	case protocol == "majority":
-		return e.Variant == core.Majority
+		return e.Variant == policy.Majority
 	case protocol == "star":
-		return e.Variant == core.Star
-	case e.Variant == core.Majority:
+		return e.Variant == policy.Star
+	case e.Variant == policy.Majority:
 		return !sure || quorum
 	}
 	failed, ever := n.failed[e.Entity]
@@ -159,11 +164,11 @@ func (n *node) changing(entity string) bool {
 }
 
 // tell notes a hint to a site about the others, and an order to stop.
-func (n *node) tell(in core.Input) {
+func (n *node) tell(in input.Input) {
 	switch in := in.(type) {
-	case core.Reachable:
+	case input.Reachable:
 		n.told, n.toldAt = 1+len(in.Sites), n.s.events
-	case core.Stop:
+	case input.Stop:
 		n.stopping = true
 	}
 }
@@ -183,9 +188,9 @@ func (s *sim) sameMode() {
 }
 
 // mode is the last decided mode that is stored.
-func (m *Memory) mode() core.ModeRecord {
+func (m *Memory) mode() answer.DecidedMode {
 	if m.Catalogue == nil {
-		return core.ModeRecord{}
+		return answer.DecidedMode{}
 	}
 	return m.Catalogue.Mode
 }

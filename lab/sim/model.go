@@ -9,6 +9,9 @@ import (
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // sequenceID names a sequence of instances; the zero sequenceID is the catalogue's.
@@ -56,7 +59,7 @@ type sequence struct {
 	// promises are the last durable states by site.
 	promises []promise
 	// results are the decided changes. clock is the latest time at which a decided change
-	// was asked for: see core.ChangeTimes. No change runs twice.
+	// was asked for: see stored.ChangeTimes. No change runs twice.
 	results map[string]bool
 	clock   int64
 	// ran is the version after each change that had an effect, as sites have stored.
@@ -133,11 +136,11 @@ type limitChange struct {
 	Expected  uint64      `json:"expected"`
 	// Surplus, if not 0, is set aside, and the limit stays as it is.
 	Surplus core.Tokens `json:"surplus"`
-	core.ChangeTimes
+	stored.ChangeTimes
 }
 
 // over reports whether a change is decided after its time.
-func over(t *core.ChangeTimes, clock int64) bool { return t.NotAfter != 0 && t.NotAfter < clock }
+func over(t *stored.ChangeTimes, clock int64) bool { return t.NotAfter != 0 && t.NotAfter < clock }
 
 // settle applies the chosen values to the model of an entity.
 func (q *sequence) settle(o *observer) error {
@@ -199,7 +202,7 @@ type catalogueState struct {
 	entities             map[string]uint64
 	// parents maps an entity to its parent's name; an entity without a parent is absent.
 	parents map[string]string
-	mode    core.ModeRecord
+	mode    answer.DecidedMode
 }
 
 // catalogueModel settles the catalogue's chosen values.
@@ -220,7 +223,7 @@ type catalogueModel struct {
 }
 
 type catalogueResult struct {
-	code       core.Code
+	code       answer.Code
 	generation uint64
 }
 
@@ -232,7 +235,7 @@ type creation struct {
 
 // settle takes in the next chosen value and returns the entities it creates.
 func (m *catalogueModel) settle(v *avantan.Value) ([]creation, error) {
-	var changes []core.CatalogueChange
+	var changes []stored.CatalogueChange
 	if len(v.Change) > 0 {
 		if err := json.Unmarshal(v.Change, &changes); err != nil {
 			return nil, fmt.Errorf("changes of the catalogue: %w", err)
@@ -250,12 +253,12 @@ func (m *catalogueModel) settle(v *avantan.Value) ([]creation, error) {
 		g, found := next.entities[ch.Name]
 		r := catalogueResult{generation: g}
 		switch {
-		case ch.Kind == core.SetMode:
+		case ch.Kind == input.SetMode:
 			r = m.settleMode(&next, &ch)
-		case ch.Kind == core.CreateEntity && found:
-			r.code = core.Exists
-		case ch.Kind == core.CreateEntity:
-			if r.code = next.fits(ch.Name, ch.Parent); r.code != core.OK {
+		case ch.Kind == input.CreateEntity && found:
+			r.code = answer.Exists
+		case ch.Kind == input.CreateEntity:
+			if r.code = next.fits(ch.Name, ch.Parent); r.code != answer.OK {
 				m.misplaced++
 				break
 			}
@@ -265,10 +268,10 @@ func (m *catalogueModel) settle(v *avantan.Value) ([]creation, error) {
 			next.put(ch.Name, ch.Parent)
 			created = append(created, creation{sequenceID{ch.Name, r.generation}, ch.Limit})
 		case !found:
-			r.code = core.NotFound
+			r.code = answer.NotFound
 		case ch.Generation != 0 && ch.Generation != g:
-			r.code = core.Mismatch
-		case ch.Kind == core.MoveEntity:
+			r.code = answer.Mismatch
+		case ch.Kind == input.MoveEntity:
 			r.code = m.settleMove(&next, &ch)
 		default:
 			r.code = m.settleDelete(&next, &ch)

@@ -9,6 +9,9 @@ import (
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/transfer"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // node is a site: its core and the simulated shell around it.
@@ -42,7 +45,7 @@ type node struct {
 	flights []*core.Effects
 	spare   []*core.Effects
 	// leaving are the messages of a batch that leave after the present message.
-	leaving []core.Envelope
+	leaving []message.Envelope
 	// lastSync is when the last batch under way will be durable.
 	lastSync micros
 	// tearAt, if not 0, is with how many batches under way the site crashes.
@@ -58,7 +61,7 @@ type node struct {
 	// leases are all leases that it ever granted, claims all claims that it ever made, as
 	// far as they are durable.
 	leases map[uint64]*lease
-	claims map[core.ClaimNumber]askedAs
+	claims map[message.ClaimNumber]askedAs
 	// blocks are when it answered the requests of each of its blocks.
 	blocks map[uint64]micros
 	// stepped says that the core knows the time; served is when the site last could not
@@ -106,8 +109,8 @@ type node struct {
 
 func (s *sim) newNode(i int, id core.SiteID) *node {
 	pick := func(names []string) string { return names[s.r.IntN(len(names))] }
-	n := &node{s: s, i: i, id: id, durable: NewMemory(core.Incarnation(i + 1)), failed: make(map[string]micros), found: make(map[string]micros)}
-	n.leases, n.claims = make(map[uint64]*lease), make(map[core.ClaimNumber]askedAs)
+	n := &node{s: s, i: i, id: id, durable: NewMemory(message.Incarnation(i + 1)), failed: make(map[string]micros), found: make(map[string]micros)}
+	n.leases, n.claims = make(map[uint64]*lease), make(map[message.ClaimNumber]askedAs)
 	n.blocks = make(map[uint64]micros)
 	n.cfg = core.Config{
 		Self: id, Members: s.names,
@@ -177,9 +180,9 @@ func (n *node) clock() int64 {
 const stepAhead = 50 * second
 
 // time is the present time by the site's clocks.
-func (n *node) time() core.Now {
+func (n *node) time() input.Now {
 	ms := float64(n.s.now-n.booted) / float64(millisecond) * n.drift
-	return core.Now{Tick: core.Tick(ms) + 1, Wall: n.wall + n.s.now/millisecond}
+	return input.Now{Tick: core.Tick(ms) + 1, Wall: n.wall + n.s.now/millisecond}
 }
 
 // has is how many tokens of an entity the site has left and set aside.
@@ -232,7 +235,7 @@ func (n *node) boot() {
 }
 
 // restore reads the data that the site starts on.
-func (n *node) restore() (core.Restored, error) {
+func (n *node) restore() (stored.Restored, error) {
 	if n.stale != nil || n.kept == nil {
 		return n.disk().Load()
 	}
@@ -240,7 +243,7 @@ func (n *node) restore() (core.Restored, error) {
 }
 
 // otherSame compares the data on both disks.
-func (n *node) otherSame(want core.Restored) error {
+func (n *node) otherSame(want stored.Restored) error {
 	got, err := n.other.Load()
 	if err != nil {
 		return err
@@ -249,9 +252,9 @@ func (n *node) otherSame(want core.Restored) error {
 }
 
 // sameState compares the data to be stored with the data read back.
-func sameState(want, got core.Restored) error {
+func sameState(want, got stored.Restored) error {
 	// A state is compared by its encoding's meaning: nil and empty are the same.
-	for _, r := range []*core.Restored{&want, &got} {
+	for _, r := range []*stored.Restored{&want, &got} {
 		for i := range r.Entities {
 			if len(r.Entities[i].Results) == 0 {
 				r.Entities[i].Results = nil
@@ -376,7 +379,7 @@ func (n *node) bootLater() {
 }
 
 // step feeds the core an input.
-func (n *node) step(in core.Input) {
+func (n *node) step(in input.Input) {
 	if !n.up || n.s.violation != nil {
 		return
 	}
@@ -391,7 +394,7 @@ func (n *node) step(in core.Input) {
 }
 
 // feed hands the core an input.
-func (n *node) feed(in core.Input) {
+func (n *node) feed(in input.Input) {
 	now := n.clocked()
 	if !n.stepped && n.stale == nil {
 		n.stepped = true
@@ -447,7 +450,7 @@ func (n *node) wake() {
 	n.wakeSet = 0
 	now := n.time()
 	if at := n.core.WakeAt(); at != 0 && at <= now.Tick {
-		n.feed(core.Wake{})
+		n.feed(input.Wake{})
 		if at := n.core.WakeAt(); at != 0 && at <= now.Tick {
 			n.s.fail(Deadline, "%s: woken at %d, wants to be woken at %d again", n.id, now.Tick, at)
 		}

@@ -7,6 +7,8 @@ import (
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // observer sees everything that becomes durable at any site or leaves it, and checks it.
@@ -42,7 +44,7 @@ type observer struct {
 	// check, by entity; nil if it changes no lease.
 	mixed map[string]span
 	// batch is the transaction that is about to become durable.
-	batch *core.Records
+	batch *stored.Records
 	// logs are the states that reads may tell, by site and entity.
 	logs []map[string]*readLog
 	// underWay is how many direct transfers are under way, by the durable records.
@@ -77,7 +79,7 @@ func (o *observer) sequence(id sequenceID) *sequence {
 }
 
 // message checks a message that leaves a site: its accepts are durable.
-func (o *observer) message(from *node, e *core.Envelope) {
+func (o *observer) message(from *node, e *message.Envelope) {
 	o.marked(from, e)
 	if e.Claims != nil {
 		o.claimsMessage(from, e.Claims)
@@ -194,20 +196,20 @@ func (o *observer) drained(n *node, batch *core.Effects) {
 	o.touched(n, n.drained, r)
 }
 
-func (o *observer) touched(n *node, d *Memory, r *core.Records) {
+func (o *observer) touched(n *node, d *Memory, r *stored.Records) {
 	for i := range r.Books {
 		o.checkBooks(n, d, r.Books[i].Name)
 	}
 	for i := range r.Entities {
 		name := r.Entities[i].Name
-		if !slices.ContainsFunc(r.Books, func(b core.BooksRecord) bool { return b.Name == name }) {
+		if !slices.ContainsFunc(r.Books, func(b stored.Books) bool { return b.Name == name }) {
 			o.checkBooks(n, d, name)
 		}
 	}
 }
 
 // durable checks a batch that has become durable.
-func (o *observer) durable(n *node, r *core.Records) {
+func (o *observer) durable(n *node, r *stored.Records) {
 	o.ranOnce(n, r)
 	if r.Catalogue != nil {
 		o.state(n, sequenceID{}, &r.Catalogue.Protocol)
@@ -342,7 +344,7 @@ func (o *observer) debt(n *node, q *sequence, in bool) {
 	q.inDebt[n.i] = in
 }
 
-func holdings(e *core.EntityRecord, b *core.BooksRecord) core.Tokens {
+func holdings(e *stored.Entity, b *stored.Books) core.Tokens {
 	sum := b.Left + b.Net + aside(e.Star.Slices)
 	if e.Protocol.Pledge != nil {
 		sum += e.Protocol.Pledge.Offered

@@ -1,17 +1,21 @@
 package sim
 
-import "github.com/samya-db/samya/site/core"
+import (
+	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/stored"
+)
 
 // ranOnce checks that no administrative change has an effect twice. As long as the run
 // lasts, all sites store the same version after a limit change, and the same number of a
 // change of the catalogue. Having forgotten the first result is no excuse.
-func (o *observer) ranOnce(n *node, r *core.Records) {
+func (o *observer) ranOnce(n *node, r *stored.Records) {
 	for i := range r.Entities {
 		e := &r.Entities[i]
 		q := o.sequence(sequenceID{e.Name, e.Generation})
 		for j := range e.Results {
 			result := &e.Results[j]
-			if result.Outcome != core.OK {
+			if result.Outcome != answer.OK {
 				continue
 			}
 			if first, ran := q.ran[result.RequestID]; ran && first != result.Version {
@@ -23,7 +27,7 @@ func (o *observer) ranOnce(n *node, r *core.Records) {
 	ran := o.catalogue.ran
 	for i := range r.Changes {
 		ch := &r.Changes[i]
-		if ch.Outcome != core.OK {
+		if ch.Outcome != answer.OK {
 			continue
 		}
 		if first, found := ran[ch.Change.RequestID]; found && first != ch.Number {

@@ -4,6 +4,9 @@ import (
 	"fmt"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/input"
 )
 
 type opKind uint8
@@ -33,12 +36,12 @@ type op struct {
 	s         *sim
 	id        int
 	kind      opKind
-	key       core.RequestKey
+	key       attempt.Key
 	requestID string
 	entity    string
 	tokens    core.Tokens
 	// parts are the parts of an acquireAll; tokens is their sum.
-	parts []core.Part
+	parts []input.Part
 	// parent belongs to a create or move, subtree to a remove.
 	parent  string
 	subtree bool
@@ -60,7 +63,7 @@ type op struct {
 	// due is set while its next try is due.
 	due   bool
 	ended bool
-	then  func(a *core.Answer)
+	then  func(a *answer.Answer)
 	tries tries
 	// at are the sites' records of the operation.
 	at []recorded
@@ -128,7 +131,7 @@ type call struct {
 	// look is set for a read.
 	look *look
 	// attempt is its number, tried the sites that it says were tried before.
-	attempt core.Attempt
+	attempt attempt.Number
 	tried   []core.SiteID
 	// arrived numbers the requests handed over to the site.
 	arrived uint64
@@ -139,7 +142,7 @@ func (c *call) String() string {
 }
 
 // opOf finds an operation by its key.
-func (s *sim) opOf(key core.RequestKey) *op {
+func (s *sim) opOf(key attempt.Key) *op {
 	return s.opsByKey[key]
 }
 
@@ -210,7 +213,7 @@ func (p *op) giveUp(n *node, c *call) {
 		if n.up && n.calls[c] {
 			c.cancelled = true
 			p.s.report.Cancels++
-			n.step(&core.Cancel{Call: c})
+			n.step(&input.Cancel{Call: c})
 		}
 	})
 }
@@ -280,7 +283,7 @@ func (n *node) hand(c *call) {
 }
 
 // begin steps the core with an acquire, and checks whether the acquire waits.
-func (n *node) begin(c *call, in core.Input) {
+func (n *node) begin(c *call, in input.Input) {
 	s, p := n.s, c.op
 	// It may have been queued where others overtake.
 	s.handed++
@@ -312,58 +315,58 @@ func (n *node) mayWait(p *op) {
 // and disks are slow.
 const slack = 3 * second
 
-func (p *op) input(c *call, tokens, limit core.Tokens) core.Input {
+func (p *op) input(c *call, tokens, limit core.Tokens) input.Input {
 	wait := core.Tick(p.wait / millisecond)
-	tries := core.Tries{Attempt: c.attempt, Tried: c.tried, NotAfter: p.tries.notAfter}
+	tries := input.Tries{Attempt: c.attempt, Tried: c.tried, NotAfter: p.tries.notAfter}
 	switch p.kind {
 	case acquire:
-		a := &core.Acquire{
+		a := &input.Acquire{
 			Call: c, Entity: p.entity, Tokens: tokens, Least: p.least, DryRun: p.dry, Request: p.key, Wait: wait, Tries: tries,
 		}
 		if p.ttl > 0 {
-			a.Lease = &core.LeaseTerms{ID: p.requestID, TTL: core.Tick(p.ttl / millisecond), Holder: "h"}
+			a.Lease = &input.LeaseTerms{ID: p.requestID, TTL: core.Tick(p.ttl / millisecond), Holder: "h"}
 		}
 		return a
 	case acquireAll:
-		return &core.AcquireAll{Call: c, Parts: p.partsOf(tokens), Request: p.key, Wait: wait, Tries: tries}
+		return &input.AcquireAll{Call: c, Parts: p.partsOf(tokens), Request: p.key, Wait: wait, Tries: tries}
 	case release:
-		r := &core.Release{Call: c, Entity: p.entity, Tokens: tokens, Request: p.key, Tries: tries}
+		r := &input.Release{Call: c, Entity: p.entity, Tokens: tokens, Request: p.key, Tries: tries}
 		if p.lease != nil {
-			r.Lease = &core.LeaseRef{Home: p.lease.home.id, Request: p.lease.op.key}
+			r.Lease = &input.LeaseRef{Home: p.lease.home.id, Request: p.lease.op.key}
 		}
 		return r
 	case commit:
-		return &core.CommitLease{Call: c, Lease: p.lease.op.key, Tokens: tokens, Request: p.key}
+		return &input.CommitLease{Call: c, Lease: p.lease.op.key, Tokens: tokens, Request: p.key}
 	case renew:
-		return &core.RenewLease{Call: c, Lease: p.lease.op.key, TTL: core.Tick(p.ttl / millisecond)}
+		return &input.RenewLease{Call: c, Lease: p.lease.op.key, TTL: core.Tick(p.ttl / millisecond)}
 	case create:
-		return &core.Change{
-			Call: c, Kind: core.CreateEntity, Name: p.entity, Limit: limit, Parent: p.parent, RequestID: p.requestID, Wait: wait, NotAfter: p.tries.notAfter,
+		return &input.Change{
+			Call: c, Kind: input.CreateEntity, Name: p.entity, Limit: limit, Parent: p.parent, RequestID: p.requestID, Wait: wait, NotAfter: p.tries.notAfter,
 		}
 	case remove:
-		return &core.Change{
-			Call: c, Kind: core.DeleteEntity, Name: p.entity, Subtree: p.subtree, Expected: p.expected,
+		return &input.Change{
+			Call: c, Kind: input.DeleteEntity, Name: p.entity, Subtree: p.subtree, Expected: p.expected,
 			RequestID: p.requestID, Wait: wait, NotAfter: p.tries.notAfter,
 		}
 	case move:
-		return &core.Change{
-			Call: c, Kind: core.MoveEntity, Name: p.entity, Parent: p.parent, Expected: p.expected,
+		return &input.Change{
+			Call: c, Kind: input.MoveEntity, Name: p.entity, Parent: p.parent, Expected: p.expected,
 			RequestID: p.requestID, Wait: wait, NotAfter: p.tries.notAfter,
 		}
 	case setMode:
-		return &core.Change{
-			Call: c, Kind: core.SetMode, Mode: p.mode, Expected: p.expected, RequestID: p.requestID, Wait: wait, NotAfter: p.tries.notAfter,
+		return &input.Change{
+			Call: c, Kind: input.SetMode, Mode: p.mode, Expected: p.expected, RequestID: p.requestID, Wait: wait, NotAfter: p.tries.notAfter,
 		}
 	default:
-		return &core.Change{
-			Call: c, Kind: core.SetLimit, Name: p.entity, Limit: limit, Expected: p.expected,
+		return &input.Change{
+			Call: c, Kind: input.SetLimit, Name: p.entity, Limit: limit, Expected: p.expected,
 			RequestID: p.requestID, Wait: wait, NotAfter: p.tries.notAfter, Applied: p.awaitsAll(),
 		}
 	}
 }
 
 // returned is the client's side of an answer.
-func (p *op) returned(n *node, c *call, a core.Answer) {
+func (p *op) returned(n *node, c *call, a answer.Answer) {
 	s := p.s
 	if c.done {
 		return
@@ -374,10 +377,10 @@ func (p *op) returned(n *node, c *call, a core.Answer) {
 	if p.ended || numbered(c.attempt) != numbered(p.tries.latest) {
 		return
 	}
-	final := a.Code == core.OK || a.Code == core.Expired && !p.kind.recorded() || a.Code == core.OutOfTokens || a.Code == core.ExceedsLimit || a.Code == core.NoLease || !p.kind.recorded() && p.decided
+	final := a.Code == answer.OK || a.Code == answer.Expired && !p.kind.recorded() || a.Code == answer.OutOfTokens || a.Code == answer.ExceedsLimit || a.Code == answer.NoLease || !p.kind.recorded() && p.decided
 	// A missing entity may come to be, but need not.
 	// A table of a few results may stay full for longer than a client goes on.
-	hopeless := a.Code == core.NotFound || a.Code == core.Overloaded && s.report.Bounded > 0 && !p.kind.recorded()
+	hopeless := a.Code == answer.NotFound || a.Code == answer.Overloaded && s.report.Bounded > 0 && !p.kind.recorded()
 	again := !final && !p.once && (s.chance(500) || s.healed && !hopeless)
 	if again && s.healed && (c.number < p.attempts || p.due) {
 		// Every answer has a client try again now. If both of a hedged pair did so, there
@@ -390,19 +393,19 @@ func (p *op) returned(n *node, c *call, a core.Answer) {
 		return
 	}
 	switch {
-	case !final || a.Code == core.NoLease:
+	case !final || a.Code == answer.NoLease:
 	case p.kind.recorded():
 		p.extras(n, c)
 	case p.decided && s.chance(5*s.chances.mutant):
 		p.mutate()
 	}
-	if a.Code == core.OK {
+	if a.Code == answer.OK {
 		p.taken = n.i
 	}
 	p.end(&a)
 }
 
-func (p *op) end(a *core.Answer) {
+func (p *op) end(a *answer.Answer) {
 	if p.ended {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/samya-db/samya/kvpart/sched"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/partitions"
 )
 
@@ -18,7 +19,7 @@ type parts struct {
 	order []int
 	// passed are the inputs that no partition serves, to step the core with. stepped says
 	// that the core was stepped with such an input since partitions were last run.
-	passed  []core.Input
+	passed  []input.Input
 	stepped bool
 	// assigned says that entities were assigned since the last switch.
 	assigned bool
@@ -51,7 +52,7 @@ func (n *node) divide() {
 		Core: n.core, Count: count, Mode: sched.Manual, Place: sched.Placement(lots.IntN(int(sched.Together) + 1)),
 		Clock: func() time.Duration { return time.Duration(n.s.now) * time.Microsecond },
 		Rand:  lots.Uint64,
-		Pass:  func(in core.Input) { p.passed = append(p.passed, in) },
+		Pass:  func(in input.Input) { p.passed = append(p.passed, in) },
 		Now:   n.clocked,
 	})
 	if err != nil {
@@ -62,7 +63,7 @@ func (n *node) divide() {
 }
 
 // clocked returns the time, and the site goes by it from then on.
-func (n *node) clocked() core.Now {
+func (n *node) clocked() input.Now {
 	now := n.time()
 	n.calendar, n.fed = max(n.calendar, now.Wall), n.s.now
 	return now
@@ -89,7 +90,7 @@ func (n *node) pending() (some bool) {
 // offer hands an input to the partitions and has them run, and reports whether they took
 // it. The core is stepped with inputs that they do not serve. An input that lingers may
 // stay queued.
-func (n *node) offer(in core.Input, lingers bool) bool {
+func (n *node) offer(in input.Input, lingers bool) bool {
 	p := n.parts
 	if p == nil || !core.Servable(in) || p.lots.IntN(20) == 0 {
 		return false
@@ -168,27 +169,27 @@ func (n *node) passOn() {
 }
 
 // callOf returns the call of a request that a partition may serve.
-func callOf(in core.Input) *call {
+func callOf(in input.Input) *call {
 	switch in := in.(type) {
-	case *core.Acquire:
+	case *input.Acquire:
 		return in.Call.(*call)
-	case *core.AcquireAll:
+	case *input.AcquireAll:
 		return in.Call.(*call)
 	default:
-		return in.(*core.Release).Call.(*call)
+		return in.(*input.Release).Call.(*call)
 	}
 }
 
 // ahead runs inputs queued ahead of another input, or some of them, or leaves them there.
 // Every request comes before its cancel, and before the site stops.
-func (n *node) ahead(in core.Input) {
+func (n *node) ahead(in input.Input) {
 	p := n.parts
 	if p == nil {
 		return
 	}
 	n.rearrange()
 	switch in.(type) {
-	case *core.Cancel, core.Stop:
+	case *input.Cancel, input.Stop:
 		n.serve(true)
 	default:
 		if p.lots.IntN(4) == 0 {

@@ -4,6 +4,9 @@ import (
 	"maps"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // Tenants share a site's table of requests: each entity of a run is a tenant. Some runs
@@ -39,8 +42,8 @@ func (p *op) tenant() string {
 // request that was recorded again, as for a later attempt, has two records until the
 // first is forgotten.
 func (n *node) shareOf(p *op, batch *core.Effects) tableShare {
-	weight := make(map[core.RequestKey]int)
-	add := func(r *core.RequestRecord) {
+	weight := make(map[attempt.Key]int)
+	add := func(r *stored.Request) {
 		if n.s.opOf(r.Key) != nil {
 			weight[r.Key] += 1 + len(r.Parts)
 		}
@@ -97,7 +100,7 @@ func (n *node) keeps(block uint64) bool {
 func (o *observer) crowded(n *node, batch *core.Effects) {
 	bound := n.cfg.MaxRequests
 	for _, r := range batch.Replies {
-		if c, is := r.Call.(*call); is && bound > 0 && r.Answer.Code == core.Overloaded {
+		if c, is := r.Call.(*call); is && bound > 0 && r.Answer.Code == answer.Overloaded {
 			c.drained = true
 		}
 	}
@@ -110,7 +113,7 @@ func (o *observer) crowded(n *node, batch *core.Effects) {
 	}()
 	for _, r := range batch.Replies {
 		c, is := r.Call.(*call)
-		if r.Answer.Code != core.Overloaded || !is || c.op == nil || c.op.kind > release || c.op.lease != nil || numbered(c.attempt) > core.AttemptOf(1, 0) {
+		if r.Answer.Code != answer.Overloaded || !is || c.op == nil || c.op.kind > release || c.op.lease != nil || numbered(c.attempt) > attempt.Of(1, 0) {
 			continue
 		}
 		if bound == 0 {

@@ -5,6 +5,9 @@ import (
 
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // readLog is the history of an entity stored at a site, as far as a read may tell of it.
@@ -53,7 +56,7 @@ func (o *observer) readLog(n *node, name string) *readLog {
 }
 
 // stored takes in the records that have become durable.
-func (o *observer) stored(n *node, r *core.Records) {
+func (o *observer) stored(n *node, r *stored.Records) {
 	for i := range r.Entities {
 		e := &r.Entities[i]
 		s := readState{
@@ -107,21 +110,21 @@ func (n *node) read(k *look) {
 	}
 	s.after(slack, overdue)
 	if k.list {
-		n.step(&core.List{Call: c, Count: len(s.admin.names)})
+		n.step(&input.List{Call: c, Count: len(s.admin.names)})
 		return
 	}
-	n.step(&core.Read{Call: c, Entity: k.name})
+	n.step(&input.Read{Call: c, Entity: k.name})
 }
 
 // answeredRead checks a site's views of its entities: each lies between the durable
 // states when the read was handed over and when it was answered.
-func (o *observer) answeredRead(n *node, k *look, a *core.Answer) {
+func (o *observer) answeredRead(n *node, k *look, a *answer.Answer) {
 	o.s.report.Reads++
 	views := a.Views()
-	if !k.list && a.Code == core.OK {
-		views = []core.View{*a.View()}
+	if !k.list && a.Code == answer.OK {
+		views = []answer.View{*a.View()}
 	}
-	if a.Code != core.OK && (k.list || a.Code != core.NotFound) || a.More {
+	if a.Code != answer.OK && (k.list || a.Code != answer.NotFound) || a.More {
 		o.s.fail(Answers, "%s answers a read: %v, more %v", n.id, a.Code, a.More)
 	}
 	for i := range views {
@@ -132,7 +135,7 @@ func (o *observer) answeredRead(n *node, k *look, a *core.Answer) {
 		o.viewed(n, k.logs[v.Name], v)
 	}
 	for _, name := range o.s.admin.names {
-		was, told := k.logs[name], slices.ContainsFunc(views, func(v core.View) bool { return v.Name == name })
+		was, told := k.logs[name], slices.ContainsFunc(views, func(v answer.View) bool { return v.Name == name })
 		if (k.list || name == k.name) && was.states > 0 && was.log == o.logs[n.i][name] && !told {
 			o.s.fail(Reads, "%s does not tell of %q, which it has had all the time", n.id, name)
 		}
@@ -140,7 +143,7 @@ func (o *observer) answeredRead(n *node, k *look, a *core.Answer) {
 }
 
 // viewed checks an entity that was read.
-func (o *observer) viewed(n *node, was looked, v *core.View) {
+func (o *observer) viewed(n *node, was looked, v *answer.View) {
 	if o.sequence(sequenceID{v.Name, v.Generation}).limits == nil {
 		o.s.fail(Reads, "%s tells of %+v, which was never created", n.id, v)
 		return

@@ -5,15 +5,19 @@ import (
 	"slices"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // recorded is a site's durable record of a request.
 type recorded struct {
 	// state is 0 if it has recorded nothing.
-	state   core.RequestState
-	attempt core.Attempt
+	state   stored.RequestState
+	attempt attempt.Number
 	// seen is the latest attempt that the site was ever handed.
-	seen       core.Attempt
+	seen       attempt.Number
 	generation uint64
 	tokens     core.Tokens
 	left       core.Tokens
@@ -26,32 +30,32 @@ type recorded struct {
 	// asked holds the last attempt about which each site is or was asked by this site.
 	// never holds the attempt up to which this site has told each site that no attempt
 	// ran here or ever will. Both are nil if there are none.
-	asked, never []core.Attempt
+	asked, never []attempt.Number
 	// must is asked without questions for attempts that were undone since; undone is the
 	// latest attempt at which they were. Claims and records of a transaction come in no
 	// order, so must goes by the numbers.
-	must   []core.Attempt
-	undone core.Attempt
+	must   []attempt.Number
+	undone attempt.Number
 	// forgotten says that another site no longer knew.
 	forgotten bool
 	// first is the first answer that binds, if it is answered.
 	first    told
 	answered bool
 	// parts are the parts of an acquireAll that ran.
-	parts []core.RecordedPart
+	parts []stored.Part
 	// lease is the lease granted here.
 	lease *lease
 }
 
 // told is the part of an answer that a repeat must say again.
 type told struct {
-	code         core.Code
+	code         answer.Code
 	tokens, left core.Tokens
 	lacking      string
 }
 
 // requests adds up the records of requests that are about to become durable.
-func (o *observer) requests(n *node, r *core.Records) {
+func (o *observer) requests(n *node, r *stored.Records) {
 	o.mixed, o.batch = nil, r
 	o.replants, o.mixes = o.replanting(n, r), 0
 	defer func() { o.batch = nil }()
@@ -120,7 +124,7 @@ func (o *observer) movesOne(n *node, name string, tokens core.Tokens) {
 }
 
 // deleted forgets the tokens that a site has out of an entity that it deletes.
-func (o *observer) deleted(n *node, r *core.Records, name string) {
+func (o *observer) deleted(n *node, r *stored.Records, name string) {
 	if e, found := n.durable.Entities[name]; found {
 		o.notUnderWay(o.sequence(sequenceID{name, e.Generation}))
 	}
@@ -139,7 +143,7 @@ func (o *observer) deleted(n *node, r *core.Records, name string) {
 
 // recorded takes in a record of a request that is about to become durable, and returns
 // the tokens that it puts out.
-func (o *observer) recorded(n *node, p *op, r *core.RequestRecord) core.Tokens {
+func (o *observer) recorded(n *node, p *op, r *stored.Request) core.Tokens {
 	q := &p.at[n.i]
 	was := *q
 	if p.dry {
@@ -150,10 +154,10 @@ func (o *observer) recorded(n *node, p *op, r *core.RequestRecord) core.Tokens {
 			r.Attempt>>8, r.Attempt&0xff, was.state, was.attempt>>8, was.attempt&0xff)
 		return 0
 	}
-	if was.state == r.State && (r.State == core.Ran || r.State == core.Refused) && r.Tokens != was.tokens {
+	if was.state == r.State && (r.State == stored.Ran || r.State == stored.Refused) && r.Tokens != was.tokens {
 		o.s.fail(ExactlyOnce, "%s records %v with %d tokens, and then %d", n.id, p, was.tokens, r.Tokens)
 	}
-	starts := (was.state == 0 || was.state == core.Undone) && r.State != core.Undone && r.State != core.Dropped && p.lease == nil
+	starts := (was.state == 0 || was.state == stored.Undone) && r.State != stored.Undone && r.State != stored.Dropped && p.lease == nil
 	// Waits end by the monotonic clock: the calendar may be set ahead meanwhile.
 	if late := n.time().Wall - p.tries.notAfter; starts && p.tries.notAfter != 0 && late > n.mayBeLate() && o.s.now-n.jumped > 6*slack+p.wait {
 		o.s.fail(ExactlyOnce, "%s carries out %v %d ms after its time", n.id, p, late)
@@ -161,24 +165,24 @@ func (o *observer) recorded(n *node, p *op, r *core.RequestRecord) core.Tokens {
 	q.state, q.attempt, q.generation, q.tokens, q.left = r.State, r.Attempt, r.Generation, r.Tokens, r.Left
 	q.block = o.batch.Block.Sequence
 	q.parts = r.Parts
-	if r.State != core.Undone {
-		q.ran = q.ran || r.State == core.Ran
+	if r.State != stored.Undone {
+		q.ran = q.ran || r.State == stored.Ran
 	} else {
 		// Another site now sees to the questions of its attempts up to now.
 		q.answered, q.must, q.undone = false, nil, max(q.undone, r.Attempt)
 	}
 	switch {
-	case r.State == core.Ran && was.state != core.Ran:
+	case r.State == stored.Ran && was.state != stored.Ran:
 		return o.runs(n, p, &was)
-	case r.State == core.Undone && was.state == core.Ran:
+	case r.State == stored.Undone && was.state == stored.Ran:
 		return o.undoes(n, p, &was)
-	case r.State == core.Undone && was.state == 0:
+	case r.State == stored.Undone && was.state == 0:
 		o.s.report.Tombstones++
-	case r.State == core.Dropped && was.state == core.Parked:
+	case r.State == stored.Dropped && was.state == stored.Parked:
 		o.drops(n, p, q)
-	case r.State == core.Parked && was.state != core.Parked:
+	case r.State == stored.Parked && was.state != stored.Parked:
 		o.s.report.Parked++
-	case r.State == core.Refused && was.state != core.Refused:
+	case r.State == stored.Refused && was.state != stored.Refused:
 		q.asks = o.refuses(n, p, r)
 	}
 	return 0
@@ -194,25 +198,25 @@ func (n *node) mayBeLate() int64 {
 }
 
 // mayBecome reports whether a site with this record may record r.
-func (q *recorded) mayBecome(p *op, r *core.RequestRecord) bool {
+func (q *recorded) mayBecome(p *op, r *stored.Request) bool {
 	later := r.Attempt > q.attempt
 	if p.kind == commit {
-		return q.state == 0 && r.State == core.Ran
+		return q.state == 0 && r.State == stored.Ran
 	}
-	settles := p.kind == release && (r.State == core.Parked || r.State == core.Dropped) ||
-		p.kind.acquires() && r.State == core.Refused
+	settles := p.kind == release && (r.State == stored.Parked || r.State == stored.Dropped) ||
+		p.kind.acquires() && r.State == stored.Refused
 	switch q.state {
 	case 0:
-		return r.State == core.Ran || r.State == core.Undone || settles
-	case core.Ran:
-		return later && r.State == core.Ran || p.kind.acquires() && r.State == core.Undone && r.Attempt >= q.attempt
-	case core.Undone:
+		return r.State == stored.Ran || r.State == stored.Undone || settles
+	case stored.Ran:
+		return later && r.State == stored.Ran || p.kind.acquires() && r.State == stored.Undone && r.Attempt >= q.attempt
+	case stored.Undone:
 		// Also a tombstone of a later attempt.
-		return later && (r.State == core.Ran || r.State == core.Undone || settles)
-	case core.Parked:
-		return r.Attempt >= q.attempt && (r.State != core.Parked || later) && (r.State == core.Ran || r.State == core.Undone || settles)
+		return later && (r.State == stored.Ran || r.State == stored.Undone || settles)
+	case stored.Parked:
+		return r.Attempt >= q.attempt && (r.State != stored.Parked || later) && (r.State == stored.Ran || r.State == stored.Undone || settles)
 	default:
-		return r.State == core.Undone && r.Attempt >= q.attempt || later && r.State == q.state
+		return r.State == stored.Undone && r.Attempt >= q.attempt || later && r.State == q.state
 	}
 }
 
@@ -220,7 +224,7 @@ func (q *recorded) mayBecome(p *op, r *core.RequestRecord) bool {
 // it with the transaction that is looked at.
 func (o *observer) sameGeneration(n *node, p *op, q *recorded) bool {
 	if p.kind == acquireAll {
-		return slices.ContainsFunc(q.parts, func(part core.RecordedPart) bool {
+		return slices.ContainsFunc(q.parts, func(part stored.Part) bool {
 			return o.stillThere(n, part.Entity, part.Generation)
 		})
 	}
@@ -231,7 +235,7 @@ func (o *observer) stillThere(n *node, name string, generation uint64) bool {
 	if n.durable.Entities[name].Generation == generation {
 		return true
 	}
-	return o.batch != nil && slices.ContainsFunc(o.batch.Entities, func(e core.EntityRecord) bool {
+	return o.batch != nil && slices.ContainsFunc(o.batch.Entities, func(e stored.Entity) bool {
 		return e.Name == name && e.Generation == generation
 	})
 }
@@ -264,11 +268,11 @@ func (o *observer) runs(n *node, p *op, was *recorded) core.Tokens {
 		return 0
 	}
 	for i, other := range p.at {
-		if i != n.i && other.state == core.Ran && other.generation == q.generation {
+		if i != n.i && other.state == stored.Ran && other.generation == q.generation {
 			o.s.fail(ExactlyOnce, "%s credits %v, which %s has credited", n.id, p, o.s.names[i])
 		}
 	}
-	if was.state == core.Parked {
+	if was.state == stored.Parked {
 		o.s.report.ParkedCredited++
 		if o.unsaid(n, p, q) {
 			o.s.fail(ExactlyOnce, "%s credits %v; another site has not said that it never ran there", n.id, p)
@@ -286,21 +290,21 @@ func (p *op) leastTokens() core.Tokens {
 
 // settledUnrecorded takes in the settlement of a parked release with no record any more:
 // the site's books alone tell of it.
-func (o *observer) settledUnrecorded(n *node, r *core.Records, number core.ClaimNumber) {
+func (o *observer) settledUnrecorded(n *node, r *stored.Records, number message.ClaimNumber) {
 	c, found := n.claims[number]
-	if !found || c.ask.Kind != core.SettleRelease {
+	if !found || c.ask.Kind != message.SettleRelease {
 		return
 	}
 	p, q := c.op, &c.op.at[n.i]
 	kept := n.remembers(p)
-	goesOn := slices.ContainsFunc(r.Claims, func(c core.ClaimRecord) bool { return c.Key == p.key })
-	if q.state != core.Parked || kept || goesOn {
+	goesOn := slices.ContainsFunc(r.Claims, func(c stored.Claim) bool { return c.Key == p.key })
+	if q.state != stored.Parked || kept || goesOn {
 		return
 	}
-	q.state = core.Dropped
+	q.state = stored.Dropped
 	if !o.unsaid(n, p, q) && o.sameGeneration(n, p, q) {
-		q.state = core.Ran
-		o.moves(n, p.entity, o.runs(n, p, &recorded{state: core.Parked}))
+		q.state = stored.Ran
+		o.moves(n, p.entity, o.runs(n, p, &recorded{state: stored.Parked}))
 	}
 }
 
@@ -344,7 +348,7 @@ func (o *observer) drops(n *node, p *op, q *recorded) {
 		return
 	}
 	for i, other := range p.at {
-		if i != n.i && (other.ran || other.state == core.Dropped) {
+		if i != n.i && (other.ran || other.state == stored.Dropped) {
 			return
 		}
 	}
@@ -357,15 +361,15 @@ func (o *observer) onceEach() {
 	for _, p := range o.s.requests {
 		var ran uint64
 		for i := range p.at {
-			if q := &p.at[i]; q.state == core.Parked && o.s.nodes[i].remembers(p) {
+			if q := &p.at[i]; q.state == stored.Parked && o.s.nodes[i].remembers(p) {
 				o.s.fail(Liveness, "after healing, %v stays parked at %s", p, o.s.names[i])
-			} else if q.state == core.Ran {
+			} else if q.state == stored.Ran {
 				ran = max(ran, q.generation)
 			}
 		}
 		sites := 0
 		for i := range p.at {
-			if p.at[i].state == core.Ran && p.at[i].generation == ran {
+			if p.at[i].state == stored.Ran && p.at[i].generation == ran {
 				sites++
 			}
 		}
@@ -373,7 +377,7 @@ func (o *observer) onceEach() {
 		switch {
 		case sites > 1 && !p.forgotten():
 			o.s.fail(ExactlyOnce, "%v has run at %d sites", p, sites)
-		case told && p.kind.acquires() && p.at[p.taken].state != core.Ran:
+		case told && p.kind.acquires() && p.at[p.taken].state != stored.Ran:
 			o.s.fail(ExactlyOnce, "%v has not run at %s, whose answer its client has", p, o.s.names[p.taken])
 		case told && p.kind == release && p.lease == nil && sites == 0 && !p.lostTrack(o):
 			o.s.fail(ExactlyOnce, "%v has run nowhere, and its client has the answer of %s", p, o.s.names[p.taken])

@@ -5,6 +5,8 @@ import (
 
 	"github.com/samya-db/samya/redistribute"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // atRest names the tokens set aside, and looks for debts that nobody pays: where the
@@ -77,8 +79,8 @@ func (s *sim) owing(name string) *node {
 }
 
 // latest is an entity's record after the last instance that any site has applied.
-func (s *sim) latest(name string) core.EntityRecord {
-	var latest core.EntityRecord
+func (s *sim) latest(name string) stored.Entity {
+	var latest stored.Entity
 	for _, n := range s.nodes {
 		e := n.drained.Entities[name]
 		if e.Generation > latest.Generation || e.Generation == latest.Generation && e.Protocol.Applied >= latest.Protocol.Applied {
@@ -154,8 +156,8 @@ func (s *sim) takeAll() {
 
 func (s *sim) mustHave(p *op) {
 	n := s.nodes[p.site]
-	p.then = func(a *core.Answer) {
-		if a == nil || a.Code != core.OK {
+	p.then = func(a *answer.Answer) {
+		if a == nil || a.Code != answer.OK {
 			s.fail(Refusal, "after healing, %s refuses %v, which the sites together have: %+v", n.id, p, a)
 		}
 	}

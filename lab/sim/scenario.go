@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
 )
 
 // Scenario is a named failure with its expected outcome. It runs on the same cores, disks
@@ -208,12 +210,12 @@ func (st *stage) until(most micros, holds func() bool) bool {
 // asked is a request of a scenario.
 type asked struct {
 	op     *op
-	answer *core.Answer
+	answer *answer.Answer
 	began  micros
 	ended  micros
 }
 
-func (a *asked) ok() bool { return a.answer != nil && a.answer.Code == core.OK }
+func (a *asked) ok() bool { return a.answer != nil && a.answer.Code == answer.OK }
 
 func (a *asked) String() string {
 	if a.answer == nil {
@@ -225,11 +227,11 @@ func (a *asked) String() string {
 func (st *stage) ask(p *op) *asked {
 	a := &asked{op: p, began: st.now}
 	p.once = true
-	p.then = func(answer *core.Answer) {
-		if a.ended = st.now; answer != nil {
-			a.answer = new(*answer)
-			if p.kind.acquires() && answer.Code == core.OK {
-				st.observe.taken(p, answer)
+	p.then = func(got *answer.Answer) {
+		if a.ended = st.now; got != nil {
+			a.answer = new(*got)
+			if p.kind.acquires() && got.Code == answer.OK {
+				st.observe.taken(p, got)
 			}
 		}
 	}
@@ -264,7 +266,7 @@ func (st *stage) detect() {
 				up = append(up, m.id)
 			}
 		}
-		n.step(core.Reachable{Sites: up})
+		n.step(input.Reachable{Sites: up})
 	}
 }
 
@@ -329,7 +331,7 @@ func (st *stage) allAcquired() {
 	}
 	more := st.acquire(st.r.IntN(5), 1, 20*second)
 	st.run(30 * second)
-	if more.answer == nil || more.answer.Code != core.OutOfTokens {
+	if more.answer == nil || more.answer.Code != answer.OutOfTokens {
 		st.wrong("with no token left, %v", more)
 	}
 	var left core.Tokens

@@ -2,6 +2,9 @@ package sim
 
 import (
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // acrossScenarios are stories of requests that go from site to site, of leases, and of a
@@ -66,11 +69,11 @@ func (st *stage) request(p *op) *asked {
 	if p.kind != acquireAll {
 		p.entity = stageEntity
 	}
-	p.then = func(answer *core.Answer) {
-		if a.ended = st.now; answer != nil {
-			a.answer = new(*answer)
-			if p.kind.acquires() && answer.Code == core.OK {
-				st.observe.taken(p, answer)
+	p.then = func(got *answer.Answer) {
+		if a.ended = st.now; got != nil {
+			a.answer = new(*got)
+			if p.kind.acquires() && got.Code == answer.OK {
+				st.observe.taken(p, got)
 			}
 		}
 	}
@@ -81,7 +84,7 @@ func (st *stage) request(p *op) *asked {
 }
 
 // send hands an attempt to a site; lost says that its client never gets an answer.
-func (st *stage) send(a *asked, site int, attempt core.Attempt, lost bool, tried ...int) *call {
+func (st *stage) send(a *asked, site int, attempt attempt.Number, lost bool, tried ...int) *call {
 	c := &call{op: a.op, attempt: attempt, done: lost}
 	if tried != nil {
 		c.tried = st.others(tried, site, nil)
@@ -94,10 +97,10 @@ func (st *stage) send(a *asked, site int, attempt core.Attempt, lost bool, tried
 	return c
 }
 
-func (st *stage) stateAt(a *asked, site int) core.RequestState { return a.op.at[site].state }
+func (st *stage) stateAt(a *asked, site int) stored.RequestState { return a.op.at[site].state }
 
 // becomes waits until a site's record of a request is in a state.
-func (st *stage) becomes(a *asked, site int, state core.RequestState) {
+func (st *stage) becomes(a *asked, site int, state stored.RequestState) {
 	began := st.now
 	if !st.until(settles, func() bool { return st.stateAt(a, site) == state }) {
 		st.wrong("%v is in state %d at %s, not %d", a.op, st.stateAt(a, site), st.names[site], state)
@@ -123,14 +126,14 @@ func (st *stage) finish(out core.Tokens) {
 }
 
 const (
-	first = core.Attempt(1 << 8)
-	next  = core.Attempt(2 << 8)
+	first = attempt.Number(1 << 8)
+	next  = attempt.Number(2 << 8)
 )
 
 func (st *stage) playRetry(down bool) {
 	a := st.request(&op{kind: acquire, tokens: 10})
 	st.send(a, 0, first, true)
-	if !st.until(second, func() bool { return st.stateAt(a, 0) == core.Ran }) {
+	if !st.until(second, func() bool { return st.stateAt(a, 0) == stored.Ran }) {
 		st.wrong("%v has not run", a.op)
 	}
 	if down {
@@ -141,7 +144,7 @@ func (st *stage) playRetry(down bool) {
 	st.answered(a)
 	st.run(micros(st.r.IntN(5000)) * millisecond)
 	st.mend()
-	st.becomes(a, 0, core.Undone)
+	st.becomes(a, 0, stored.Undone)
 	st.finish(10)
 }
 
@@ -149,10 +152,10 @@ func playOvertaken(st *stage) {
 	a := st.request(&op{kind: acquire, tokens: 10})
 	st.send(a, 1, next, false, 0)
 	st.answered(a)
-	st.becomes(a, 0, core.Undone)
+	st.becomes(a, 0, stored.Undone)
 	st.send(a, 0, first, true)
 	st.run(second)
-	if st.stateAt(a, 0) != core.Undone || st.report.Superseded == 0 {
+	if st.stateAt(a, 0) != stored.Undone || st.report.Superseded == 0 {
 		st.wrong("the late attempt was not refused: state %d", st.stateAt(a, 0))
 	}
 	st.mend()
@@ -166,7 +169,7 @@ func playGrantLost(st *stage) {
 	st.send(a, 1, next, false, 0)
 	st.answered(a)
 	st.mend()
-	st.becomes(a, 0, core.Undone)
+	st.becomes(a, 0, stored.Undone)
 	st.send(a, 0, first, true)
 	st.run(second)
 	if a.op.at[0].ran {
@@ -177,15 +180,15 @@ func playGrantLost(st *stage) {
 
 func playManagerDies(st *stage) {
 	a := st.request(&op{kind: acquire, tokens: 10})
-	st.send(a, 0, core.AttemptOf(1, 0), true)
+	st.send(a, 0, attempt.Of(1, 0), true)
 	st.run(micros(st.r.IntN(200)) * millisecond)
-	st.send(a, 1, core.AttemptOf(1, 1), true, 0)
+	st.send(a, 1, attempt.Of(1, 1), true, 0)
 	st.run(micros(st.r.IntN(200)) * millisecond)
 	st.send(a, 2, next, false)
 	st.answered(a)
 	st.mend()
-	st.becomes(a, 0, core.Undone)
-	st.becomes(a, 1, core.Undone)
+	st.becomes(a, 0, stored.Undone)
+	st.becomes(a, 1, stored.Undone)
 	st.finish(10)
 }
 
@@ -202,11 +205,11 @@ func playParked(st *stage) {
 	st.send(a, 1, next, false, 0)
 	st.answered(a)
 	st.run(5 * second)
-	if st.stateAt(a, 1) != core.Parked || !a.answer.Parked {
+	if st.stateAt(a, 1) != stored.Parked || !a.answer.Parked {
 		st.wrong("it is in state %d where it was to be parked", st.stateAt(a, 1))
 	}
 	st.mend()
-	st.becomes(a, 1, core.Dropped)
+	st.becomes(a, 1, stored.Dropped)
 	st.finish(0)
 }
 
@@ -244,7 +247,7 @@ func playReturned(st *stage) {
 	st.answered(a)
 	st.run(3 * second)
 	st.mend()
-	st.becomes(a, 1, core.Dropped)
+	st.becomes(a, 1, stored.Dropped)
 	if l.tokens != 6 {
 		st.wrong("the lease holds %d tokens", l.tokens)
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/message"
 )
 
 // moment is when in an instance something fails.
@@ -219,7 +220,7 @@ func (st *stage) strike(l *loss, leader int, alive []int) (lost *[]int, failed *
 		*lost = append(*lost, others[:l.cohorts]...)
 		st.lose(*lost, l.crash)
 	}
-	st.sending = func(from *node, e *core.Envelope) {
+	st.sending = func(from *node, e *message.Envelope) {
 		if e.Entity != stageEntity {
 			return
 		}
@@ -245,7 +246,7 @@ func (st *stage) strike(l *loss, leader int, alive []int) (lost *[]int, failed *
 			}
 			if proposals++; proposals == let {
 				members := value.Contributions
-				st.sending = func(*node, *core.Envelope) { strike(members) }
+				st.sending = func(*node, *message.Envelope) { strike(members) }
 				if l.crash {
 					// Between two effects of the leader: after this message.
 					from.fuse = 1
@@ -260,7 +261,7 @@ func (st *stage) strike(l *loss, leader int, alive []int) (lost *[]int, failed *
 
 // proposal returns the value that a message of a leader proposes, and reports
 // whether it is an offer instead.
-func proposal(e *core.Envelope) (v *avantan.Value, promise bool) {
+func proposal(e *message.Envelope) (v *avantan.Value, promise bool) {
 	switch {
 	case e.Star == nil && e.Message.Kind == avantan.Accept:
 		return e.Message.Value, false

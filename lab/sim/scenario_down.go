@@ -9,6 +9,7 @@ import (
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/message"
 )
 
 // A site that is down misses so many instances of the entity, and so many of the
@@ -43,12 +44,12 @@ func downScenario() Scenario {
 	}
 }
 
-// stored is a site's storage of the sequences.
-type stored struct{ decisions, slices, outcomes, bytes int }
+// footprint is a site's storage of the sequences.
+type footprint struct{ decisions, slices, outcomes, bytes int }
 
 // storage is the most that any of the sites stores.
-func (st *stage) storage(sites []int) stored {
-	var most stored
+func (st *stage) storage(sites []int) footprint {
+	var most footprint
 	for _, i := range sites {
 		d := st.nodes[i].durable
 		e := d.Entities[stageEntity]
@@ -148,7 +149,7 @@ func (st *stage) missesTheEnd(down, leader int) (due func() (grant, offer core.T
 	q := st.observe.sequence(sequenceID{stageEntity, 1})
 	at := n.drained.Entities[stageEntity].Protocol.Applied
 	var id star.ID
-	st.sending = func(from *node, e *core.Envelope) {
+	st.sending = func(from *node, e *message.Envelope) {
 		switch {
 		case e.Entity != stageEntity:
 		case e.Star == nil && e.Message.Kind == avantan.Accept:

@@ -1,6 +1,8 @@
 package sim
 
-import "github.com/samya-db/samya/site/core"
+import (
+	"github.com/samya-db/samya/site/core/answer"
+)
 
 // partitionScenarios say which parts of a cluster redistribute.
 func partitionScenarios() []Scenario {
@@ -98,7 +100,7 @@ func (st *stage) inTwo(two []int, a *asked) {
 		return
 	case byMembers != 0:
 		st.wrong("in the two, %d star instances were applied under the mode majority", byMembers)
-	case a.answer == nil || a.answer.Code != core.OutOfTokens:
+	case a.answer == nil || a.answer.Code != answer.OutOfTokens:
 		st.wrong("in the two, %v", a)
 	}
 	for _, i := range two {
@@ -118,7 +120,7 @@ func playChange(st *stage) {
 	const wait = 5 * second
 	a := st.ask(&op{kind: setLimit, entity: stageEntity, limit: stageLimit + 100, wait: wait, site: two[0]})
 	st.run(20 * second)
-	if a.answer == nil || a.answer.Code != core.NoQuorum || a.ended-a.began > wait+second {
+	if a.answer == nil || a.answer.Code != answer.NoQuorum || a.ended-a.began > wait+second {
 		st.wrong("%v", a)
 	}
 	st.millis("answered NoQuorum after", a.ended-a.began)

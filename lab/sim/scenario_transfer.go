@@ -5,6 +5,7 @@ import (
 
 	"github.com/samya-db/samya/avantan/transfer"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/message"
 )
 
 // transferScenarios are failures while tokens are under way from site to site.
@@ -39,7 +40,7 @@ const resent blocks = 8000 + 300
 func (st *stage) playUnderWay(donor bool) {
 	const receiver = 0
 	lost := -1
-	st.sending = func(from *node, e *core.Envelope) {
+	st.sending = func(from *node, e *message.Envelope) {
 		if e.Transfer == nil || e.Transfer.Kind != transfer.Transfer || lost >= 0 {
 			return
 		}

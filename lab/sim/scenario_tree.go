@@ -4,6 +4,9 @@ import (
 	"slices"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // treeScenarios are stories of entities that stand below others, and of acquires of
@@ -80,7 +83,7 @@ func (st *stage) outOf(name string) (sum core.Tokens) {
 // lacks expects that an acquire is refused for want of an entity's tokens.
 func (st *stage) lacks(a *asked, lacking string) {
 	answered := func() bool { return a.answer != nil }
-	if !st.until(20*second, answered) || a.answer.Code != core.OutOfTokens || a.answer.Lacking != lacking {
+	if !st.until(20*second, answered) || a.answer.Code != answer.OutOfTokens || a.answer.Lacking != lacking {
 		st.wrong("not refused for want of %q: %v, %+v", lacking, a, a.answer)
 	}
 }
@@ -198,10 +201,10 @@ func playRetrySeveral(st *stage) {
 	st.grow("q", "", 200)
 	st.grow("x", "p", 100)
 	st.grow("y", "p", 100)
-	parts := []core.Part{{Entity: "x", Tokens: 5}, {Entity: "y", Tokens: 3}, {Entity: stageEntity, Tokens: 10}}
+	parts := []input.Part{{Entity: "x", Tokens: 5}, {Entity: "y", Tokens: 3}, {Entity: stageEntity, Tokens: 10}}
 	a := st.request(&op{kind: acquireAll, parts: parts, tokens: 18})
 	st.send(a, 0, first, true)
-	if !st.until(second, func() bool { return st.stateAt(a, 0) == core.Ran }) {
+	if !st.until(second, func() bool { return st.stateAt(a, 0) == stored.Ran }) {
 		st.wrong("%v has not run", a.op)
 	}
 	if st.chance(500) {
@@ -215,7 +218,7 @@ func playRetrySeveral(st *stage) {
 	st.answered(a)
 	st.decide(&op{kind: move, entity: "x", parent: "q"})
 	st.mend()
-	st.becomes(a, 0, core.Undone)
+	st.becomes(a, 0, stored.Undone)
 	st.run(5 * second)
 	for name, out := range map[string]core.Tokens{"p": 3, "q": 5, "x": 5, "y": 3} {
 		if got := st.outOf(name); got != out {

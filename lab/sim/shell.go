@@ -2,6 +2,8 @@ package sim
 
 import (
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/policy"
 )
 
 // A slow disk takes slowFactor times as long, but at most slowest for a sync.
@@ -34,45 +36,45 @@ func (n *node) drain() {
 	}
 	for _, e := range batch.Events {
 		switch e.Kind {
-		case core.BooksBroken:
+		case event.BooksBroken:
 			s.fail(Books, "%s: %w", n.id, e.Err)
-		case core.ProtocolFault:
+		case event.ProtocolFault:
 			s.fail(Sound, "%s: entity %q: protocol fault: %w", n.id, e.Entity, e.Err)
-		case core.RedistributionStarted:
-			if e.Variant == core.Direct {
+		case event.RedistributionStarted:
+			if e.Variant == policy.Direct {
 				s.report.Rounds++
 			} else {
 				s.report.Begun++
 			}
 			n.began(&e)
-		case core.RedistributionApplied:
-			if e.Variant == core.Direct {
+		case event.RedistributionApplied:
+			if e.Variant == policy.Direct {
 				s.report.RoundsBrought++
 			}
-		case core.RedistributionFailed:
+		case event.RedistributionFailed:
 			switch e.Variant {
-			case core.Direct:
+			case policy.Direct:
 				s.report.RoundsShort++
-			case core.Majority:
+			case policy.Majority:
 				n.failed[e.Entity] = s.now
 				fallthrough
 			default:
 				s.report.Failed++
 			}
-		case core.SurplusFound:
+		case event.SurplusFound:
 			n.found[e.Entity] = s.now
-		case core.GaveUp:
+		case event.GaveUp:
 			s.report.GaveUp++
-		case core.ClaimGivenUp:
+		case event.ClaimGivenUp:
 			p := s.opOf(e.Request)
 			p.at[n.i].forgotten = true
 			s.report.Forgotten++
 			if over := n.time().Wall - p.tries.notAfter; p.tries.notAfter != 0 && over < retention/millisecond {
 				s.fail(ExactlyOnce, "%s no longer asks about %v, %d ms after its time", n.id, p, over)
 			}
-		case core.ForecastFellBack:
+		case event.ForecastFellBack:
 			s.fail(Sound, "%s: entity %q: %d forecasts were not finite", n.id, e.Entity, e.Count)
-		case core.ForecastDropped:
+		case event.ForecastDropped:
 			s.fail(Sound, "%s: entity %q: a stored forecast could not be taken up", n.id, e.Entity)
 		}
 	}

@@ -7,6 +7,10 @@ import (
 
 	"github.com/samya-db/samya/lab/due"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/policy"
 )
 
 // Options describe a run. All but Seed may be left zero.
@@ -17,10 +21,10 @@ type Options struct {
 	Sites int
 	// Protocol is a mode of Modes; empty for the default of a site.
 	Protocol string
-	// Offer is a name of core.OfferNames, for all sites; empty lets the seed choose for
+	// Offer is a name of policy.OfferNames, for all sites; empty lets the seed choose for
 	// each.
 	Offer string
-	// Strategy is a name of core.StrategyNames, for all sites; empty lets the seed choose
+	// Strategy is a name of policy.StrategyNames, for all sites; empty lets the seed choose
 	// for each.
 	Strategy string
 	// Faults are the faults that may happen; 0 for AllFaults.
@@ -91,13 +95,13 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("history: %d is below 0", o.History)
 	}
 	if names := Modes(); o.Protocol != "" && !slices.Contains(names, o.Protocol) {
-		return fmt.Errorf("protocol: %w %q; known: %v", core.ErrUnknownName, o.Protocol, names)
+		return fmt.Errorf("protocol: %w %q; known: %v", policy.ErrUnknownName, o.Protocol, names)
 	}
-	if names := core.OfferNames(); o.Offer != "" && !slices.Contains(names, o.Offer) {
-		return fmt.Errorf("offer: %w %q; known: %v", core.ErrUnknownName, o.Offer, names)
+	if names := policy.OfferNames(); o.Offer != "" && !slices.Contains(names, o.Offer) {
+		return fmt.Errorf("offer: %w %q; known: %v", policy.ErrUnknownName, o.Offer, names)
 	}
-	if names := core.StrategyNames(); o.Strategy != "" && !slices.Contains(names, o.Strategy) {
-		return fmt.Errorf("strategy: %w %q; known: %v", core.ErrUnknownName, o.Strategy, names)
+	if names := policy.StrategyNames(); o.Strategy != "" && !slices.Contains(names, o.Strategy) {
+		return fmt.Errorf("strategy: %w %q; known: %v", policy.ErrUnknownName, o.Strategy, names)
 	}
 	return nil
 }
@@ -162,12 +166,12 @@ type sim struct {
 	ops      int
 	// opsByKey finds the requests that sites record, and requests lists them; changes are
 	// all other operations.
-	opsByKey map[core.RequestKey]*op
+	opsByKey map[attempt.Key]*op
 	requests []*op
 	changes  []*op
 	// asking are whom to tell the answers to reads and watches of all sites, and watchers
 	// the clients that watch.
-	asking   map[*call]func(*core.Answer)
+	asking   map[*call]func(*answer.Answer)
 	watchers []*watcher
 	// handed counts the requests handed over to sites.
 	handed uint64
@@ -185,7 +189,7 @@ type sim struct {
 	// byHand is set in scenarios: a crashed site stays down until it is started. sending,
 	// if set, sees every message just before it leaves.
 	byHand  bool
-	sending func(from *node, e *core.Envelope)
+	sending func(from *node, e *message.Envelope)
 }
 
 // chances are how likely faults are in this run, in thousandths.
@@ -211,8 +215,8 @@ type load struct {
 
 func newSim(o Options) *sim {
 	s := &sim{o: o, r: rand.New(rand.NewPCG(o.Seed, 0x5a3b)), hash: 14695981039346656037}
-	s.opsByKey = make(map[core.RequestKey]*op)
-	s.asking = make(map[*call]func(*core.Answer))
+	s.opsByKey = make(map[attempt.Key]*op)
+	s.asking = make(map[*call]func(*answer.Answer))
 	n := o.Sites
 	if n == 0 {
 		n = []int{5, 5, 5, 5, 3, 3, 4, 2, 1}[s.r.IntN(9)]

@@ -11,13 +11,13 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/samya-db/samya/internal/race"
 	_ "github.com/samya-db/samya/internal/testheap"
 	"github.com/samya-db/samya/lab/sim"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/policy"
 	"github.com/samya-db/samya/site/store"
+	"golang.org/x/sync/errgroup"
 )
 
 var (
@@ -174,7 +174,7 @@ func TestModes(t *testing.T) {
 // TestStrategies runs clusters in which all sites get tokens by the same means.
 func TestStrategies(t *testing.T) {
 	race.OneGoroutine(t)
-	for _, strategy := range core.StrategyNames() {
+	for _, strategy := range policy.StrategyNames() {
 		t.Run(strategy, func(t *testing.T) {
 			var all sim.Report
 			for n := range uint64(80) {
@@ -346,7 +346,7 @@ func TestMessagesEncoded(t *testing.T) {
 // sites get tokens.
 func TestRefusedOnlyIfNowhere(t *testing.T) {
 	race.OneGoroutine(t)
-	for _, strategy := range append(core.StrategyNames(), "") {
+	for _, strategy := range append(policy.StrategyNames(), "") {
 		var all sim.Report
 		for n := range uint64(40) {
 			all.Add(run(t, sim.Options{Seed: 3000 + n, Sites: 5, Strategy: strategy, Calm: true, Hungry: true}))

@@ -4,6 +4,9 @@ import (
 	"slices"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // disk is the disk that the site runs on: its own, or the stale disk it was started on.
@@ -32,7 +35,7 @@ func (n *node) misplace() {
 	}
 	old := n.copied
 	if s.chance(250) {
-		old = NewMemory(core.Incarnation(n.life)<<8 | core.Incarnation(n.i+1))
+		old = NewMemory(message.Incarnation(n.life)<<8 | message.Incarnation(n.i+1))
 	}
 	if old == nil {
 		return
@@ -76,7 +79,7 @@ func (s *sim) loseTwo() {
 	if old == empty || !old.up || !empty.up || old.copied == nil || old.copied.Commits == 0 {
 		return
 	}
-	none := NewMemory(core.Incarnation(empty.life)<<8 | core.Incarnation(empty.i+1))
+	none := NewMemory(message.Incarnation(empty.life)<<8 | message.Incarnation(empty.i+1))
 	// Each site counts as on its own disk, since it may be back on it before the other.
 	if !s.refusable(old, old.copied) || !s.refusable(empty, none) {
 		return
@@ -144,7 +147,7 @@ func (n *node) staleBatch(batch *core.Effects) {
 
 // counted checks the numbers of a batch that is about to become durable. It also checks
 // that nothing remembered is taken back.
-func (o *observer) counted(n *node, r *core.Records) {
+func (o *observer) counted(n *node, r *stored.Records) {
 	if r.Commits != 0 && r.Commits != n.durable.Commits+1 {
 		o.s.fail(Monotonic, "%s commits number %d after %d", n.id, r.Commits, n.durable.Commits)
 	}
@@ -158,9 +161,9 @@ func (o *observer) counted(n *node, r *core.Records) {
 
 // marked checks the mark of a message: all that the message may rest on, and
 // nothing that its sender could lose.
-func (o *observer) marked(from *node, e *core.Envelope) {
+func (o *observer) marked(from *node, e *message.Envelope) {
 	disk := from.disk()
-	want := core.Mark{Incarnation: disk.Incarnation, Run: from.run(), Commits: disk.Commits}
+	want := message.Mark{Incarnation: disk.Incarnation, Run: from.run(), Commits: disk.Commits}
 	if e.Mark != want {
 		o.s.fail(StaleData, "%s sends a message with mark %+v, durable is %+v", from.id, e.Mark, want)
 	}
@@ -169,12 +172,12 @@ func (o *observer) marked(from *node, e *core.Envelope) {
 		o.s.fail(StaleData, "%s, on stale data, sends %+v", from.id, *e)
 	case e.Vouch == nil && from.status.Missing > 0:
 		o.s.fail(StaleData, "%s, not vouched for, sends %+v", from.id, *e)
-	case e.Vouch != nil && e.Vouch.Kind == core.VouchYes:
+	case e.Vouch != nil && e.Vouch.Kind == message.VouchYes:
 		asked, known := e.Vouch.Asked, disk.Remembered[e.To()].Mark
 		// Remembered data that never served may have given way to other data within the
 		// same batch.
-		gaveWay := slices.ContainsFunc(from.leaving, func(later core.Envelope) bool {
-			return later.Vouch != nil && later.Vouch.Kind == core.VouchYes && later.To() == e.To() &&
+		gaveWay := slices.ContainsFunc(from.leaving, func(later message.Envelope) bool {
+			return later.Vouch != nil && later.Vouch.Kind == message.VouchYes && later.To() == e.To() &&
 				later.Vouch.Asked.Incarnation == known.Incarnation && known.Incarnation != asked.Incarnation
 		})
 		if !gaveWay && (known.Run == 0 || known.Incarnation != asked.Incarnation || known.Commits < asked.Commits) {
@@ -184,7 +187,7 @@ func (o *observer) marked(from *node, e *core.Envelope) {
 }
 
 // unvouched notes the answer of a site that may not serve yet.
-func (o *observer) unvouched(n *node, c *call, a core.Answer) {
+func (o *observer) unvouched(n *node, c *call, a answer.Answer) {
 	if a.Missing <= 0 {
 		o.s.fail(Answers, "%s answers %v: %+v", n.id, c.op, a)
 	}
@@ -196,7 +199,7 @@ func (o *observer) unvouched(n *node, c *call, a core.Answer) {
 }
 
 // run is the id of the site's present start.
-func (n *node) run() core.Run { return core.Run(n.life)<<8 | core.Run(n.i+1) }
+func (n *node) run() message.Run { return message.Run(n.life)<<8 | message.Run(n.i+1) }
 
 // vouchedFor checks, after healing, that the site serves on its own data.
 func (n *node) vouchedFor() bool {

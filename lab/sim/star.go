@@ -8,6 +8,8 @@ import (
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/redistribute"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // members is a set of sites, by their place in the cluster.
@@ -56,7 +58,7 @@ func aside(list []star.Slice) core.Tokens {
 }
 
 // starRecord takes in the star part of a record of a site.
-func (o *observer) starRecord(n *node, q *sequence, durable bool, e *core.EntityRecord) {
+func (o *observer) starRecord(n *node, q *sequence, durable bool, e *stored.Entity) {
 	view := q.view(n, durable)
 	was, is := view.slices, e.Star.Slices
 	if len(was) == 0 && len(is) == 0 && e.Star.Reserved == 0 && len(e.Star.Floors) == 0 {
@@ -233,7 +235,7 @@ func (o *observer) membersOf(v *avantan.Value) members {
 }
 
 // starMessage checks that a message that leaves rests on durable records.
-func (o *observer) starMessage(from *node, e *core.Envelope) {
+func (o *observer) starMessage(from *node, e *message.Envelope) {
 	m := e.Star
 	if err := m.Validate(); err != nil {
 		o.s.fail(Sound, "%s sends: %w", from.id, err)

@@ -4,6 +4,9 @@ import (
 	"slices"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // mostParts is how many parts an acquire of several entities has at most.
@@ -14,14 +17,14 @@ const mostParts = 4
 func (p *op) several(s *sim, big int) {
 	p.kind, p.entity = acquireAll, ""
 	for range 1 + s.r.IntN(mostParts) {
-		part := core.Part{Entity: s.admin.names[s.r.IntN(len(s.admin.names))], Tokens: core.Tokens(1 + s.r.IntN(1+big/2))}
+		part := input.Part{Entity: s.admin.names[s.r.IntN(len(s.admin.names))], Tokens: core.Tokens(1 + s.r.IntN(1+big/2))}
 		p.parts, p.tokens = append(p.parts, part), p.tokens+part.Tokens
 	}
 }
 
 // partsOf are the parts of an acquire of several entities. For another number of tokens
 // they differ: in another order, or with more.
-func (p *op) partsOf(tokens core.Tokens) []core.Part {
+func (p *op) partsOf(tokens core.Tokens) []input.Part {
 	parts := slices.Clone(p.parts)
 	last := len(parts) - 1
 	switch {
@@ -37,7 +40,7 @@ func (p *op) partsOf(tokens core.Tokens) []core.Part {
 // runsAll takes in that an acquire of several entities has run at a site: it is
 // recorded as it was asked for.
 func (o *observer) runsAll(n *node, p *op, q *recorded) {
-	same := func(r core.RecordedPart, part core.Part) bool { return r.Part == part }
+	same := func(r stored.Part, part input.Part) bool { return r.Part == part }
 	if !slices.EqualFunc(q.parts, p.parts, same) {
 		o.s.fail(Answers, "%s records %v as %v", n.id, p, q.parts)
 		return
@@ -62,7 +65,7 @@ func (o *observer) undoesAll(n *node, was *recorded) {
 // refuses takes in that a site has refused an acquire: the acquire charges the entity
 // that lacked the tokens. It returns the least that the acquire asks of that entity:
 // later another number of its parts may be below it.
-func (o *observer) refuses(n *node, p *op, r *core.RequestRecord) core.Tokens {
+func (o *observer) refuses(n *node, p *op, r *stored.Request) core.Tokens {
 	e := n.durable.Entities[p.entity]
 	above := e.Generation != r.Generation && e.Parent != 0
 	switch {
@@ -101,12 +104,12 @@ func (n *node) lacks(p *op, generation uint64) *charge {
 // tells reports whether a site that refuses an acquire again has to name the same entity:
 // the acquire still charges it.
 func (n *node) tells(p *op, q *recorded) bool {
-	return q.state != core.Refused || n.lacks(p, q.generation) != nil && n.s.now > n.replanted+2*slack
+	return q.state != stored.Refused || n.lacks(p, q.generation) != nil && n.s.now > n.replanted+2*slack
 }
 
 // lacked checks a refusal: the entity named did not have the tokens, whatever waited
 // there.
-func (o *observer) lacked(n *node, c *call, a *core.Answer) {
+func (o *observer) lacked(n *node, c *call, a *answer.Answer) {
 	p, q := c.op, &c.op.at[n.i]
 	lacking := n.lacks(p, q.generation)
 	if lacking == nil || !n.tells(p, q) {

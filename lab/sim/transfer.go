@@ -6,6 +6,9 @@ import (
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/transfer"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/policy"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // pair are two sites, by their place in the cluster.
@@ -78,7 +81,7 @@ const (
 // chooseStrategies says how sites get tokens. Where the seed chooses, at least a single
 // site asks others by its own, and has acquires wait for the tokens to come.
 func (s *sim) chooseStrategies() {
-	names := core.StrategyNames()
+	names := policy.StrategyNames()
 	for _, n := range s.nodes {
 		n.cfg.Strategy = s.o.Strategy
 		if s.o.Strategy == "" {
@@ -138,7 +141,7 @@ func (x *transfers) view(n *node, durable bool) *transferView {
 }
 
 // transferRecord takes in the direct transfers of a record of a site.
-func (o *observer) transferRecord(n *node, q *sequence, durable bool, e *core.EntityRecord) {
+func (o *observer) transferRecord(n *node, q *sequence, durable bool, e *stored.Entity) {
 	is := &e.Transfer
 	if q.direct == nil && is.Reserved == 0 && len(is.Debits) == 0 && len(is.Credits) == 0 {
 		return
@@ -175,7 +178,7 @@ func (o *observer) transferRecord(n *node, q *sequence, durable bool, e *core.En
 // tokens when there are. Debits that came with the same record may have come later, out
 // of the kept tokens. A site that was told that others are out of reach need not count
 // them.
-func (o *observer) keptUnderWay(n *node, q *sequence, durable bool, was *transferView, e *core.EntityRecord) {
+func (o *observer) keptUnderWay(n *node, q *sequence, durable bool, was *transferView, e *stored.Entity) {
 	before := was.pledged
 	was.pledged = 0
 	if e.Protocol.Pledge == nil {
@@ -324,7 +327,7 @@ func (n *node) transfers(q *sequence, durable bool) *transfer.State {
 const settlesIn = 25 * second
 
 // transferMessage checks that a message that leaves rests on durable records.
-func (o *observer) transferMessage(from *node, e *core.Envelope) {
+func (o *observer) transferMessage(from *node, e *message.Envelope) {
 	m := e.Transfer
 	if err := m.Validate(); err != nil {
 		o.s.fail(Sound, "%s sends: %w", from.id, err)

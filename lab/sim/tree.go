@@ -4,25 +4,28 @@ import (
 	"slices"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
-// fits returns core.OK if an entity may stand below a parent, else why not; "" is no
+// fits returns answer.OK if an entity may stand below a parent, else why not; "" is no
 // parent.
-func (st *catalogueState) fits(name, parent string) core.Code {
+func (st *catalogueState) fits(name, parent string) answer.Code {
 	if parent == "" {
-		return core.OK
+		return answer.OK
 	}
 	if _, found := st.entities[parent]; !found {
-		return core.NoParent
+		return answer.NoParent
 	}
 	above := st.chain(parent)
 	if slices.Contains(above, name) {
-		return core.Looped
+		return answer.Looped
 	}
 	if len(above)+st.height(name) > core.MaxDepth {
-		return core.TooDeep
+		return answer.TooDeep
 	}
-	return core.OK
+	return answer.OK
 }
 
 // chain is an entity and all above it, from the bottom up; none for "".
@@ -72,28 +75,28 @@ func (m *catalogueModel) shift(st *catalogueState, name string) {
 }
 
 // settleMove applies a decided move.
-func (m *catalogueModel) settleMove(next *catalogueState, ch *core.CatalogueChange) core.Code {
-	if code := next.fits(ch.Name, ch.Parent); code != core.OK {
+func (m *catalogueModel) settleMove(next *catalogueState, ch *stored.CatalogueChange) answer.Code {
+	if code := next.fits(ch.Name, ch.Parent); code != answer.OK {
 		m.misplaced++
 		return code
 	}
 	if next.parents[ch.Name] == ch.Parent {
-		return core.OK
+		return answer.OK
 	}
 	m.moves++
 	m.shift(next, ch.Name)
 	next.put(ch.Name, ch.Parent)
 	m.shift(next, ch.Name)
-	return core.OK
+	return answer.OK
 }
 
 // settleDelete applies a decided deletion.
-func (m *catalogueModel) settleDelete(next *catalogueState, ch *core.CatalogueChange) core.Code {
+func (m *catalogueModel) settleDelete(next *catalogueState, ch *stored.CatalogueChange) answer.Code {
 	gone := next.below(ch.Name)
 	if len(gone) > 1 {
 		if !ch.Subtree {
 			m.misplaced++
-			return core.HasChildren
+			return answer.HasChildren
 		}
 		m.prunes++
 	}
@@ -102,7 +105,7 @@ func (m *catalogueModel) settleDelete(next *catalogueState, ch *core.CatalogueCh
 		delete(next.entities, name)
 		delete(next.parents, name)
 	}
-	return core.OK
+	return answer.OK
 }
 
 // above is the name of an entity's parent as stored, "" for none.
@@ -190,13 +193,13 @@ func (n *node) hasAll(p *op) bool {
 }
 
 // replanting reports whether a transaction may change where entities stand.
-func (o *observer) replanting(n *node, r *core.Records) bool {
+func (o *observer) replanting(n *node, r *stored.Records) bool {
 	if r.Catalogue == nil {
 		return false
 	}
-	stands := func(e core.EntityRecord) bool { return e.Parent != 0 }
+	stands := func(e stored.Entity) bool { return e.Parent != 0 }
 	// An entity may also come to stand below another and leave again, or be deleted.
-	moves := func(ch core.ChangeRecord) bool { return ch.Change.Kind == core.MoveEntity || ch.Change.Parent != "" }
+	moves := func(ch stored.Change) bool { return ch.Change.Kind == input.MoveEntity || ch.Change.Parent != "" }
 	if slices.ContainsFunc(r.Changes, moves) || slices.ContainsFunc(r.Entities, stands) {
 		return true
 	}
@@ -211,7 +214,7 @@ func (o *observer) replanting(n *node, r *core.Records) bool {
 // replant takes in a transaction that changes where entities stand. A site has out of
 // each entity its own tokens out and the tokens out of all entities below. given are the
 // tokens out of each entity by itself before entities were deleted.
-func (o *observer) replant(n *node, r *core.Records, given map[string]core.Tokens) {
+func (o *observer) replant(n *node, r *stored.Records, given map[string]core.Tokens) {
 	before := n.durable
 	after, err := before.standing(r)
 	if err != nil {
@@ -249,7 +252,7 @@ func (o *observer) replant(n *node, r *core.Records, given map[string]core.Token
 	}
 	steps := 0
 	for i := range r.Changes {
-		if k := r.Changes[i].Change.Kind; k == core.MoveEntity || k == core.DeleteEntity {
+		if k := r.Changes[i].Change.Kind; k == input.MoveEntity || k == input.DeleteEntity {
 			steps++
 		}
 	}
@@ -286,12 +289,12 @@ func (m *Memory) subtree(name string) []string {
 // requests name the entity, or an entity below it. A debt grows only by a change of a
 // limit, by a change of where entities stand, or by the protocols' sharing out. A
 // transaction with any of these changes is left out.
-func (o *observer) borrowed(n *node, r *core.Records) {
+func (o *observer) borrowed(n *node, r *stored.Records) {
 	if r.Catalogue != nil {
 		return
 	}
 	for _, b := range r.Books {
-		shared := slices.ContainsFunc(r.Entities, func(e core.EntityRecord) bool { return e.Name == b.Name })
+		shared := slices.ContainsFunc(r.Entities, func(e stored.Entity) bool { return e.Name == b.Name })
 		if before := n.durable.Books[b.Name]; !shared && b.Left < min(0, before.Left) {
 			o.s.fail(Bounds, "%s has %d left of %q, had %d, and only requests moved tokens of it", n.id, b.Left, b.Name, before.Left)
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/attempt"
 )
 
 // tries are the attempts of a request that may go from site to site.
@@ -17,7 +18,7 @@ type tries struct {
 	// count is the client's number of the attempt, latest the attempt with the answer
 	// that counts, tried the sites that it says were tried before.
 	count  uint32
-	latest core.Attempt
+	latest attempt.Number
 	tried  []core.SiteID
 	// sites are the sites that the client knows of; blind says that an app manager may
 	// have tried others.
@@ -84,14 +85,14 @@ func (p *op) goOn(c *call) (site int) {
 		p.site = (p.site + 1 + s.r.IntN(len(s.nodes)-1)) % len(s.nodes)
 	}
 	if m := t.manager; m != nil {
-		c.attempt, c.tried = core.AttemptOf(m.count, m.relay), m.list(s, p.site)
+		c.attempt, c.tried = attempt.Of(m.count, m.relay), m.list(s, p.site)
 		m.sites = append(m.sites, p.site)
 	} else {
-		c.attempt, c.tried = core.AttemptOf(t.count, 0), t.list(s, p.site)
+		c.attempt, c.tried = attempt.Of(t.count, 0), t.list(s, p.site)
 		t.sites = append(t.sites, p.site)
 	}
 	t.latest, t.tried = c.attempt, c.tried
-	if c.attempt != core.AttemptOf(1, 0) {
+	if c.attempt != attempt.Of(1, 0) {
 		s.report.Failovers++
 	}
 	p.late(c, p.site)
@@ -131,7 +132,7 @@ func (p *op) leave() {
 	if s.chance(500) {
 		m.relay++
 		site := s.r.IntN(len(s.nodes))
-		c := &call{op: p, done: true, attempt: core.AttemptOf(m.count, m.relay), tried: m.list(s, site)}
+		c := &call{op: p, done: true, attempt: attempt.Of(m.count, m.relay), tried: m.list(s, site)}
 		s.after(s.r.Int64N(6*second), func() { s.nodes[site].hand(c) })
 	}
 }
@@ -192,4 +193,4 @@ func (s *sim) claimedOf(n *node, c *call) []core.SiteID {
 }
 
 // numbered is the number of an attempt, also of a first attempt without a number.
-func numbered(a core.Attempt) core.Attempt { return max(a, core.AttemptOf(1, 0)) }
+func numbered(a attempt.Number) attempt.Number { return max(a, attempt.Of(1, 0)) }

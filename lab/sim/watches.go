@@ -1,7 +1,8 @@
 package sim
 
 import (
-	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
 )
 
 // watchers is how many watchers there are at a time.
@@ -16,8 +17,8 @@ type watcher struct {
 	life    int
 	waiting bool
 	// after and told are of the state told last; nil for none.
-	after core.Revision
-	told  *core.View
+	after input.Revision
+	told  *answer.View
 }
 
 // startWatchers has some entities watched.
@@ -50,11 +51,11 @@ func (w *watcher) next() {
 	life := n.life
 	// before are the site's books when it was asked: an ask handed to a paused site in an
 	// earlier life may still come besides this ask.
-	var before *core.View
-	w.s.ask(n, w.name, func(c *call) core.Input {
+	var before *answer.View
+	w.s.ask(n, w.name, func(c *call) input.Input {
 		before = n.drained.state(w.name)
-		return &core.Watch{Call: c, Entity: w.name, After: w.after}
-	}, func(a *core.Answer) {
+		return &input.Watch{Call: c, Entity: w.name, After: w.after}
+	}, func(a *answer.Answer) {
 		if life == w.life {
 			w.answered(before, a)
 		}
@@ -63,7 +64,7 @@ func (w *watcher) next() {
 
 // answered checks a state that was told, given the state when the site was asked, and
 // asks for the next state.
-func (w *watcher) answered(before *core.View, a *core.Answer) {
+func (w *watcher) answered(before *answer.View, a *answer.Answer) {
 	s, n := w.s, w.n
 	w.waiting = false
 	durable := n.durable.state(w.name)
@@ -74,7 +75,7 @@ func (w *watcher) answered(before *core.View, a *core.Answer) {
 		}
 		w.after, w.told = 0, nil
 		return
-	case a.Code != core.OK:
+	case a.Code != answer.OK:
 		w.after, w.told = 0, nil
 		return
 	case a.Revision <= w.after:
@@ -113,13 +114,13 @@ func (s *sim) watchersTold() {
 }
 
 // state is the stored state that a watch may tell; nil for no such entity.
-func (m *Memory) state(name string) *core.View {
+func (m *Memory) state(name string) *answer.View {
 	e, found := m.Entities[name]
 	if !found {
 		return nil
 	}
 	b := m.Books[name]
-	v := &core.View{
+	v := &answer.View{
 		Generation: e.Generation, Limit: e.Limit, Version: e.Version, Left: b.Left, Net: b.Net,
 		Offered: aside(e.Star.Slices), Applied: e.Protocol.Applied, Moved: e.Moved, Surplus: e.Surplus,
 	}
@@ -130,7 +131,7 @@ func (m *Memory) state(name string) *core.View {
 }
 
 // alike reports whether a view tells of a state that is stored.
-func alike(v, stored *core.View) bool {
+func alike(v, stored *answer.View) bool {
 	return stored != nil && v.Generation == stored.Generation && v.Limit == stored.Limit && v.Version == stored.Version &&
 		v.Left == stored.Left && v.Net == stored.Net && v.Offered == stored.Offered && v.Applied == stored.Applied &&
 		v.Moved == stored.Moved && v.Surplus == stored.Surplus

@@ -1,5 +1,12 @@
 package core
 
+import (
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/policy"
+	"github.com/samya-db/samya/site/core/stored"
+)
+
 // admitting decides about acquires and releases.
 type admitting struct {
 	*common
@@ -14,8 +21,8 @@ type admitting struct {
 
 // refuseExcess records that an acquire asked for more than a limit, and returns the
 // answer. Without the record a late duplicate could be granted unnoticed.
-func (c *admitting) refuseExcess(r *request, over *charged) Answer {
-	c.remember(r, over.of, Refused, beyond(over.of.limit))
+func (c *admitting) refuseExcess(r *request, over *charged) answer.Answer {
+	c.remember(r, over.of, stored.Refused, beyond(over.of.limit))
 	return exceeded(over)
 }
 
@@ -25,7 +32,7 @@ func (c *admitting) refuseExcess(r *request, over *charged) Answer {
 // neither is returned it is granted: the charge has been lowered to the tokens that all
 // entities have.
 func (c *admitting) seek(r *request, ch charge, t turn) (at, refusing *charged) {
-	most := MaxTokens
+	most := input.MaxTokens
 	for i := range ch {
 		x := &ch[i]
 		least, free := min(r.least, x.tokens), x.of.free()
@@ -33,7 +40,7 @@ func (c *admitting) seek(r *request, ch charge, t turn) (at, refusing *charged) 
 		held := mayWait && x.of.queue.holds(t.arrived)
 		switch {
 		case !held && (free >= x.tokens || t.content && free >= least):
-		case held || mayWait && c.mods.admission.Short(c.situation(x.of), x.tokens, c.refusesFor(x.of, x.tokens)) != RefuseNow:
+		case held || mayWait && c.mods.Admission.Short(c.situation(x.of), x.tokens, c.refusesFor(x.of, x.tokens)) != policy.RefuseNow:
 			if at == nil {
 				at = x
 			}
@@ -50,13 +57,13 @@ func (c *admitting) seek(r *request, ch charge, t turn) (at, refusing *charged) 
 	return at, nil
 }
 
-func (c *admitting) queueFull(at *charged) Answer {
-	return Answer{Code: QueueFull, Left: at.of.usable(), Lacking: at.of.name, RetryAfter: c.cfg.GiveUp}
+func (c *admitting) queueFull(at *charged) answer.Answer {
+	return answer.Answer{Code: answer.QueueFull, Left: at.of.usable(), Lacking: at.of.name, RetryAfter: c.cfg.GiveUp}
 }
 
 // crowded answers an acquire that would wait where no more can: it is granted if it need
 // not wait, else nothing is done.
-func (c *admitting) crowded(r *request, ch charge, at *charged) Answer {
+func (c *admitting) crowded(r *request, ch charge, at *charged) answer.Answer {
 	full := c.queueFull(at)
 	if nowhere, refusing := c.seek(r, ch, turn{}); nowhere != nil || refusing != nil {
 		return full
@@ -69,29 +76,29 @@ func (c *admitting) crowded(r *request, ch charge, at *charged) Answer {
 }
 
 // grant moves tokens to the maker of a request, records that and returns the answer.
-func (c *admitting) grant(r *request, ch charge) Answer {
+func (c *admitting) grant(r *request, ch charge) answer.Answer {
 	c.take(ch)
 	e, tokens := ch[0].of, ch[0].tokens
 	if r.parts != nil {
 		tokens = r.tokens
 	}
-	c.remember(r, e, Ran, tokens)
-	a := Answer{Code: OK, Tokens: tokens, Left: e.usable()}
+	c.remember(r, e, stored.Ran, tokens)
+	a := answer.Answer{Code: answer.OK, Tokens: tokens, Left: e.usable()}
 	if r.lease != nil {
-		a.Details = &Details{Lease: c.lend(e, r, tokens)}
+		a.Details = &answer.Details{Lease: c.lend(e, r, tokens)}
 	}
 	return a
 }
 
 // refuse records the refusal of an acquire for want of an entity's tokens, and returns
 // the answer. Without the record a late duplicate could be granted unnoticed.
-func (c *admitting) refuse(r *request, lacking *charged) Answer {
-	c.remember(r, lacking.of, Refused, 0)
+func (c *admitting) refuse(r *request, lacking *charged) answer.Answer {
+	c.remember(r, lacking.of, stored.Refused, 0)
 	return c.outOfTokens(lacking.of)
 }
 
-func (c *admitting) outOfTokens(e *entity) Answer {
-	return Answer{Code: OutOfTokens, Left: e.usable(), Lacking: e.name, RetryAfter: max(c.emptyFor(e), c.cfg.GiveUp)}
+func (c *admitting) outOfTokens(e *entity) answer.Answer {
+	return answer.Answer{Code: answer.OutOfTokens, Left: e.usable(), Lacking: e.name, RetryAfter: max(c.emptyFor(e), c.cfg.GiveUp)}
 }
 
 // demandRefused counts a demand that was refused without a hunt: the next such demand

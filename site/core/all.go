@@ -1,23 +1,15 @@
 package core
 
-func (a *AcquireAll) valid() bool {
-	if len(a.Parts) < 1 || len(a.Parts) > MaxParts {
-		return false
-	}
-	rest := MaxTokens
-	for _, p := range a.Parts {
-		if p.Tokens < 1 || p.Tokens > rest {
-			return false
-		}
-		rest -= p.Tokens
-	}
-	return true
-}
+import (
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
+)
 
-func (a *AcquireAll) request() request {
+func allRequest(a *input.AcquireAll) request {
 	r := request{
-		key: a.Request, kind: AllRequest, entity: a.Parts[0].Entity, parts: a.Parts, tries: a.Tries,
-		body: bodyHash(AllRequest, "", Tokens(len(a.Parts))),
+		key: a.Request, kind: stored.AllRequest, entity: a.Parts[0].Entity, parts: a.Parts, tries: a.Tries,
+		body: bodyHash(stored.AllRequest, "", Tokens(len(a.Parts))),
 	}
 	for _, p := range a.Parts {
 		r.body = mixBody(mixBody(r.body, textHash(p.Entity)), uint64(p.Tokens))
@@ -27,18 +19,18 @@ func (a *AcquireAll) request() request {
 	return r
 }
 
-func (c *admitting) acquireAll(a *AcquireAll) {
-	if !a.valid() {
-		c.reply(a.Call, Answer{Code: Invalid})
+func (c *admitting) acquireAll(a *input.AcquireAll) {
+	if !a.Valid() {
+		c.reply(a.Call, answer.Answer{Code: answer.Invalid})
 		return
 	}
-	r := a.request()
+	r := allRequest(a)
 	if c.repeated(a.Call, &r, a.Wait) || !c.placed(a.Call, &r) {
 		return
 	}
 	switch ch := c.chargeOf(&r); {
 	case ch == nil:
-		c.reply(a.Call, Answer{Code: NotFound, Lacking: c.missing(a.Parts)})
+		c.reply(a.Call, answer.Answer{Code: answer.NotFound, Lacking: c.missing(a.Parts)})
 	case c.tableFull(a.Call, ch[0].of, len(r.parts)):
 	default:
 		c.begun(a.Call, &r, ch, a.Wait)

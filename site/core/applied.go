@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // limiting handles changes of limits, the debts that they make, and who has applied them.
@@ -33,7 +35,7 @@ type acks struct {
 type ackWait struct {
 	changeCaller
 	// result is the outcome to tell the caller.
-	result LimitResult
+	result stored.LimitResult
 	// at and missing are as in acks, of the time when the caller began to wait.
 	at      avantan.Instance
 	missing members
@@ -41,7 +43,7 @@ type ackWait struct {
 
 // decidedLimit answers a caller of a limit change that is decided and applied here, or
 // has the caller wait for the other members.
-func (c *limiting) decidedLimit(e *entity, caller changeCaller, r *LimitResult) {
+func (c *limiting) decidedLimit(e *entity, caller changeCaller, r *stored.LimitResult) {
 	a := e.acks()
 	if a == nil {
 		// The change was applied in an earlier life.
@@ -49,7 +51,7 @@ func (c *limiting) decidedLimit(e *entity, caller changeCaller, r *LimitResult) 
 		a = e.acks()
 	}
 	w := ackWait{changeCaller: caller, result: *r, at: a.at, missing: a.missing}
-	if !caller.applied || r.Outcome != OK || w.missing == 0 || c.stopping || caller.until <= c.now.Tick ||
+	if !caller.applied || r.Outcome != answer.OK || w.missing == 0 || c.stopping || caller.until <= c.now.Tick ||
 		len(a.waits) >= c.cfg.MaxChanges {
 		c.replyLimit(e, &w)
 		return
@@ -64,11 +66,11 @@ func (c *limiting) decidedLimit(e *entity, caller changeCaller, r *LimitResult) 
 func (c *limiting) replyLimit(e *entity, w *ackWait) {
 	v := e.view()
 	v.Limit, v.Version = w.result.Limit, w.result.Version
-	d := &Details{View: v}
-	if w.result.Outcome == OK {
+	d := &answer.Details{View: v}
+	if w.result.Outcome == answer.OK {
 		d.Unapplied = c.namesOf(w.missing)
 	}
-	c.reply(w.call, Answer{Code: w.result.Outcome, Details: d})
+	c.reply(w.call, answer.Answer{Code: w.result.Outcome, Details: d})
 }
 
 // misses reports whether this site needs to know how far other members are.

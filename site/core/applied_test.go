@@ -6,6 +6,9 @@ import (
 
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
 )
 
 // behind is a cluster of three sites with 40 of 120 tokens of e out at a and 40 left at
@@ -14,17 +17,17 @@ func behind(t *testing.T, tweak func(*core.Config)) *rig {
 	t.Helper()
 	r := newRig(t, 3, tweak)
 	r.create("e", 120)
-	r.wantMayExceed(r.change("a", core.SetLimit, "e", 120, "as before"), 0, "b", "c")
-	r.wantCode(r.acquire("a", "e", 40, "out"), core.OK)
+	r.wantMayExceed(r.change("a", input.SetLimit, "e", 120, "as before"), 0, "b", "c")
+	r.wantCode(r.acquire("a", "e", 40, "out"), answer.OK)
 	r.cut["c"] = true
-	r.wantMayExceed(r.change("a", core.SetLimit, "e", 10, "lower"), 70, "b", "c")
+	r.wantMayExceed(r.change("a", input.SetLimit, "e", 10, "lower"), 70, "b", "c")
 	return r
 }
 
 // wantMayExceed checks the answer to a limit change.
-func (r *rig) wantMayExceed(got core.Answer, most core.Tokens, unapplied ...core.SiteID) {
+func (r *rig) wantMayExceed(got answer.Answer, most core.Tokens, unapplied ...core.SiteID) {
 	r.t.Helper()
-	r.wantCode(got, core.OK)
+	r.wantCode(got, answer.OK)
 	if got.View().MayExceed != most || !slices.Equal(got.Unapplied(), unapplied) {
 		r.t.Errorf("the limit may be exceeded by %d as %v have not applied it; want %d, %v",
 			got.View().MayExceed, got.Unapplied(), most, unapplied)
@@ -42,8 +45,8 @@ func (r *rig) wantViews(most core.Tokens, sites ...core.SiteID) {
 }
 
 // setLimit asks for a limit change of e that waits until all sites have applied it.
-func (r *rig) setLimit(site core.SiteID, limit core.Tokens, id string) core.Call {
-	return r.changeAsync(site, core.Change{Kind: core.SetLimit, Name: "e", Limit: limit, RequestID: id, Applied: true})
+func (r *rig) setLimit(site core.SiteID, limit core.Tokens, id string) input.Call {
+	return r.changeAsync(site, input.Change{Kind: input.SetLimit, Name: "e", Limit: limit, RequestID: id, Applied: true})
 }
 
 // TestMayExceedBy: until a cut-off site has heard of a lowered limit, the others report
@@ -58,14 +61,14 @@ func TestMayExceedBy(t *testing.T) {
 	r.restart("a")
 	r.restart("b")
 	r.wantViews(40, "a", "b")
-	r.wantCode(r.acquire("c", "e", 40, "not heard"), core.OK)
+	r.wantCode(r.acquire("c", "e", 40, "not heard"), answer.OK)
 	if _, _, net := r.books("e"); net != 10+40 {
 		t.Errorf("%d are out: the bound is not reached", net)
 	}
 	clear(r.cut)
 	r.advance(12_000)
 	r.wantViews(0, "a", "b", "c")
-	r.wantCode(r.acquire("c", "e", 1, "heard"), core.OutOfTokens)
+	r.wantCode(r.acquire("c", "e", 1, "heard"), answer.OutOfTokens)
 	for _, site := range r.names {
 		r.restart(site)
 	}
@@ -80,8 +83,8 @@ func TestMayExceedBy(t *testing.T) {
 func TestMayExceedByNothing(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("e", 120)
-	r.wantCode(r.acquire("a", "e", 40, "out"), core.OK)
-	call := r.changeAsync("a", core.Change{Kind: core.SetLimit, Name: "e", Limit: 10, RequestID: "lower"})
+	r.wantCode(r.acquire("a", "e", 40, "out"), answer.OK)
+	call := r.changeAsync("a", input.Change{Kind: input.SetLimit, Name: "e", Limit: 10, RequestID: "lower"})
 	for !r.cut["b"] {
 		r.advance(1)
 		for _, m := range r.sent {
@@ -93,11 +96,11 @@ func TestMayExceedByNothing(t *testing.T) {
 	r.advance(1000)
 	r.wantMayExceed(r.answer(call), 0, "b", "c")
 	r.wantViews(0, "a", "c")
-	r.wantMayExceed(r.change("a", core.SetLimit, "e", 10, "lower"), 0, "b")
+	r.wantMayExceed(r.change("a", input.SetLimit, "e", 10, "lower"), 0, "b")
 	if v := r.view("b", "e"); v.Limit != 120 {
 		t.Errorf("b has heard: %+v", v)
 	}
-	r.wantCode(r.acquire("b", "e", 1, "early"), core.OutOfTokens)
+	r.wantCode(r.acquire("b", "e", 1, "early"), answer.OutOfTokens)
 }
 
 // TestMayExceedByAgain: a site that has heard of a debt has not heard of a larger debt.
@@ -108,9 +111,9 @@ func TestMayExceedByAgain(t *testing.T) {
 	r.release("b", "e", 80, "back")
 	r.advance(5000)
 	r.wantViews(0, "a", "b")
-	r.wantMayExceed(r.change("a", core.SetLimit, "e", 4, "lower still"), 16, "b", "c")
+	r.wantMayExceed(r.change("a", input.SetLimit, "e", 4, "lower still"), 16, "b", "c")
 	r.wantViews(16, "a", "b")
-	r.wantMayExceed(r.change("b", core.SetLimit, "e", 30, "raise"), 0, "a", "c")
+	r.wantMayExceed(r.change("b", input.SetLimit, "e", 30, "raise"), 0, "a", "c")
 	r.wantViews(0, "a", "b", "c")
 }
 
@@ -124,11 +127,11 @@ func TestMayExceedByUntilHeard(t *testing.T) {
 		r.advance(1)
 		r.net = slices.DeleteFunc(r.net, func(s sent) bool { return s.e.To() == "c" })
 	}
-	if !slices.ContainsFunc(r.sent[heard:], func(e core.Envelope) bool { return e.From() == "c" && e.To() == "a" && e.Entity == "e" }) {
+	if !slices.ContainsFunc(r.sent[heard:], func(e message.Envelope) bool { return e.From() == "c" && e.To() == "a" && e.Entity == "e" }) {
 		t.Fatal("c says nothing of e")
 	}
 	r.wantViews(70, "a", "b")
-	r.wantCode(r.acquire("c", "e", 40, "not heard"), core.OK)
+	r.wantCode(r.acquire("c", "e", 40, "not heard"), answer.OK)
 	r.advance(12_000)
 	r.wantViews(0, "a", "b", "c")
 }
@@ -137,10 +140,10 @@ func TestMayExceedByUntilHeard(t *testing.T) {
 func TestMayExceedByIsLearntLate(t *testing.T) {
 	r := newRig(t, 4, nil)
 	r.create("e", 120)
-	r.wantCode(r.acquire("a", "e", 30, "out"), core.OK)
+	r.wantCode(r.acquire("a", "e", 30, "out"), answer.OK)
 	r.cut["d"] = true
-	r.wantCode(r.change("a", core.SetLimit, "e", 100, "first"), core.OK)
-	r.wantCode(r.change("a", core.SetLimit, "e", 10, "lower"), core.OK)
+	r.wantCode(r.change("a", input.SetLimit, "e", 100, "first"), answer.OK)
+	r.wantCode(r.change("a", input.SetLimit, "e", 10, "lower"), answer.OK)
 	r.wantViews(50, "a", "b", "c")
 	clear(r.cut)
 	r.cut["b"] = true
@@ -183,10 +186,10 @@ func TestWaitApplied(t *testing.T) {
 func TestWaitAppliedInVain(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("e", 120)
-	r.wantCode(r.acquire("a", "e", 40, "out"), core.OK)
+	r.wantCode(r.acquire("a", "e", 40, "out"), answer.OK)
 	r.cut["c"] = true
 	call := r.setLimit("a", 10, "lower")
-	plain := r.changeAsync("a", core.Change{Kind: core.SetLimit, Name: "e", Limit: 10, RequestID: "lower"})
+	plain := r.changeAsync("a", input.Change{Kind: input.SetLimit, Name: "e", Limit: 10, RequestID: "lower"})
 	r.advance(2000)
 	r.wantMayExceed(r.answer(plain), 70, "b", "c")
 	r.unanswered(call)
@@ -212,25 +215,25 @@ func TestWaitAppliedEnds(t *testing.T) {
 	first, second, third := r.setLimit("a", 10, "lower"), r.setLimit("a", 10, "lower"), r.setLimit("a", 10, "lower")
 	r.wantMayExceed(r.answer(third), 70, "c")
 	r.unanswered(first)
-	r.step("a", core.Stop{})
+	r.step("a", input.Stop{})
 	r.wantMayExceed(r.answer(first), 70, "c")
 	r.wantMayExceed(r.answer(second), 70, "c")
 	r.wantMayExceed(r.answer(r.setLimit("a", 10, "lower")), 70, "c")
 
 	last := r.setLimit("b", 10, "lower")
-	r.wantCode(r.change("b", core.DeleteEntity, "e", 0, "delete"), core.OK)
+	r.wantCode(r.change("b", input.DeleteEntity, "e", 0, "delete"), answer.OK)
 	r.wantMayExceed(r.answer(last), 70, "c")
-	mismatch := r.changeAsync("b", core.Change{Kind: core.SetLimit, Name: "e", Limit: 1, RequestID: "gone", Applied: true})
-	r.wantCode(r.answer(mismatch), core.NotFound)
-	wrong := r.changeAsync("b", core.Change{Kind: core.CreateEntity, Name: "f", Limit: 1, RequestID: "f", Applied: true})
-	r.wantCode(r.answer(wrong), core.Invalid)
+	mismatch := r.changeAsync("b", input.Change{Kind: input.SetLimit, Name: "e", Limit: 1, RequestID: "gone", Applied: true})
+	r.wantCode(r.answer(mismatch), answer.NotFound)
+	wrong := r.changeAsync("b", input.Change{Kind: input.CreateEntity, Name: "f", Limit: 1, RequestID: "f", Applied: true})
+	r.wantCode(r.answer(wrong), answer.Invalid)
 }
 
 // TestWaitAppliedAlone: a site without others has applied all that it decides.
 func TestWaitAppliedAlone(t *testing.T) {
 	r := newRig(t, 1, nil)
 	r.create("e", 120)
-	r.wantCode(r.acquire("a", "e", 40, "out"), core.OK)
+	r.wantCode(r.acquire("a", "e", 40, "out"), answer.OK)
 	r.wantMayExceed(r.answer(r.setLimit("a", 10, "lower")), 0)
 	if v := r.view("a", "e"); v.Debt != 30 {
 		t.Errorf("%+v", v)

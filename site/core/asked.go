@@ -1,7 +1,12 @@
 package core
 
+import (
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/stored"
+)
+
 // claims handles another site's asks and answers about requests.
-func (c *repeating) claims(m *Claims) {
+func (c *repeating) claims(m *message.Claims) {
 	p := c.owed.peer(m.From)
 	if p == nil {
 		return
@@ -9,20 +14,20 @@ func (c *repeating) claims(m *Claims) {
 	for _, a := range m.Answers {
 		c.answered(p, a, c.now.Tick)
 	}
-	reply := &Claims{From: c.cfg.Self, To: m.From}
+	reply := &message.Claims{From: c.cfg.Self, To: m.From}
 	for i := range m.Asks[:min(len(m.Asks), mostAsks)] {
 		if v := c.asked(&m.Asks[i]); v != 0 {
-			reply.Answers = append(reply.Answers, ClaimAnswer{Number: m.Asks[i].Number, Verdict: v})
+			reply.Answers = append(reply.Answers, message.ClaimAnswer{Number: m.Asks[i].Number, Verdict: v})
 		}
 	}
 	if len(reply.Answers) > 0 {
-		c.out.Messages = append(c.out.Messages, Envelope{Claims: reply})
+		c.out.Messages = append(c.out.Messages, message.Envelope{Claims: reply})
 	}
 }
 
 // asked carries out another site's ask about a request. It returns the verdict to send
 // once the effect is durable; 0 for none yet: the site will ask again.
-func (c *repeating) asked(a *ClaimAsk) ClaimVerdict {
+func (c *repeating) asked(a *message.ClaimAsk) message.ClaimVerdict {
 	if a.NotAfter > c.now.Wall+c.cfg.RequestHorizon() {
 		// This site's clock is behind: a record made now could be forgotten before it has
 		// stopped a late attempt.
@@ -30,22 +35,22 @@ func (c *repeating) asked(a *ClaimAsk) ClaimVerdict {
 	}
 	old, found := c.requests.find(a.Key)
 	if found && old.body != a.Body {
-		return NeverRan
+		return message.NeverRan
 	}
 	switch a.Kind {
-	case UndoAcquire:
+	case message.UndoAcquire:
 		return c.undoAcquire(a, &old, found)
-	case SettleRelease:
+	case message.SettleRelease:
 		return c.settleRelease(a, &old, found)
-	case ReturnLease:
+	case message.ReturnLease:
 		return c.returnAsked(a, found)
 	}
 	return 0
 }
 
 // undoAcquire undoes the asked attempts and ensures that none runs later.
-func (c *repeating) undoAcquire(a *ClaimAsk, old *remembered, found bool) ClaimVerdict {
-	if w := c.waiting[a.Key]; w != nil && w.body == a.Body && w.tries.attempt() <= a.Attempt {
+func (c *repeating) undoAcquire(a *message.ClaimAsk, old *remembered, found bool) message.ClaimVerdict {
+	if w := c.waiting[a.Key]; w != nil && w.body == a.Body && w.tries.Number() <= a.Attempt {
 		if !found && !c.roomForAsked() {
 			// There is no room for the record that stops later runs.
 			return 0
@@ -55,17 +60,17 @@ func (c *repeating) undoAcquire(a *ClaimAsk, old *remembered, found bool) ClaimV
 	}
 	switch {
 	case !found:
-		return c.never(a, AcquireRequest)
-	case old.attempt > a.Attempt || old.state == Undone && old.attempt == a.Attempt:
-		return NeverRan
-	case old.state != Ran:
-		c.recordAgain(old, old.record(a.Key, Undone, a.Attempt))
-		return NeverRan
+		return c.never(a, stored.AcquireRequest)
+	case old.attempt > a.Attempt || old.state == stored.Undone && old.attempt == a.Attempt:
+		return message.NeverRan
+	case old.state != stored.Ran:
+		c.recordAgain(old, old.record(a.Key, stored.Undone, a.Attempt))
+		return message.NeverRan
 	}
-	undone := old.record(a.Key, Undone, a.Attempt)
+	undone := old.record(a.Key, stored.Undone, a.Attempt)
 	e := c.space.find(a.Entity)
 	switch {
-	case old.kind == AllRequest:
+	case old.kind == stored.AllRequest:
 		ch := c.chargeBack(c.requests.parts[a.Key])
 		if !c.creditAll(ch) {
 			return 0
@@ -76,7 +81,7 @@ func (c *repeating) undoAcquire(a *ClaimAsk, old *remembered, found bool) ClaimV
 		}
 	case e == nil || e.generation != old.generation:
 		c.recordAgain(old, undone)
-	case old.kind == LeasedRequest:
+	case old.kind == stored.LeasedRequest:
 		c.recordAgain(old, undone)
 		c.endLease(a.Key)
 	case !c.credit(e, old.tokens):
@@ -85,25 +90,25 @@ func (c *repeating) undoAcquire(a *ClaimAsk, old *remembered, found bool) ClaimV
 		c.recordAgain(old, undone)
 		c.freed(e)
 	}
-	return DidRun
+	return message.DidRun
 }
 
 // settleRelease tells whether a release ran here, and ensures that the asked attempts do
 // not run later.
-func (c *repeating) settleRelease(a *ClaimAsk, old *remembered, found bool) ClaimVerdict {
+func (c *repeating) settleRelease(a *message.ClaimAsk, old *remembered, found bool) message.ClaimVerdict {
 	parked := c.owed.byKey[a.Key]
-	if parked != nil && (parked.Kind != SettleRelease || parked.Body != a.Body) {
+	if parked != nil && (parked.Kind != message.SettleRelease || parked.Body != a.Body) {
 		parked = nil
 	}
 	switch {
-	case found && (old.state == Ran || old.state == Dropped):
+	case found && (old.state == stored.Ran || old.state == stored.Dropped):
 		// A release that was given up here ran at another site, or may have.
-		return DidRun
+		return message.DidRun
 	case found && old.attempt > a.Attempt, parked != nil && parked.Attempt >= a.Attempt:
 		// This site has to find out about the other attempts itself.
-		return NeverRan
-	case found && old.state == Undone && old.attempt == a.Attempt:
-		return NeverRan
+		return message.NeverRan
+	case found && old.state == stored.Undone && old.attempt == a.Attempt:
+		return message.NeverRan
 	}
 	if parked != nil {
 		// Also if its record is no longer kept.
@@ -111,31 +116,31 @@ func (c *repeating) settleRelease(a *ClaimAsk, old *remembered, found bool) Clai
 	}
 	switch {
 	case found:
-		c.recordAgain(old, old.record(a.Key, Undone, a.Attempt))
-		return NeverRan
+		c.recordAgain(old, old.record(a.Key, stored.Undone, a.Attempt))
+		return message.NeverRan
 	case parked != nil:
-		return NeverRan
+		return message.NeverRan
 	}
-	return c.never(a, ReleaseRequest)
+	return c.never(a, stored.ReleaseRequest)
 }
 
 // returnAsked gives back the tokens of a lease of this site, once for all attempts of a
 // release.
-func (c *repeating) returnAsked(a *ClaimAsk, found bool) ClaimVerdict {
+func (c *repeating) returnAsked(a *message.ClaimAsk, found bool) message.ClaimVerdict {
 	switch {
 	case found:
-		return DidRun
+		return message.DidRun
 	case !c.definitive(a):
-		return Forgotten
+		return message.Forgotten
 	case !c.roomForAsked():
 		return 0
 	}
-	r := RequestRecord{Kind: ReturnRequest, State: Ran, Attempt: a.Attempt}
+	r := stored.Request{Kind: stored.ReturnRequest, State: stored.Ran, Attempt: a.Attempt}
 	if l, ok := c.leaseOf(a.Lease); ok && l.Entity == a.Entity {
 		r.Tokens = c.giveBack(a.Lease, a.Tokens)
 	}
 	c.recordAsked(a, &r)
-	return DidRun
+	return message.DidRun
 }
 
 // askedPart: other members may exceed the bound of the table of requests by an
@@ -145,13 +150,13 @@ const askedPart = 8
 
 // never ensures that attempts of a request without a record do not run later. Its verdict
 // is NeverRan if none is known to have run before, else Forgotten.
-func (c *repeating) never(a *ClaimAsk, kind RequestKind) ClaimVerdict {
-	verdict, state := NeverRan, Undone
+func (c *repeating) never(a *message.ClaimAsk, kind stored.RequestKind) message.ClaimVerdict {
+	verdict, state := message.NeverRan, stored.Undone
 	if !c.definitive(a) {
-		verdict = Forgotten
-		if kind == ReleaseRequest {
+		verdict = message.Forgotten
+		if kind == stored.ReleaseRequest {
 			// So no other asking site counts it.
-			state = Dropped
+			state = stored.Dropped
 		}
 	}
 	if c.now.Wall > a.NotAfter+c.cfg.Skew {
@@ -161,6 +166,6 @@ func (c *repeating) never(a *ClaimAsk, kind RequestKind) ClaimVerdict {
 	if !c.roomForAsked() {
 		return 0
 	}
-	c.recordAsked(a, &RequestRecord{Kind: kind, State: state, Attempt: a.Attempt, Tokens: a.Tokens})
+	c.recordAsked(a, &stored.Request{Kind: kind, State: state, Attempt: a.Attempt, Tokens: a.Tokens})
 	return verdict
 }

@@ -4,12 +4,17 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
-func (r *rig) verdicts() map[core.ClaimVerdict]int {
-	n := make(map[core.ClaimVerdict]int)
+func (r *rig) verdicts() map[message.ClaimVerdict]int {
+	n := make(map[message.ClaimVerdict]int)
 	for _, e := range r.events {
-		if e.Kind == core.ClaimAnswered {
+		if e.Kind == event.ClaimAnswered {
 			n[e.Verdict]++
 		}
 	}
@@ -19,18 +24,18 @@ func (r *rig) verdicts() map[core.ClaimVerdict]int {
 func (r *rig) wantVerdicts(never, ran, forgotten int) {
 	r.t.Helper()
 	n := r.verdicts()
-	if n[core.NeverRan] != never || n[core.DidRun] != ran || n[core.Forgotten] != forgotten {
+	if n[message.NeverRan] != never || n[message.DidRun] != ran || n[message.Forgotten] != forgotten {
 		r.t.Errorf("never %d, ran %d, forgotten %d; want %d, %d, %d",
-			n[core.NeverRan], n[core.DidRun], n[core.Forgotten], never, ran, forgotten)
+			n[message.NeverRan], n[message.DidRun], n[message.Forgotten], never, ran, forgotten)
 	}
 }
 
 // ask delivers a claim to a site from another, and returns the answers.
-func (r *rig) ask(from, to core.SiteID, a core.ClaimAsk) []core.ClaimAnswer {
+func (r *rig) ask(from, to core.SiteID, a message.ClaimAsk) []message.ClaimAnswer {
 	before := len(r.sent)
 	a.Number = 7
-	r.step(to, core.Deliver{From: from, Messages: []core.Envelope{{Claims: &core.Claims{From: from, To: to, Asks: []core.ClaimAsk{a}}}}})
-	var answers []core.ClaimAnswer
+	r.step(to, input.Deliver{From: from, Messages: []message.Envelope{{Claims: &message.Claims{From: from, To: to, Asks: []message.ClaimAsk{a}}}}})
+	var answers []message.ClaimAnswer
 	for _, e := range r.sent[before:] {
 		if e.Claims != nil {
 			answers = append(answers, e.Claims.Answers...)
@@ -40,11 +45,11 @@ func (r *rig) ask(from, to core.SiteID, a core.ClaimAsk) []core.ClaimAnswer {
 }
 
 // asked is the claim of b about an attempt at a that preceded b's.
-func (r *rig) asked(tokens core.Tokens, id string) core.ClaimAsk {
+func (r *rig) asked(tokens core.Tokens, id string) message.ClaimAsk {
 	r.t.Helper()
 	r.hold("b", true)
 	before := len(r.sent)
-	r.wantCode(r.try("b", tokens, id, r.tries(2, "a")), core.OK)
+	r.wantCode(r.try("b", tokens, id, r.tries(2, "a")), answer.OK)
 	r.hold("b", false)
 	for _, e := range r.sent[before:] {
 		if e.Claims != nil {
@@ -52,7 +57,7 @@ func (r *rig) asked(tokens core.Tokens, id string) core.ClaimAsk {
 		}
 	}
 	r.t.Fatal("nobody is asked")
-	return core.ClaimAsk{}
+	return message.ClaimAsk{}
 }
 
 // TestAskedTwice: a repeated claim takes effect once, and a site that is no member gets
@@ -63,7 +68,7 @@ func TestAskedTwice(t *testing.T) {
 	}{"acquire": {10, 0}, "release": {-10, -10}} {
 		t.Run(name, func(t *testing.T) {
 			r := claimRig(t, nil)
-			r.wantCode(r.try("a", tc.tokens, "x", r.tries(1)), core.OK)
+			r.wantCode(r.try("a", tc.tokens, "x", r.tries(1)), answer.OK)
 			ask := r.asked(tc.tokens, "x")
 			if a := r.ask("z", "a", ask); len(a) != 0 {
 				t.Errorf("a stranger is told %v", a)
@@ -88,10 +93,10 @@ func TestAskedTwice(t *testing.T) {
 // TestAnotherBodyIsLeft: the id was used for another request there.
 func TestAnotherBodyIsLeft(t *testing.T) {
 	r := claimRig(t, nil)
-	r.wantCode(r.try("a", 7, "x", r.tries(1)), core.OK)
-	r.wantCode(r.try("a", -7, "y", r.tries(1)), core.OK)
-	r.wantCode(r.try("b", 10, "x", r.tries(2, "a")), core.OK)
-	r.wantCode(r.try("b", -20, "y", r.tries(2, "a")), core.OK)
+	r.wantCode(r.try("a", 7, "x", r.tries(1)), answer.OK)
+	r.wantCode(r.try("a", -7, "y", r.tries(1)), answer.OK)
+	r.wantCode(r.try("b", 10, "x", r.tries(2, "a")), answer.OK)
+	r.wantCode(r.try("b", -20, "y", r.tries(2, "a")), answer.OK)
 	r.advance(10_000)
 	r.wantNets(0, -10, 0)
 	r.wantVerdicts(2, 0, 0)
@@ -101,22 +106,22 @@ func TestAnotherBodyIsLeft(t *testing.T) {
 // under the same name.
 func TestDeletedBetweenAttempts(t *testing.T) {
 	r := claimRig(t, nil)
-	r.wantCode(r.try("a", 10, "x", r.tries(1)), core.OK)
+	r.wantCode(r.try("a", 10, "x", r.tries(1)), answer.OK)
 	ask := r.asked(10, "x")
 	parked := r.asked(-10, "y")
 	r.hold("b", true)
 	r.advance(1000)
-	r.change("a", core.DeleteEntity, "e", 0, "delete")
-	r.change("a", core.CreateEntity, "e", claimLimit, "create again")
+	r.change("a", input.DeleteEntity, "e", 0, "delete")
+	r.change("a", input.CreateEntity, "e", claimLimit, "create again")
 	r.hold("b", false)
 	r.ask("b", "a", ask)
 	r.ask("b", "a", parked)
 	r.advance(20_000)
 	r.wantNets(0, 0, 0)
 	r.wantClaims(0)
-	r.wantCode(r.try("b", -10, "y", r.tries(2, "a")), core.OK)
+	r.wantCode(r.try("b", -10, "y", r.tries(2, "a")), answer.OK)
 	r.wantNets(0, 0, 0)
-	r.change("a", core.DeleteEntity, "e", 0, "delete again")
+	r.change("a", input.DeleteEntity, "e", 0, "delete again")
 	if a := r.ask("b", "a", ask); len(a) != 1 {
 		t.Errorf("of no entity: %v", a)
 	}
@@ -144,19 +149,19 @@ func TestLaggingClock(t *testing.T) {
 func TestForgottenRequest(t *testing.T) {
 	r := claimRig(t, func(c *core.Config) { c.Retention, c.Skew = 20_000, 2_000 })
 	r.base = r.now.Wall - 50_000
-	r.wantCode(r.try("a", -10, "x", r.tries(1)), core.OK)
-	r.wantCode(r.try("a", 10, "y", r.tries(1)), core.OK)
+	r.wantCode(r.try("a", -10, "x", r.tries(1)), answer.OK)
+	r.wantCode(r.try("a", 10, "y", r.tries(1)), answer.OK)
 	r.hold("a", true)
-	r.wantCode(r.try("b", -10, "x", r.tries(2, "a")), core.OK)
-	r.wantCode(r.try("b", 10, "y", r.tries(2, "a")), core.OK)
-	r.wantCode(r.try("c", -10, "x", r.tries(3, "a", "b")), core.OK)
+	r.wantCode(r.try("b", -10, "x", r.tries(2, "a")), answer.OK)
+	r.wantCode(r.try("b", 10, "y", r.tries(2, "a")), answer.OK)
+	r.wantCode(r.try("c", -10, "x", r.tries(3, "a", "b")), answer.OK)
 	r.advance(25_000)
-	r.try("a", 1, "sweeps", core.Tries{})
-	r.wantCode(r.try("a", -10, "x", r.tries(1)), core.Expired)
+	r.try("a", 1, "sweeps", input.Tries{})
+	r.wantCode(r.try("a", -10, "x", r.tries(1)), answer.Expired)
 	r.hold("a", false)
 	r.advance(20_000)
 	r.wantClaims(0)
-	if n := r.verdicts(); n[core.Forgotten] < 2 {
+	if n := r.verdicts(); n[message.Forgotten] < 2 {
 		t.Errorf("%v", n)
 	}
 	// The tokens of y are out at a, which cannot know.
@@ -164,12 +169,12 @@ func TestForgottenRequest(t *testing.T) {
 
 	r.base = r.now.Wall - 50_000
 	r.hold("a", true)
-	r.wantCode(r.try("b", -10, "late", r.tries(2, "a")), core.OK)
+	r.wantCode(r.try("b", -10, "late", r.tries(2, "a")), answer.OK)
 	r.advance(15_000)
 	r.hold("a", false)
 	r.advance(10_000)
 	r.wantNets(1, 0, 0)
-	if r.wantCode(r.try("a", -10, "late", r.tries(1)), core.Expired); r.cores["a"].Status().Requests > 1 {
+	if r.wantCode(r.try("a", -10, "late", r.tries(1)), answer.Expired); r.cores["a"].Status().Requests > 1 {
 		t.Error("what cannot come any more is remembered")
 	}
 }
@@ -180,14 +185,14 @@ func TestForgottenBeforeRestart(t *testing.T) {
 	r := claimRig(t, func(c *core.Config) { c.Retention, c.Skew = 20_000, 2_000 })
 	r.base = r.now.Wall - 50_000
 	for i := range 200 {
-		r.wantCode(r.try("a", -1, id("r", i), r.tries(1)), core.OK)
+		r.wantCode(r.try("a", -1, id("r", i), r.tries(1)), answer.OK)
 	}
 	r.hold("a", true)
 	for i := range 200 {
-		r.wantCode(r.try("b", -1, id("r", i), r.tries(2, "a")), core.OK)
+		r.wantCode(r.try("b", -1, id("r", i), r.tries(2, "a")), answer.OK)
 	}
 	r.advance(25_000)
-	r.cores["a"].Step(r.now, core.Wake{})
+	r.cores["a"].Step(r.now, input.Wake{})
 	r.drain("a")
 	r.restart("a")
 	r.advance(25_000)
@@ -208,12 +213,12 @@ func TestSettledAfterItWasForgotten(t *testing.T) {
 			r := claimRig(t, func(c *core.Config) { c.Retention, c.Skew = 20_000, 2_000 })
 			r.base = r.now.Wall - 50_000
 			r.hold("a", true)
-			r.wantCode(r.try("c", -10, "x", r.tries(2, "a")), core.OK)
+			r.wantCode(r.try("c", -10, "x", r.tries(2, "a")), answer.OK)
 			r.hold("c", true)
-			r.wantCode(r.try("b", -10, "x", r.tries(3, "a", "c")), core.OK)
+			r.wantCode(r.try("b", -10, "x", r.tries(3, "a", "c")), answer.OK)
 			r.hold("b", true)
 			r.advance(25_000)
-			r.try("c", 1, "sweeps", core.Tries{})
+			r.try("c", 1, "sweeps", input.Tries{})
 			r.hold("a", false)
 			r.hold("c", false)
 			r.advance(10_000)
@@ -236,23 +241,23 @@ func TestSettledAfterItsEntityWasDeleted(t *testing.T) {
 	r := claimRig(t, func(c *core.Config) { c.Retention, c.Skew = 20_000, 2_000 })
 	r.base = r.now.Wall - 50_000
 	r.hold("a", true)
-	r.wantCode(r.try("c", -10, "x", r.tries(2, "a")), core.OK)
-	parked := r.recorded("c", core.ReleaseRequest)
-	r.wantCode(r.change("b", core.DeleteEntity, "e", 0, "delete"), core.OK)
-	r.wantCode(r.change("b", core.CreateEntity, "e", claimLimit, "create again"), core.OK)
+	r.wantCode(r.try("c", -10, "x", r.tries(2, "a")), answer.OK)
+	parked := r.recorded("c", stored.ReleaseRequest)
+	r.wantCode(r.change("b", input.DeleteEntity, "e", 0, "delete"), answer.OK)
+	r.wantCode(r.change("b", input.CreateEntity, "e", claimLimit, "create again"), answer.OK)
 	r.advance(25_000)
-	r.try("c", 1, "sweeps", core.Tries{})
+	r.try("c", 1, "sweeps", input.Tries{})
 	r.hold("a", false)
 	r.advance(10_000)
 	r.wantClaims(0)
-	settled := r.recorded("c", core.ReleaseRequest)
-	if settled.Key != parked.Key || settled.State != core.Dropped || settled.Generation != parked.Generation {
+	settled := r.recorded("c", stored.ReleaseRequest)
+	if settled.Key != parked.Key || settled.State != stored.Dropped || settled.Generation != parked.Generation {
 		t.Errorf("%+v\nwas parked as %+v", settled, parked)
 	}
 }
 
 // recorded is the newest record of a kind on the disk of a site.
-func (r *rig) recorded(site core.SiteID, kind core.RequestKind) (newest core.RequestRecord) {
+func (r *rig) recorded(site core.SiteID, kind stored.RequestKind) (newest stored.Request) {
 	r.t.Helper()
 	disk, err := r.disks[site].Load()
 	if err != nil {
@@ -276,9 +281,9 @@ func (r *rig) recorded(site core.SiteID, kind core.RequestKind) (newest core.Req
 func TestRestoredRecordsLastAnew(t *testing.T) {
 	r := claimRig(t, func(c *core.Config) { c.Retention, c.Skew = 20_000, 2_000 })
 	r.base = r.now.Wall - 50_000
-	r.wantCode(r.try("a", 10, "x", r.tries(1)), core.OK)
+	r.wantCode(r.try("a", 10, "x", r.tries(1)), answer.OK)
 	r.hold("a", true)
-	r.wantCode(r.try("b", 10, "x", r.tries(2, "a")), core.OK)
+	r.wantCode(r.try("b", 10, "x", r.tries(2, "a")), answer.OK)
 	r.now.Tick += 3_600_000
 	r.now.Wall += 3_600_000
 	r.restart("a")
@@ -303,13 +308,13 @@ func TestRecordsAreKeptForMembersOutOfReach(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := claimRig(t, func(c *core.Config) { c.Retention, c.MaxRequests = 20_000, 100 })
-			r.step("a", core.Reachable{Sites: tc.reachable})
+			r.step("a", input.Reachable{Sites: tc.reachable})
 			for i := range tc.requests {
-				r.wantCode(r.try("a", 1, id("x", i), core.Tries{}), core.OK)
+				r.wantCode(r.try("a", 1, id("x", i), input.Tries{}), answer.OK)
 				r.advance(1)
 			}
 			r.advance(60_000)
-			r.try("a", 1, id("x", 0), core.Tries{})
+			r.try("a", 1, id("x", 0), input.Tries{})
 			want := tc.requests + 1
 			if tc.kept {
 				want--
@@ -317,8 +322,8 @@ func TestRecordsAreKeptForMembersOutOfReach(t *testing.T) {
 			if v := r.view("a", "e"); v.Net != core.Tokens(want) {
 				t.Errorf("net %d", v.Net)
 			}
-			r.step("a", core.Reachable{Sites: []core.SiteID{"b", "c"}})
-			r.try("a", 1, "sweeps", core.Tries{})
+			r.step("a", input.Reachable{Sites: []core.SiteID{"b", "c"}})
+			r.try("a", 1, "sweeps", input.Tries{})
 			if n := r.cores["a"].Status().Requests; n > 2 {
 				t.Errorf("%d are kept once all are in reach", n)
 			}
@@ -332,10 +337,10 @@ func TestRecordsAreKeptForMembersOutOfReach(t *testing.T) {
 func TestFullTableAnswersLater(t *testing.T) {
 	r := claimRig(t, func(c *core.Config) { c.Retention, c.MaxRequests = 20_000, 3 })
 	r.base = r.now.Wall - 50_000
-	r.wantCode(r.try("a", 1, "undone", r.tries(1)), core.OK)
-	r.wantCode(r.try("a", 1, "p", core.Tries{}), core.OK)
-	r.wantCode(r.try("a", 1, "q", core.Tries{}), core.OK)
-	r.wantCode(r.try("a", 1, "s", core.Tries{}), core.Overloaded)
+	r.wantCode(r.try("a", 1, "undone", r.tries(1)), answer.OK)
+	r.wantCode(r.try("a", 1, "p", input.Tries{}), answer.OK)
+	r.wantCode(r.try("a", 1, "q", input.Tries{}), answer.OK)
+	r.wantCode(r.try("a", 1, "s", input.Tries{}), answer.Overloaded)
 	if a := r.ask("b", "a", r.asked(-10, "w")); len(a) != 1 {
 		t.Errorf("answered %v: clients have taken the room for what others ask", a)
 	}
@@ -347,7 +352,7 @@ func TestFullTableAnswersLater(t *testing.T) {
 		t.Errorf("undoing needs no room: %v", a)
 	}
 	r.advance(21_000)
-	r.step("a", core.Wake{})
+	r.step("a", input.Wake{})
 	if a := r.ask("b", "a", ask); len(a) != 1 {
 		t.Errorf("answered %v", a)
 	}

@@ -5,6 +5,8 @@ import (
 
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/predict"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/policy"
 )
 
 // assessing works out an entity's situation, here and elsewhere, from which the modules
@@ -16,14 +18,14 @@ type assessing struct {
 	*reading
 }
 
-func (c *assessing) situation(e *entity) Situation {
+func (c *assessing) situation(e *entity) policy.Situation {
 	c.keepApart(e)
 	s := e.situation(c.now.Tick, c.forecast(e))
-	if left, told := c.elsewhere(e); told && left+max(0, e.usable()) < e.limit/worthwhilePart {
+	if left, told := c.elsewhere(e); told && left+max(0, e.usable()) < e.limit/policy.WorthwhilePart {
 		s.Scarce = true
 	}
 	c.loans(e, &s)
-	s.Direct = c.mods.strategy.Direct()
+	s.Direct = c.mods.Strategy.Direct()
 	if c.gossip.lackingOf == e {
 		s.Lacking = c.gossip.lacking
 	}
@@ -39,8 +41,8 @@ func (c *assessing) debtWake(e *entity) Tick {
 	return max(1, e.hunt.triggered+c.cfg.Tell, e.hunt.noQuorum)
 }
 
-func (e *entity) situation(now Tick, forecast predict.Forecast) Situation {
-	return Situation{
+func (e *entity) situation(now Tick, forecast predict.Forecast) policy.Situation {
+	return policy.Situation{
 		Left:      e.usable(),
 		Limit:     e.limit,
 		Queued:    e.queue.asked(),
@@ -66,19 +68,19 @@ func (c *assessing) tellGain(e *entity) {
 	if left, told := c.elsewhere(e); !told || left+own.Left >= e.limit/scarcePart {
 		return
 	}
-	summaries := []Summary{c.summary(e)}
+	summaries := []message.Summary{c.summary(e)}
 	c.hasTold(e, &summaries[0])
 	for _, m := range c.cfg.Members {
 		if m != c.cfg.Self {
-			c.out.Messages = append(c.out.Messages, Envelope{Gossip: &Gossip{From: c.cfg.Self, To: m, Summaries: summaries}})
+			c.out.Messages = append(c.out.Messages, message.Envelope{Gossip: &message.Gossip{From: c.cfg.Self, To: m, Summaries: summaries}})
 		}
 	}
 }
 
-func (c *assessing) summary(e *entity) Summary {
+func (c *assessing) summary(e *entity) message.Summary {
 	s := c.situation(e)
-	target, median := c.mods.want.Target(s)
-	return Summary{
+	target, median := c.mods.Want.Target(s)
+	return message.Summary{
 		Entity: e.name, Generation: e.generation, Left: e.books.Left(), Net: e.books.Net(), Offered: e.offered(),
 		Median: s.Queued + median, Target: s.Queued + target, Busy: e.demandUntil > c.now.Tick,
 	}
@@ -86,7 +88,7 @@ func (c *assessing) summary(e *entity) Summary {
 
 // counted is the number of the last waiting acquire that a want covers.
 func (c *assessing) counted(e *entity) uint64 {
-	if e.queue.len() > 0 && c.mods.want.Waiting(c.situation(e)) < e.queue.asked() {
+	if e.queue.len() > 0 && c.mods.Want.Waiting(c.situation(e)) < e.queue.asked() {
 		return e.queue.oldest().number
 	}
 	return e.queue.last()
@@ -114,10 +116,10 @@ func (c *assessing) settledBy(v *avantan.Value) *settled {
 // enough is the number of tokens left with which the site need not look at anything.
 func (c *assessing) enough(e *entity) Tokens {
 	rate := e.demand.rate
-	if c.mods.strategy.Direct() {
+	if c.mods.Strategy.Direct() {
 		rate = 0
 	}
-	return c.mods.trigger.Enough(float64(e.demand.pace), rate)
+	return c.mods.Trigger.Enough(float64(e.demand.pace), rate)
 }
 
 // look marks an entity after a grant, once a millisecond, if it may be time to ask for

@@ -2,6 +2,11 @@ package core
 
 import (
 	"slices"
+
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // repeating handles repeated requests: for clients that try again, and for other sites
@@ -14,22 +19,19 @@ type repeating struct {
 	*leasing
 }
 
-// firstAttempt is the number of the first attempt of a request.
-const firstAttempt Attempt = 1 << 8
-
 // repeated answers a request with an id seen before, and reports whether the request is
 // done with. A later attempt takes over the outcome of an earlier attempt at this site;
 // if that was undone, it runs anew.
-func (c *repeating) repeated(call Call, r *request, wait Tick) bool {
+func (c *repeating) repeated(call input.Call, r *request, wait Tick) bool {
 	if old, ok := c.requests.find(r.key); ok {
-		switch at := r.tries.attempt(); {
+		switch at := r.tries.Number(); {
 		case old.body != r.body:
-			c.reply(call, Answer{Code: Reused})
+			c.reply(call, answer.Answer{Code: answer.Reused})
 		case at < old.attempt:
-			c.reply(call, Answer{Code: Superseded})
+			c.reply(call, answer.Answer{Code: answer.Superseded})
 		case at == old.attempt:
 			c.again(call, r, &old)
-		case old.state == Undone:
+		case old.state == stored.Undone:
 			return c.repeatedWaiting(call, r, wait)
 		case c.placed(call, r):
 			c.takeOver(r, &old)
@@ -41,17 +43,17 @@ func (c *repeating) repeated(call Call, r *request, wait Tick) bool {
 }
 
 // repeatedWaiting is repeated for a request that waits.
-func (c *repeating) repeatedWaiting(call Call, r *request, wait Tick) bool {
+func (c *repeating) repeatedWaiting(call input.Call, r *request, wait Tick) bool {
 	w, ok := c.waiting[r.key]
 	if !ok {
 		return false
 	}
-	switch at := r.tries.attempt(); {
+	switch at := r.tries.Number(); {
 	case w.body != r.body:
-		c.reply(call, Answer{Code: Reused})
-	case at < w.tries.attempt():
-		c.reply(call, Answer{Code: Superseded})
-	case at > w.tries.attempt():
+		c.reply(call, answer.Answer{Code: answer.Reused})
+	case at < w.tries.Number():
+		c.reply(call, answer.Answer{Code: answer.Superseded})
+	case at > w.tries.Number():
 		if !c.placed(call, r) {
 			return true
 		}
@@ -64,7 +66,7 @@ func (c *repeating) repeatedWaiting(call Call, r *request, wait Tick) bool {
 	case len(w.calls) >= MaxCallers:
 		// Not Overloaded: the acquire waits, and may be granted. A caller that took it
 		// for undone would ask another site, which would grant it as well.
-		c.reply(call, Answer{Code: Unknown})
+		c.reply(call, answer.Answer{Code: answer.Unknown})
 	default:
 		w.calls = append(w.calls, call)
 		c.waitingCalls[call] = w
@@ -75,32 +77,32 @@ func (c *repeating) repeatedWaiting(call Call, r *request, wait Tick) bool {
 // takeOver records the outcome of an earlier attempt for a later attempt. From then on no
 // site can undo it by asking about the earlier attempts only.
 func (c *repeating) takeOver(r *request, old *remembered) {
-	c.recordAgain(old, RequestRecord{
-		Key: r.key, Body: old.body, Kind: old.kind, State: old.state, Attempt: r.tries.attempt(),
+	c.recordAgain(old, stored.Request{
+		Key: r.key, Body: old.body, Kind: old.kind, State: old.state, Attempt: r.tries.Number(),
 		Generation: old.generation, Tokens: old.tokens, Left: old.left, Parts: c.requests.parts[r.key],
 	})
 	// A release that is done or given up has nothing to ask: asking sites learn its
 	// outcome. The site of a lease is asked already.
-	if len(r.tries.Tried) > 0 && (old.kind == AcquireRequest || old.kind == LeasedRequest || old.kind == AllRequest || old.kind == ReleaseRequest && old.state == Parked) {
+	if len(r.tries.Tried) > 0 && (old.kind == stored.AcquireRequest || old.kind == stored.LeasedRequest || old.kind == stored.AllRequest || old.kind == stored.ReleaseRequest && old.state == stored.Parked) {
 		c.claim(r, old.generation, old.state)
 	}
 }
 
 // placed places a request among its attempts, refuses it unless it may run now, and lists
 // in its tries the sites to be asked.
-func (c *repeating) placed(call Call, r *request) bool {
+func (c *repeating) placed(call input.Call, r *request) bool {
 	t := &r.tries
-	if t.NotAfter == 0 && t.Attempt <= firstAttempt && len(t.Tried) == 0 {
+	if t.NotAfter == 0 && t.Attempt <= attempt.First && len(t.Tried) == 0 {
 		return true
 	}
-	first := t.Attempt <= firstAttempt
+	first := t.Attempt <= attempt.First
 	switch tried, ok := c.owed.tried(t, c.cfg.Self); {
 	case !ok, first && len(tried) > 0, !first && t.NotAfter == 0, t.NotAfter > c.now.Wall+c.cfg.RequestHorizon():
-		c.reply(call, Answer{Code: Invalid})
+		c.reply(call, answer.Answer{Code: answer.Invalid})
 	case t.NotAfter != 0 && t.NotAfter < c.now.Wall:
-		c.reply(call, Answer{Code: Expired})
+		c.reply(call, answer.Answer{Code: answer.Expired})
 	case slices.ContainsFunc(tried, func(s SiteID) bool { return !c.roomForClaim(c.owed.peer(s)) }):
-		c.reply(call, Answer{Code: Overloaded, RetryAfter: 1000})
+		c.reply(call, answer.Answer{Code: answer.Overloaded, RetryAfter: 1000})
 	default:
 		t.Tried = tried
 		return true
@@ -109,13 +111,13 @@ func (c *repeating) placed(call Call, r *request) bool {
 }
 
 // again replies the answer remembered by a record.
-func (c *repeating) again(call Call, r *request, old *remembered) {
+func (c *repeating) again(call input.Call, r *request, old *remembered) {
 	a := old.answer()
-	if old.state == Refused {
+	if old.state == stored.Refused {
 		a.Lacking = c.lackingIn(r, old.generation)
 	}
-	if l, ok := c.leaseOf(r.key); ok && old.kind == LeasedRequest {
-		a.Details = &Details{Lease: c.leaseView(l)}
+	if l, ok := c.leaseOf(r.key); ok && old.kind == stored.LeasedRequest {
+		a.Details = &answer.Details{Lease: c.leaseView(l)}
 	}
 	c.reply(call, a)
 }

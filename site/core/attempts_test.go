@@ -4,50 +4,53 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/input"
 )
 
 // tryAsync makes an attempt that may wait.
-func (r *rig) tryAsync(site core.SiteID, tokens core.Tokens, id string, wait core.Tick, t core.Tries) core.Call {
+func (r *rig) tryAsync(site core.SiteID, tokens core.Tokens, id string, wait core.Tick, t input.Tries) input.Call {
 	call := r.nextCall()
-	r.step(site, &core.Acquire{Call: call, Entity: "e", Tokens: tokens, Request: key(id), Wait: wait, Tries: t})
+	r.step(site, &input.Acquire{Call: call, Entity: "e", Tokens: tokens, Request: key(id), Wait: wait, Tries: t})
 	return call
 }
 
 func TestPlacedAttempts(t *testing.T) {
 	const horizon = 290_000
 	for name, tc := range map[string]struct {
-		attempt  core.Attempt
+		attempt  attempt.Number
 		tried    []core.SiteID
 		notAfter int64
-		want     core.Code
+		want     answer.Code
 		claims   int
 	}{
 		"first":                        {},
 		"first until now":              {notAfter: 0},
 		"first within the horizon":     {notAfter: horizon},
-		"first beyond the horizon":     {notAfter: horizon + 1, want: core.Invalid},
-		"first too late":               {notAfter: -1, want: core.Expired},
-		"first that tried":             {attempt: core.AttemptOf(1, 0), tried: []core.SiteID{"b"}, notAfter: 1, want: core.Invalid},
-		"later":                        {attempt: core.AttemptOf(2, 0), tried: []core.SiteID{"b"}, notAfter: 1, claims: 1},
-		"later too late":               {attempt: core.AttemptOf(2, 0), tried: []core.SiteID{"b"}, notAfter: -1, want: core.Expired},
-		"later without a time":         {attempt: core.AttemptOf(2, 0), tried: []core.SiteID{"b"}, notAfter: 1 << 62, want: core.Invalid},
-		"later beyond the horizon":     {attempt: core.AttemptOf(2, 0), tried: []core.SiteID{"b"}, notAfter: horizon + 1, want: core.Invalid},
-		"later anywhere":               {attempt: core.AttemptOf(2, 0), notAfter: 1, claims: 2},
-		"later here":                   {attempt: core.AttemptOf(2, 0), tried: []core.SiteID{}, notAfter: 1},
-		"later at itself":              {attempt: core.AttemptOf(2, 0), tried: []core.SiteID{"a"}, notAfter: 1},
-		"later twice at another":       {attempt: core.AttemptOf(2, 0), tried: []core.SiteID{"c", "c"}, notAfter: 1, claims: 1},
-		"later at a stranger":          {attempt: core.AttemptOf(2, 0), tried: []core.SiteID{"z"}, notAfter: 1, want: core.Invalid},
-		"relayed after another":        {attempt: core.AttemptOf(1, 1), tried: []core.SiteID{"b"}, notAfter: 1, claims: 1},
-		"relayed after none":           {attempt: core.AttemptOf(1, 1), notAfter: 1},
-		"relayed without a time":       {attempt: core.AttemptOf(1, 1), tried: []core.SiteID{"b"}, want: core.Invalid},
-		"relayed of a later, anywhere": {attempt: core.AttemptOf(3, 2), notAfter: 1, claims: 2},
+		"first beyond the horizon":     {notAfter: horizon + 1, want: answer.Invalid},
+		"first too late":               {notAfter: -1, want: answer.Expired},
+		"first that tried":             {attempt: attempt.Of(1, 0), tried: []core.SiteID{"b"}, notAfter: 1, want: answer.Invalid},
+		"later":                        {attempt: attempt.Of(2, 0), tried: []core.SiteID{"b"}, notAfter: 1, claims: 1},
+		"later too late":               {attempt: attempt.Of(2, 0), tried: []core.SiteID{"b"}, notAfter: -1, want: answer.Expired},
+		"later without a time":         {attempt: attempt.Of(2, 0), tried: []core.SiteID{"b"}, notAfter: 1 << 62, want: answer.Invalid},
+		"later beyond the horizon":     {attempt: attempt.Of(2, 0), tried: []core.SiteID{"b"}, notAfter: horizon + 1, want: answer.Invalid},
+		"later anywhere":               {attempt: attempt.Of(2, 0), notAfter: 1, claims: 2},
+		"later here":                   {attempt: attempt.Of(2, 0), tried: []core.SiteID{}, notAfter: 1},
+		"later at itself":              {attempt: attempt.Of(2, 0), tried: []core.SiteID{"a"}, notAfter: 1},
+		"later twice at another":       {attempt: attempt.Of(2, 0), tried: []core.SiteID{"c", "c"}, notAfter: 1, claims: 1},
+		"later at a stranger":          {attempt: attempt.Of(2, 0), tried: []core.SiteID{"z"}, notAfter: 1, want: answer.Invalid},
+		"relayed after another":        {attempt: attempt.Of(1, 1), tried: []core.SiteID{"b"}, notAfter: 1, claims: 1},
+		"relayed after none":           {attempt: attempt.Of(1, 1), notAfter: 1},
+		"relayed without a time":       {attempt: attempt.Of(1, 1), tried: []core.SiteID{"b"}, want: answer.Invalid},
+		"relayed of a later, anywhere": {attempt: attempt.Of(3, 2), notAfter: 1, claims: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := claimRig(t, nil)
 			for _, s := range []core.SiteID{"b", "c"} {
 				r.hold(s, true)
 			}
-			tries := core.Tries{Attempt: tc.attempt, Tried: tc.tried}
+			tries := input.Tries{Attempt: tc.attempt, Tried: tc.tried}
 			if tc.notAfter != 0 {
 				tries.NotAfter = r.now.Wall + tc.notAfter
 			}
@@ -65,7 +68,7 @@ func TestPlacedAttempts(t *testing.T) {
 				t.Errorf("%d sites were asked, want %d", asked, tc.claims)
 			}
 			net := core.Tokens(0)
-			if tc.want == core.OK {
+			if tc.want == answer.OK {
 				net = 10
 			}
 			r.wantNets(net, 0, 0)
@@ -77,26 +80,26 @@ func TestPlacedAttempts(t *testing.T) {
 // attempt there, and only the later attempt counts from then on.
 func TestLaterAttemptTakesOver(t *testing.T) {
 	r := claimRig(t, nil)
-	r.wantCode(r.try("a", 10, "x", r.tries(1)), core.OK)
-	r.wantCode(r.try("a", 150, "y", r.tries(1)), core.OutOfTokens)
-	r.wantCode(r.try("a", -10, "z", r.tries(1)), core.OK)
+	r.wantCode(r.try("a", 10, "x", r.tries(1)), answer.OK)
+	r.wantCode(r.try("a", 150, "y", r.tries(1)), answer.OutOfTokens)
+	r.wantCode(r.try("a", -10, "z", r.tries(1)), answer.OK)
 	for _, again := range []string{"at once", "after a restart"} {
 		for i := range uint32(2) {
-			r.wantCode(r.try("a", 10, "x", r.tries(2+i)), core.OK)
-			r.wantCode(r.try("a", 150, "y", r.tries(2+i)), core.OutOfTokens)
-			r.wantCode(r.try("a", -10, "z", r.tries(2+i)), core.OK)
+			r.wantCode(r.try("a", 10, "x", r.tries(2+i)), answer.OK)
+			r.wantCode(r.try("a", 150, "y", r.tries(2+i)), answer.OutOfTokens)
+			r.wantCode(r.try("a", -10, "z", r.tries(2+i)), answer.OK)
 		}
-		r.wantCode(r.try("a", 10, "x", r.tries(1)), core.Superseded)
-		r.wantCode(r.try("a", 150, "y", r.tries(2)), core.Superseded)
-		r.wantCode(r.try("a", -10, "z", r.tries(1)), core.Superseded)
-		r.wantCode(r.try("a", 11, "x", r.tries(9)), core.Reused)
+		r.wantCode(r.try("a", 10, "x", r.tries(1)), answer.Superseded)
+		r.wantCode(r.try("a", 150, "y", r.tries(2)), answer.Superseded)
+		r.wantCode(r.try("a", -10, "z", r.tries(1)), answer.Superseded)
+		r.wantCode(r.try("a", 11, "x", r.tries(9)), answer.Reused)
 		if t.Failed() {
 			t.Fatal(again)
 		}
 		r.advance(100)
 		r.restart("a")
 		if again == "at once" {
-			r.wantCode(r.try("a", 10, "x", r.tries(3)), core.OK)
+			r.wantCode(r.try("a", 10, "x", r.tries(3)), answer.OK)
 			break
 		}
 	}
@@ -110,21 +113,21 @@ func TestBackToTheFirstSite(t *testing.T) {
 	for name, undone := range map[string]bool{"attempt before undoing": false, "undoing before attempt": true} {
 		t.Run(name, func(t *testing.T) {
 			r := claimRig(t, nil)
-			r.wantCode(r.try("a", 10, "x", r.tries(1)), core.OK)
-			r.wantCode(r.try("a", -7, "y", r.tries(1)), core.OK)
+			r.wantCode(r.try("a", 10, "x", r.tries(1)), answer.OK)
+			r.wantCode(r.try("a", -7, "y", r.tries(1)), answer.OK)
 			r.hold("a", !undone)
-			r.wantCode(r.try("b", 10, "x", r.tries(2, "a")), core.OK)
-			r.wantCode(r.try("b", -7, "y", r.tries(2, "a")), core.OK)
+			r.wantCode(r.try("b", 10, "x", r.tries(2, "a")), answer.OK)
+			r.wantCode(r.try("b", -7, "y", r.tries(2, "a")), answer.OK)
 			r.advance(100)
 			r.restart("a")
 			r.restart("b")
-			r.wantCode(r.try("a", 10, "x", r.tries(3, "b")), core.OK)
-			r.wantCode(r.try("a", -7, "y", r.tries(3, "b")), core.OK)
+			r.wantCode(r.try("a", 10, "x", r.tries(3, "b")), answer.OK)
+			r.wantCode(r.try("a", -7, "y", r.tries(3, "b")), answer.OK)
 			r.hold("a", false)
 			r.advance(20_000)
 			r.wantClaims(0)
 			r.wantNets(3, 0, 0)
-			r.wantCode(r.try("b", 10, "x", r.tries(2, "a")), core.Superseded)
+			r.wantCode(r.try("b", 10, "x", r.tries(2, "a")), answer.Superseded)
 		})
 	}
 }
@@ -136,8 +139,8 @@ func TestShorterLists(t *testing.T) {
 	t.Run("release parked", func(t *testing.T) {
 		r := claimRig(t, nil)
 		r.hold("b", true)
-		r.wantCode(r.try("b", -10, "x", r.tries(2)), core.OK)
-		r.wantCode(r.try("b", -10, "x", r.tries(3, "a")), core.OK)
+		r.wantCode(r.try("b", -10, "x", r.tries(2)), answer.OK)
+		r.wantCode(r.try("b", -10, "x", r.tries(3, "a")), answer.OK)
 		r.hold("b", false)
 		r.hold("c", true)
 		r.advance(20_000)
@@ -151,14 +154,14 @@ func TestShorterLists(t *testing.T) {
 	t.Run("acquire waiting", func(t *testing.T) {
 		r := claimRig(t, nil)
 		for _, s := range r.names {
-			r.wantCode(r.try(s, 100, "all "+string(s), core.Tries{}), core.OK)
+			r.wantCode(r.try(s, 100, "all "+string(s), input.Tries{}), answer.OK)
 		}
 		r.hold("b", true)
 		first := r.tryAsync("b", 10, "x", 9000, r.tries(2))
 		second := r.tryAsync("b", 10, "x", 9000, r.tries(3, "a"))
-		r.wantCode(r.answer(first), core.Superseded)
-		r.wantCode(r.release("b", "e", 10, "back"), core.OK)
-		r.wantCode(r.answer(second), core.OK)
+		r.wantCode(r.answer(first), answer.Superseded)
+		r.wantCode(r.release("b", "e", 10, "back"), answer.OK)
+		r.wantCode(r.answer(second), answer.OK)
 		r.hold("b", false)
 		r.hold("c", true)
 		r.advance(20_000)
@@ -171,24 +174,24 @@ func TestShorterLists(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := claimRig(t, nil)
 			r.hold("c", true)
-			r.wantCode(r.try("c", -10, "x", r.tries(3, "a", "b")), core.OK)
+			r.wantCode(r.try("c", -10, "x", r.tries(3, "a", "b")), answer.OK)
 			if kept {
-				r.cores["b"].Step(r.now, &core.Release{Call: "second", Entity: "e", Tokens: 10, Request: key("x"), Tries: r.tries(2)})
+				r.cores["b"].Step(r.now, &input.Release{Call: "second", Entity: "e", Tokens: 10, Request: key("x"), Tries: r.tries(2)})
 			} else {
 				r.hold("b", true)
-				r.wantCode(r.try("b", -10, "x", r.tries(2)), core.OK)
+				r.wantCode(r.try("b", -10, "x", r.tries(2)), answer.OK)
 				r.hold("b", false)
 			}
 			r.deliverClaims("c", "b")
 			r.restart("b")
 			r.hold("b", true)
-			r.wantCode(r.try("b", -10, "x", r.tries(5, "c")), core.OK)
+			r.wantCode(r.try("b", -10, "x", r.tries(5, "c")), answer.OK)
 			clear(r.cut)
 			r.hold("a", true)
 			r.advance(20_000)
 			r.wantNets(0, -10, 0)
 			r.wantClaims(0)
-			r.wantCode(r.try("c", -10, "x", r.tries(3, "a", "b")), core.Superseded)
+			r.wantCode(r.try("c", -10, "x", r.tries(3, "a", "b")), answer.Superseded)
 		})
 	}
 }
@@ -202,8 +205,8 @@ func TestThreeSitesOneRelease(t *testing.T) {
 			r.hold("a", true)
 			r.hold("b", true)
 			r.hold("c", true)
-			r.wantCode(r.try("b", -10, "x", r.tries(2, "a")), core.OK)
-			r.wantCode(r.try("c", -10, "x", r.tries(3, "a", "b")), core.OK)
+			r.wantCode(r.try("b", -10, "x", r.tries(2, "a")), answer.OK)
+			r.wantCode(r.try("c", -10, "x", r.tries(3, "a", "b")), answer.OK)
 			clear(r.cut)
 			for _, s := range first {
 				r.hold(s, true)
@@ -215,7 +218,7 @@ func TestThreeSitesOneRelease(t *testing.T) {
 			if _, _, net := r.books("e"); net != -10 {
 				t.Errorf("net %d", net)
 			}
-			r.wantCode(r.try("a", -10, "x", r.tries(1)), core.Superseded)
+			r.wantCode(r.try("a", -10, "x", r.tries(1)), answer.Superseded)
 		})
 	}
 }
@@ -225,20 +228,20 @@ func TestThreeSitesOneRelease(t *testing.T) {
 func TestWaitingAttempts(t *testing.T) {
 	r := claimRig(t, nil)
 	for _, s := range r.names {
-		r.wantCode(r.try(s, 100, "all "+string(s), core.Tries{}), core.OK)
+		r.wantCode(r.try(s, 100, "all "+string(s), input.Tries{}), answer.OK)
 	}
 	r.hold("a", true)
 	first := r.tryAsync("a", 10, "x", 5000, r.tries(1))
 	r.advance(100)
 	second := r.tryAsync("a", 10, "x", 10_000, r.tries(3, "b"))
-	r.wantCode(r.answer(first), core.Superseded)
-	r.wantCode(r.answer(r.tryAsync("a", 10, "x", 5000, r.tries(2))), core.Superseded)
-	r.wantCode(r.answer(r.tryAsync("a", 11, "x", 5000, r.tries(4))), core.Reused)
+	r.wantCode(r.answer(first), answer.Superseded)
+	r.wantCode(r.answer(r.tryAsync("a", 10, "x", 5000, r.tries(2))), answer.Superseded)
+	r.wantCode(r.answer(r.tryAsync("a", 11, "x", 5000, r.tries(4))), answer.Reused)
 	r.advance(6000)
 	r.unanswered(second)
 	r.wantClaims(0)
-	r.wantCode(r.release("a", "e", 10, "back"), core.OK)
-	r.wantCode(r.answer(second), core.OK)
+	r.wantCode(r.release("a", "e", 10, "back"), answer.OK)
+	r.wantCode(r.answer(second), answer.OK)
 	r.wantClaims(1)
 	r.hold("a", false)
 	r.advance(20_000)
@@ -250,18 +253,18 @@ func TestWaitingAttempts(t *testing.T) {
 func TestWaitingAttemptIsDropped(t *testing.T) {
 	r := claimRig(t, nil)
 	for _, s := range r.names {
-		r.wantCode(r.try(s, 100, "all "+string(s), core.Tries{}), core.OK)
+		r.wantCode(r.try(s, 100, "all "+string(s), input.Tries{}), answer.OK)
 	}
 	r.hold("b", true)
 	dropped := r.tryAsync("b", 10, "y", 5000, r.tries(1))
 	behind := r.tryAsync("b", 5, "z", 9000, r.tries(1))
 	r.unanswered(dropped)
-	r.wantCode(r.try("a", 10, "y", r.tries(2, "b")), core.OutOfTokens)
+	r.wantCode(r.try("a", 10, "y", r.tries(2, "b")), answer.OutOfTokens)
 	r.deliverClaims("a", "b")
-	r.wantCode(r.answer(dropped), core.Superseded)
-	r.wantCode(r.try("b", 10, "y", r.tries(1)), core.Superseded)
-	r.wantCode(r.release("b", "e", 5, "back b"), core.OK)
-	r.wantCode(r.answer(behind), core.OK)
+	r.wantCode(r.answer(dropped), answer.Superseded)
+	r.wantCode(r.try("b", 10, "y", r.tries(1)), answer.Superseded)
+	r.wantCode(r.release("b", "e", 5, "back b"), answer.OK)
+	r.wantCode(r.answer(behind), answer.OK)
 	r.hold("b", false)
 	r.advance(10_000)
 	r.wantClaims(0)
@@ -271,11 +274,11 @@ func TestWaitingAttemptIsDropped(t *testing.T) {
 func TestNobodyWaitsBeyondNotAfter(t *testing.T) {
 	r := claimRig(t, nil)
 	r.hold("a", true)
-	call := r.tryAsync("a", 150, "x", 60_000, core.Tries{NotAfter: r.now.Wall + 2000})
+	call := r.tryAsync("a", 150, "x", 60_000, input.Tries{NotAfter: r.now.Wall + 2000})
 	r.advance(1999)
 	r.unanswered(call)
 	r.advance(1)
-	r.wantCode(r.answer(call), core.OutOfTokens)
+	r.wantCode(r.answer(call), answer.OutOfTokens)
 }
 
 // TestOutcomesOfOneTransaction: a record and its replacement in the same transaction. The
@@ -284,21 +287,21 @@ func TestOutcomesOfOneTransaction(t *testing.T) {
 	r := claimRig(t, func(c *core.Config) { c.Retention = 20_000 })
 	r.base -= 50_000
 	for i := range uint32(3) {
-		r.cores["a"].Step(r.now, &core.Acquire{Call: id("call", int(i)), Entity: "e", Tokens: 10, Request: key("x"), Tries: r.tries(1+i, "b")})
+		r.cores["a"].Step(r.now, &input.Acquire{Call: id("call", int(i)), Entity: "e", Tokens: 10, Request: key("x"), Tries: r.tries(1+i, "b")})
 		if i == 0 {
-			r.cores["a"].Step(r.now, &core.Acquire{Call: "first", Entity: "e", Tokens: 10, Request: key("x")})
+			r.cores["a"].Step(r.now, &input.Acquire{Call: "first", Entity: "e", Tokens: 10, Request: key("x")})
 		}
 	}
 	r.drain("a")
-	r.wantCode(r.answer("first"), core.OK)
+	r.wantCode(r.answer("first"), answer.OK)
 	r.restart("a")
-	r.wantCode(r.try("a", 10, "x", r.tries(3, "b")), core.OK)
-	r.wantCode(r.try("a", 10, "x", r.tries(2, "b")), core.Superseded)
+	r.wantCode(r.try("a", 10, "x", r.tries(3, "b")), answer.OK)
+	r.wantCode(r.try("a", 10, "x", r.tries(2, "b")), answer.Superseded)
 	r.advance(19_000)
 	r.wantClaims(0)
 	r.wantNets(10, 0, 0)
 	r.advance(2000)
-	r.try("a", 1, "sweeps", core.Tries{})
+	r.try("a", 1, "sweeps", input.Tries{})
 	if n := r.cores["a"].Status().Requests; n != 1 {
 		t.Errorf("%d requests are kept", n)
 	}

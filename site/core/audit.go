@@ -4,6 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
 )
 
 // auditing finds tokens that were released and never acquired.
@@ -96,43 +100,43 @@ func (c *auditing) beginAudit(e *entity) {
 	a.number, a.begun, a.version, a.surplus = c.auditID(), max(1, c.now.Tick), e.version, e.surplus()
 	a.members = make([]audited, len(c.cfg.Members))
 	a.members[slices.Index(c.cfg.Members, c.cfg.Self)].watch = c.watchNet(e, c.cfg.Self)
-	c.out.Events = append(c.out.Events, Event{Kind: AuditBegun, Entity: e.name})
-	c.auditStep(e, AuditWatch)
+	c.out.Events = append(c.out.Events, event.Event{Kind: event.AuditBegun, Entity: e.name})
+	c.auditStep(e, message.AuditWatch)
 	c.endAudit(e)
 }
 
 // auditStep asks all other members for a step.
-func (c *auditing) auditStep(e *entity, step AuditStep) {
+func (c *auditing) auditStep(e *entity, step message.AuditStep) {
 	for i, m := range c.cfg.Members {
 		if m != c.cfg.Self {
-			c.sendAudit(e, Audit{To: m, Number: e.audit.number, Step: step, Watch: e.audit.members[i].watch})
+			c.sendAudit(e, message.Audit{To: m, Number: e.audit.number, Step: step, Watch: e.audit.members[i].watch})
 		}
 	}
 }
 
-func (c *auditing) sendAudit(e *entity, m Audit) {
+func (c *auditing) sendAudit(e *entity, m message.Audit) {
 	m.From = c.cfg.Self
-	c.out.Messages = append(c.out.Messages, Envelope{Entity: e.name, Generation: e.generation, Audit: &m})
+	c.out.Messages = append(c.out.Messages, message.Envelope{Entity: e.name, Generation: e.generation, Audit: &m})
 }
 
 // audited handles a step of an audit.
-func (c *auditing) audited(e *entity, m *Audit) {
+func (c *auditing) audited(e *entity, m *message.Audit) {
 	from := slices.Index(c.cfg.Members, m.From)
 	if from < 0 || m.Number == 0 {
 		return
 	}
 	switch m.Step {
-	case AuditWatch:
-		c.sendAudit(e, Audit{To: m.From, Number: m.Number, Step: AuditWatching, Watch: c.watchNet(e, m.From)})
+	case message.AuditWatch:
+		c.sendAudit(e, message.Audit{To: m.From, Number: m.Number, Step: message.AuditWatching, Watch: c.watchNet(e, m.From)})
 		c.schedule(e)
-	case AuditRead:
+	case message.AuditRead:
 		if e.audit == nil {
 			return
 		}
 		if most, on := e.audit.most(m.From, m.Watch); on {
-			c.sendAudit(e, Audit{To: m.From, Number: m.Number, Step: AuditTell, Net: most, Shape: c.space.shapes[e]})
+			c.sendAudit(e, message.Audit{To: m.From, Number: m.Number, Step: message.AuditTell, Net: most, Shape: c.space.shapes[e]})
 		}
-	case AuditWatching, AuditTell:
+	case message.AuditWatching, message.AuditTell:
 		if e.audit == nil || e.audit.number != m.Number || c.now.Tick > e.audit.begun+auditFor {
 			return
 		}
@@ -141,8 +145,8 @@ func (c *auditing) audited(e *entity, m *Audit) {
 }
 
 // auditAnswer handles a member's answer to this site's audit.
-func (c *auditing) auditAnswer(e *entity, member *audited, m *Audit) {
-	if m.Step == AuditTell {
+func (c *auditing) auditAnswer(e *entity, member *audited, m *message.Audit) {
+	if m.Step == message.AuditTell {
 		if member.watch != 0 && !member.told && m.Shape == c.space.shapes[e] {
 			member.told, member.net = true, m.Net
 			c.endAudit(e)
@@ -154,7 +158,7 @@ func (c *auditing) auditAnswer(e *entity, member *audited, m *Audit) {
 	}
 	member.watch = m.Watch
 	if !slices.ContainsFunc(e.audit.members, func(o audited) bool { return o.watch == 0 }) {
-		c.auditStep(e, AuditRead)
+		c.auditStep(e, message.AuditRead)
 	}
 }
 
@@ -173,8 +177,8 @@ func (c *auditing) endAudit(e *entity) {
 	a.number, a.members = 0, nil
 	a.watches = slices.DeleteFunc(a.watches, func(w netWatch) bool { return w.auditor == c.cfg.Self })
 	if surplus := -(out + a.surplus); on && surplus > 0 && e.version == a.version {
-		c.out.Events = append(c.out.Events, Event{Kind: SurplusFound, Entity: e.name})
-		c.setAside(e, min(surplus, MaxTokens))
+		c.out.Events = append(c.out.Events, event.Event{Kind: event.SurplusFound, Entity: e.name})
+		c.setAside(e, min(surplus, input.MaxTokens))
 	}
 }
 
@@ -185,7 +189,7 @@ func (c *auditing) setAside(e *entity, surplus Tokens) {
 	if len(e.limitChanges()) >= c.cfg.MaxChanges || slices.ContainsFunc(e.limitChanges(), func(p *pendingChange) bool { return p.requestID == id }) {
 		return
 	}
-	times, _ := c.changeTimes(&Change{}, e.clock())
+	times, _ := c.changeTimes(&input.Change{}, e.clock())
 	encoded, err := json.Marshal(limitChange{RequestID: id, Surplus: surplus, Expected: e.version, ChangeTimes: times})
 	if err != nil {
 		panic(fmt.Sprintf("core: plain data does not marshal: %v", err))

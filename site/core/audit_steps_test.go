@@ -5,19 +5,23 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
 )
 
 // says hands a site a step of an audit, and returns the steps that the site sends for it.
-func (r *rig) says(to core.SiteID, generation uint64, m core.Audit) []core.Audit {
+func (r *rig) says(to core.SiteID, generation uint64, m message.Audit) []message.Audit {
 	r.t.Helper()
 	before := len(r.sent)
 	m.To = to
-	r.step(to, core.Deliver{From: m.From, Messages: []core.Envelope{{Entity: "e", Generation: generation, Audit: &m}}})
+	r.step(to, input.Deliver{From: m.From, Messages: []message.Envelope{{Entity: "e", Generation: generation, Audit: &m}}})
 	return audits(r.sent[before:])
 }
 
 // audits are the steps of audits among messages.
-func audits(sent []core.Envelope) (all []core.Audit) {
+func audits(sent []message.Envelope) (all []message.Audit) {
 	for _, e := range sent {
 		if e.Audit != nil {
 			all = append(all, *e.Audit)
@@ -34,14 +38,14 @@ func (r *rig) auditBegun(site core.SiteID) (number, generation uint64) {
 	for _, other := range r.names {
 		r.cut[other] = other != site
 	}
-	r.step(site, core.Wake{})
+	r.step(site, input.Wake{})
 	r.cores[site].Audit("e")
 	r.drain(site)
 	for _, other := range r.names {
 		delete(r.cut, other)
 	}
 	for _, e := range r.sent[before:] {
-		if e.Audit != nil && e.Audit.Step == core.AuditWatch {
+		if e.Audit != nil && e.Audit.Step == message.AuditWatch {
 			return e.Audit.Number, e.Generation
 		}
 	}
@@ -57,8 +61,8 @@ func TestWatchesOfSeveralAuditors(t *testing.T) {
 	_, generation := r.auditBegun("a")
 	watch := func(auditor core.SiteID, number uint64) uint64 {
 		t.Helper()
-		got := r.says("c", generation, core.Audit{From: auditor, Number: number, Step: core.AuditWatch})
-		if len(got) != 1 || got[0].Step != core.AuditWatching || got[0].Number != number || got[0].Watch == 0 || got[0].To != auditor {
+		got := r.says("c", generation, message.Audit{From: auditor, Number: number, Step: message.AuditWatch})
+		if len(got) != 1 || got[0].Step != message.AuditWatching || got[0].Number != number || got[0].Watch == 0 || got[0].To != auditor {
 			t.Fatalf("it says %+v", got)
 		}
 		return got[0].Watch
@@ -66,8 +70,8 @@ func TestWatchesOfSeveralAuditors(t *testing.T) {
 	tells := func(what string, auditor core.SiteID, id uint64, want string) {
 		t.Helper()
 		told := ""
-		for _, m := range r.says("c", generation, core.Audit{From: auditor, Number: 5, Step: core.AuditRead, Watch: id}) {
-			if m.Step != core.AuditTell || m.To != auditor || m.Number != 5 {
+		for _, m := range r.says("c", generation, message.Audit{From: auditor, Number: 5, Step: message.AuditRead, Watch: id}) {
+			if m.Step != message.AuditTell || m.To != auditor || m.Number != 5 {
 				t.Errorf("%s: it says %+v", what, m)
 			}
 			told += fmt.Sprint(m.Net)
@@ -102,10 +106,10 @@ func TestWatchesOfSeveralAuditors(t *testing.T) {
 // TestAuditStepByStep: an auditor adds up the words of all members, each word once and by
 // the first watch that the member named. Nothing else counts.
 func TestAuditStepByStep(t *testing.T) {
-	const watching, tell = core.AuditWatching, core.AuditTell
+	const watching, tell = message.AuditWatching, message.AuditTell
 	type says struct {
 		from  core.SiteID
-		step  core.AuditStep
+		step  message.AuditStep
 		watch uint64
 		net   core.Tokens
 		// number and shape are added to the audit's number and the entity's shape. The
@@ -159,11 +163,11 @@ func TestAuditStepByStep(t *testing.T) {
 		},
 		{
 			what: "the limit changes meanwhile", watch: []says{b, c}, tell: []says{tellB, tellC},
-			between: func(r *rig) { r.wantCode(r.change("a", core.SetLimit, "e", 30, "raise"), core.OK) },
+			between: func(r *rig) { r.wantCode(r.change("a", input.SetLimit, "e", 30, "raise"), answer.OK) },
 		},
 		{
 			what: "the limit changes before all watch", watch: []says{b, c}, tell: []says{tellB, tellC},
-			early: func(r *rig) { r.wantCode(r.change("a", core.SetLimit, "e", 30, "raise"), core.OK) },
+			early: func(r *rig) { r.wantCode(r.change("a", input.SetLimit, "e", 30, "raise"), answer.OK) },
 		},
 		{
 			what: "the auditor begins anew", watch: []says{b, c}, tell: []says{tellB, tellC},
@@ -176,8 +180,8 @@ func TestAuditStepByStep(t *testing.T) {
 			tc.before(r)
 		}
 		number, generation := r.auditBegun("a")
-		say := func(s says) []core.Audit {
-			return r.says("a", generation, core.Audit{
+		say := func(s says) []message.Audit {
+			return r.says("a", generation, message.Audit{
 				From: s.from, Number: number + s.number, Step: s.step, Watch: s.watch, Net: s.net, Shape: s.shape,
 			})
 		}
@@ -187,7 +191,7 @@ func TestAuditStepByStep(t *testing.T) {
 		reads := make(map[core.SiteID]uint64)
 		for i, s := range tc.watch {
 			for _, m := range say(s) {
-				if m.Step != core.AuditRead || i+1 < len(tc.watch) && tc.watch[i+1].step == watching && tc.watch[i+1].from != "d" {
+				if m.Step != message.AuditRead || i+1 < len(tc.watch) && tc.watch[i+1].step == watching && tc.watch[i+1].from != "d" {
 					t.Errorf("%s: after %+v it says %+v", tc.what, s, m)
 				}
 				reads[m.To] = m.Watch
@@ -206,7 +210,7 @@ func TestAuditStepByStep(t *testing.T) {
 		if tc.want > 0 {
 			found = 1
 		}
-		if n := r.count(core.SurplusFound); n != found {
+		if n := r.count(event.SurplusFound); n != found {
 			t.Errorf("%s: found %d times", tc.what, n)
 		}
 		r.advance(2000)

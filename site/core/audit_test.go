@@ -3,9 +3,12 @@ package core_test
 import (
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
+	"pgregory.net/rapid"
 )
 
 // wantSurplus checks the tokens that all sites keep out of circulation, and that the
@@ -93,7 +96,7 @@ func TestSurplusThatAMoveShows(t *testing.T) {
 	for _, site := range r.names {
 		r.restart(site)
 	}
-	r.wantCode(r.move("a", "e", "", "away"), core.OK)
+	r.wantCode(r.move("a", "e", "", "away"), answer.OK)
 	r.advance(30_000)
 	r.wantSurplus("p", 30, 8)
 }
@@ -111,8 +114,8 @@ func TestSurplusIsSetAside(t *testing.T) {
 			r.release(last, "e", 8, "bogus")
 			r.advance(8000)
 			r.wantSurplus("e", 30, 5)
-			if r.count(core.SurplusFound) != 1 {
-				t.Errorf("found %d times", r.count(core.SurplusFound))
+			if r.count(event.SurplusFound) != 1 {
+				t.Errorf("found %d times", r.count(event.SurplusFound))
 			}
 			r.advance(60_000)
 			r.wantSurplus("e", 30, 5)
@@ -124,14 +127,14 @@ func TestSurplusIsSetAside(t *testing.T) {
 			r.release("a", "e", 2, "honest 3")
 			r.advance(30_000)
 			r.wantSurplus("e", 30, 7)
-			if a := r.answer(r.waitAndAdvance("a", "e", 30, "all")); a.Code != core.OK {
+			if a := r.answer(r.waitAndAdvance("a", "e", 30, "all")); a.Code != answer.OK {
 				t.Errorf("not all can be acquired: %+v", a)
 			}
-			r.wantCode(r.answer(r.waitAndAdvance("a", "e", 1, "more")), core.OutOfTokens)
-			r.change("a", core.SetLimit, "e", 40, "raise")
+			r.wantCode(r.answer(r.waitAndAdvance("a", "e", 1, "more")), answer.OutOfTokens)
+			r.change("a", input.SetLimit, "e", 40, "raise")
 			r.wantSurplus("e", 40, 7)
-			r.wantCode(r.answer(r.waitAndAdvance(last, "e", 10, "raised")), core.OK)
-			r.change("a", core.DeleteEntity, "e", 0, "delete")
+			r.wantCode(r.answer(r.waitAndAdvance(last, "e", 10, "raised")), answer.OK)
+			r.change("a", input.DeleteEntity, "e", 0, "delete")
 			if s := r.cores[last].Status().Surplus; s != 0 {
 				t.Errorf("a deleted entity leaves a surplus of %d", s)
 			}
@@ -139,7 +142,7 @@ func TestSurplusIsSetAside(t *testing.T) {
 	}
 }
 
-func (r *rig) waitAndAdvance(site core.SiteID, entity string, tokens core.Tokens, id string) core.Call {
+func (r *rig) waitAndAdvance(site core.SiteID, entity string, tokens core.Tokens, id string) input.Call {
 	r.t.Helper()
 	call := r.acquireAsync(site, entity, tokens, id, 10_000)
 	r.advance(15_000)
@@ -154,7 +157,7 @@ func TestNoAuditWithoutAll(t *testing.T) {
 	r.cut["c"] = true
 	r.release("b", "e", 5, "bogus")
 	r.advance(60_000)
-	if n := r.count(core.SurplusFound); n != 0 {
+	if n := r.count(event.SurplusFound); n != 0 {
 		t.Fatalf("found %d times", n)
 	}
 	delete(r.cut, "c")
@@ -173,7 +176,7 @@ func TestTwoAuditsSetAsideOnce(t *testing.T) {
 		r.drain(name)
 	}
 	r.advance(30_000)
-	if n := r.count(core.SurplusFound); n < 2 {
+	if n := r.count(event.SurplusFound); n < 2 {
 		t.Fatalf("found %d times", n)
 	}
 	r.wantSurplus("e", 30, 5)
@@ -193,7 +196,7 @@ func TestAuditOfAMemberThatRestarts(t *testing.T) {
 			r.restart("c")
 		}
 		r.advance(3 * flight)
-		if n := r.count(core.SurplusFound); (n != 0) == restart {
+		if n := r.count(event.SurplusFound); (n != 0) == restart {
 			t.Errorf("restart %v: found %d times", restart, n)
 		}
 	}
@@ -207,7 +210,7 @@ func TestAuditRestsOnOneWatch(t *testing.T) {
 	r.release("b", "e", 5, "bogus")
 	r.cores["a"].Audit("e")
 	r.drain("a")
-	var ask core.Envelope
+	var ask message.Envelope
 	for _, s := range r.net {
 		if s.e.Audit != nil && s.e.To() == "c" {
 			ask = s.e
@@ -215,9 +218,9 @@ func TestAuditRestsOnOneWatch(t *testing.T) {
 	}
 	r.advance(flight)
 	r.restart("c")
-	r.step("c", core.Deliver{From: "a", Messages: []core.Envelope{ask}})
+	r.step("c", input.Deliver{From: "a", Messages: []message.Envelope{ask}})
 	r.advance(3 * flight)
-	if n := r.count(core.SurplusFound); n != 0 {
+	if n := r.count(event.SurplusFound); n != 0 {
 		t.Errorf("found %d times", n)
 	}
 }
@@ -234,11 +237,11 @@ func TestHonestClientsWhileAnAuditRuns(t *testing.T) {
 					r.cores["a"].Audit("e")
 					r.drain("a")
 					r.advance(acquired)
-					r.wantCode(r.acquire(from, "e", 5, "x"), core.OK)
+					r.wantCode(r.acquire(from, "e", 5, "x"), answer.OK)
 					r.advance(released - acquired)
-					r.wantCode(r.release(to, "e", 5, "y"), core.OK)
+					r.wantCode(r.release(to, "e", 5, "y"), answer.OK)
 					r.advance(100 - released)
-					if n := r.count(core.SurplusFound); n != 0 {
+					if n := r.count(event.SurplusFound); n != 0 {
 						t.Errorf("acquired at %s at %d, released at %s at %d: found", from, acquired, to, released)
 					}
 				}
@@ -258,7 +261,7 @@ func TestAuditsAroundALimitChange(t *testing.T) {
 			r.cores["a"].Audit("e")
 			r.drain("a")
 			r.advance(change)
-			r.changeAsync("c", core.Change{Kind: core.SetLimit, Name: "e", Limit: 40, RequestID: "raise"})
+			r.changeAsync("c", input.Change{Kind: input.SetLimit, Name: "e", Limit: 40, RequestID: "raise"})
 			r.advance(second - change)
 			r.cores["b"].Audit("e")
 			r.drain("b")
@@ -283,17 +286,17 @@ func TestAuditsNeverFindMoreThanThereIs(t *testing.T) {
 			tokens := core.Tokens(rapid.IntRange(1, 20).Draw(rt, "tokens"))
 			switch rapid.SampledFrom([]string{"acquire", "acquire", "release", "release", "bogus", "audit", "audit", "advance", "advance", "raise", "restart"}).Draw(rt, "op") {
 			case "acquire":
-				if r.acquire(site.Draw(rt, "at"), "e", tokens, id("a", i)).Code == core.OK {
+				if r.acquire(site.Draw(rt, "at"), "e", tokens, id("a", i)).Code == answer.OK {
 					out, held = out+tokens, held+tokens
 				}
 			case "release":
 				if tokens = min(tokens, held); tokens > 0 {
-					r.wantCode(r.release(site.Draw(rt, "at"), "e", tokens, id("r", i)), core.OK)
+					r.wantCode(r.release(site.Draw(rt, "at"), "e", tokens, id("r", i)), answer.OK)
 					out, held = out-tokens, held-tokens
 				}
 			case "bogus":
 				if rapid.IntRange(0, 3).Draw(rt, "rarely") == 0 {
-					r.wantCode(r.release(site.Draw(rt, "at"), "e", tokens, id("r", i)), core.OK)
+					r.wantCode(r.release(site.Draw(rt, "at"), "e", tokens, id("r", i)), answer.OK)
 					out -= tokens
 				}
 			case "audit":
@@ -303,7 +306,7 @@ func TestAuditsNeverFindMoreThanThereIs(t *testing.T) {
 			case "advance":
 				r.advance(core.Tick(rapid.SampledFrom([]int{1, 5, 10, 11, 20, 1000}).Draw(rt, "time")))
 			case "raise":
-				r.changeAsync(site.Draw(rt, "at"), core.Change{Kind: core.SetLimit, Name: "e", Limit: limit, RequestID: id("l", i)})
+				r.changeAsync(site.Draw(rt, "at"), input.Change{Kind: input.SetLimit, Name: "e", Limit: limit, RequestID: id("l", i)})
 			case "restart":
 				r.restart(site.Draw(rt, "at"))
 			}

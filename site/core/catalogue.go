@@ -6,6 +6,11 @@ import (
 	"slices"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/policy"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // cataloguing decides with the other sites which entities exist, where in the hierarchy,
@@ -20,26 +25,6 @@ type cataloguing struct {
 	*admitting
 	*limiting
 	cat catalogue
-}
-
-// CatalogueChange is a creation, deletion or move, or a change of the mode, as the
-// catalogue's sequence decides it.
-type CatalogueChange struct {
-	Kind  ChangeKind `json:"kind"`
-	Name  string     `json:"name"`
-	Limit Tokens     `json:"limit,omitempty"`
-	// Parent is the name of the parent: CreateEntity, MoveEntity.
-	Parent string `json:"parent,omitempty"`
-	// Subtree has a DeleteEntity delete the entity's descendants too.
-	Subtree bool `json:"subtree,omitempty"`
-	// Mode is the protocol to switch to: SetMode.
-	Mode string `json:"mode,omitempty"`
-	// Generation is the generation expected by a deletion or move, or the version
-	// expected by a change of the mode; 0 for any.
-	Generation uint64 `json:"generation,omitempty"`
-	RequestID  string `json:"request_id"`
-	Body       uint64 `json:"body"`
-	ChangeTimes
 }
 
 // catalogue is the sequence that decides which entities exist, and the mode. Its
@@ -84,7 +69,7 @@ func (c *cataloguing) pursueCatalogue() {
 		return
 	}
 	notProposed(c.cat.pending)
-	var changes []CatalogueChange
+	var changes []stored.CatalogueChange
 	for _, p := range c.cat.pending {
 		if !p.late && len(changes) < c.cfg.MaxBatch {
 			changes = append(changes, p.catalogue)
@@ -93,7 +78,7 @@ func (c *cataloguing) pursueCatalogue() {
 	}
 	encoded, err := json.Marshal(changes)
 	if err != nil {
-		c.out.Events = append(c.out.Events, Event{Kind: ProtocolFault, Err: fmt.Errorf("encoding changes: %w", err)})
+		c.out.Events = append(c.out.Events, event.Event{Kind: event.ProtocolFault, Err: fmt.Errorf("encoding changes: %w", err)})
 		return
 	}
 	c.stepCatalogue(avantan.Input{Begin: &avantan.Proposal{Change: encoded}})
@@ -134,7 +119,7 @@ func (cat *catalogue) answerPending() {
 	cat.pending = slices.DeleteFunc(cat.pending, func(p *pendingChange) bool {
 		p.proposed = false
 		r, ok := cat.result(p.requestID)
-		if ok && r.Outcome == OK && r.Change.Kind == CreateEntity {
+		if ok && r.Outcome == answer.OK && r.Change.Kind == input.CreateEntity {
 			cat.c.createdWithout(r.Change.Name)
 		}
 		if ok {
@@ -144,47 +129,47 @@ func (cat *catalogue) answerPending() {
 	})
 }
 
-func (cat *catalogue) answer(r ChangeRecord, body uint64) Answer {
+func (cat *catalogue) answer(r stored.Change, body uint64) answer.Answer {
 	if r.Change.Body != body {
-		return Answer{Code: Reused}
+		return answer.Answer{Code: answer.Reused}
 	}
-	if r.Change.Kind == SetMode {
-		decided := ModeRecord{Version: r.Generation}
-		if r.Outcome == OK {
+	if r.Change.Kind == input.SetMode {
+		decided := answer.DecidedMode{Version: r.Generation}
+		if r.Outcome == answer.OK {
 			decided.Protocol = r.Change.Mode
 		}
-		return Answer{Code: r.Outcome, Details: &Details{Mode: Mode{Decided: decided, Configured: cat.c.cfg.Protocol}}}
+		return answer.Answer{Code: r.Outcome, Details: &answer.Details{Mode: answer.Mode{Decided: decided, Configured: cat.c.cfg.Protocol}}}
 	}
-	v := View{Name: r.Change.Name, Limit: r.Change.Limit, Generation: r.Generation, Version: 1}
-	if e := cat.c.space.find(r.Change.Name); r.Change.Kind == MoveEntity && e != nil && e.generation == r.Generation {
+	v := answer.View{Name: r.Change.Name, Limit: r.Change.Limit, Generation: r.Generation, Version: 1}
+	if e := cat.c.space.find(r.Change.Name); r.Change.Kind == input.MoveEntity && e != nil && e.generation == r.Generation {
 		v = e.view()
 	}
 	v.Parent = r.Change.Parent
-	return Answer{Code: r.Outcome, Details: &Details{View: v}}
+	return answer.Answer{Code: r.Outcome, Details: &answer.Details{View: v}}
 }
 
 // settle carries out a decided change. It is deterministic: every site settles the same
 // changes in the same order.
-func (cat *catalogue) settle(t avantan.Instance, ch CatalogueChange) {
-	if _, repeated := cat.result(ch.RequestID); repeated || ch.dead(cat.clock) {
+func (cat *catalogue) settle(t avantan.Instance, ch stored.CatalogueChange) {
+	if _, repeated := cat.result(ch.RequestID); repeated || ch.Dead(cat.clock) {
 		return
 	}
 	cat.numbered++
-	r := ChangeRecord{Instance: t, Change: ch, Number: cat.numbered}
+	r := stored.Change{Instance: t, Change: ch, Number: cat.numbered}
 	c := cat.c
 	e := c.space.find(ch.Name)
 	switch {
-	case ch.Kind == SetMode:
+	case ch.Kind == input.SetMode:
 		r.Outcome, r.Generation = cat.settleMode(&ch)
-	case ch.Kind == CreateEntity && e != nil:
-		r.Outcome, r.Generation = Exists, e.generation
-	case ch.Kind == CreateEntity:
+	case ch.Kind == input.CreateEntity && e != nil:
+		r.Outcome, r.Generation = answer.Exists, e.generation
+	case ch.Kind == input.CreateEntity:
 		r.Outcome, r.Generation = cat.settleCreation(&ch)
 	case e == nil:
-		r.Outcome = NotFound
+		r.Outcome = answer.NotFound
 	case ch.Generation != 0 && ch.Generation != e.generation:
-		r.Outcome, r.Generation = Mismatch, e.generation
-	case ch.Kind == MoveEntity:
+		r.Outcome, r.Generation = answer.Mismatch, e.generation
+	case ch.Kind == input.MoveEntity:
 		r.Outcome, r.Generation = cat.settleMove(e, &ch), e.generation
 	default:
 		r.Outcome, r.Generation = cat.settleDeletion(e, &ch), e.generation
@@ -195,7 +180,7 @@ func (cat *catalogue) settle(t avantan.Instance, ch CatalogueChange) {
 
 // note keeps a decided change. Beyond KeepChanges it forgets the oldest changes, unless
 // their results still count.
-func (cat *catalogue) note(r ChangeRecord) {
+func (cat *catalogue) note(r stored.Change) {
 	cat.changes.add(&r)
 	cat.clock = max(cat.clock, r.Change.Asked)
 	over, oldest := 0, cat.changes.at(0)
@@ -217,32 +202,32 @@ func (cat *catalogue) Pledge(avantan.Instance, avantan.Press) (avantan.Contribut
 // TakeBack implements avantan.Ledger; there is never anything to take back.
 func (cat *catalogue) TakeBack(avantan.Instance, avantan.Contribution) {}
 
-func decodeChanges(v *avantan.Value) ([]CatalogueChange, error) {
+func decodeChanges(v *avantan.Value) ([]stored.CatalogueChange, error) {
 	if len(v.Change) == 0 {
 		return nil, nil
 	}
-	var changes []CatalogueChange
+	var changes []stored.CatalogueChange
 	if err := json.Unmarshal(v.Change, &changes); err != nil {
 		return nil, fmt.Errorf("decoding changes of the catalogue: %w", err)
 	}
-	for _, ch := range changes {
-		if err := ch.validate(); err != nil {
+	for i := range changes {
+		if err := validateChange(&changes[i]); err != nil {
 			return nil, err
 		}
 	}
 	return changes, nil
 }
 
-func (ch *CatalogueChange) validate() error {
-	good := ch.RequestID != "" && ch.Limit >= 0 && ch.Limit <= MaxTokens
+func validateChange(ch *stored.CatalogueChange) error {
+	good := ch.RequestID != "" && ch.Limit >= 0 && ch.Limit <= input.MaxTokens
 	switch ch.Kind {
-	case CreateEntity, MoveEntity:
+	case input.CreateEntity, input.MoveEntity:
 		good = good && ch.Name != "" && ch.Mode == "" && !ch.Subtree
-	case DeleteEntity:
+	case input.DeleteEntity:
 		good = good && ch.Name != "" && ch.Mode == "" && ch.Parent == ""
-	case SetMode:
-		_, known := protocols[ch.Mode]
-		good = good && known && ch.Name == "" && ch.Parent == "" && !ch.Subtree
+	case input.SetMode:
+		_, err := policy.ProtocolNamed(ch.Mode)
+		good = good && err == nil && ch.Name == "" && ch.Parent == "" && !ch.Subtree
 	default:
 		return fmt.Errorf("change of unknown kind %q", ch.Kind)
 	}

@@ -1,9 +1,16 @@
 package core
 
+import (
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/policy"
+	"github.com/samya-db/samya/site/core/stored"
+)
+
 // changeBody is a hash of everything that must be the same in a repeat of a change. It is
 // stored. A change has only a name or a mode.
-func changeBody(ch *Change) uint64 {
-	h := bodyHash(RequestKind(0), string(ch.Kind)+"\x00"+ch.Name+ch.Mode, ch.Limit) ^ ch.Expected*0x9e3779b97f4a7c15
+func changeBody(ch *input.Change) uint64 {
+	h := bodyHash(stored.RequestKind(0), string(ch.Kind)+"\x00"+ch.Name+ch.Mode, ch.Limit) ^ ch.Expected*0x9e3779b97f4a7c15
 	if ch.Parent != "" {
 		h = mixBody(h, textHash(ch.Parent))
 	}
@@ -14,23 +21,23 @@ func changeBody(ch *Change) uint64 {
 }
 
 // valid reports whether a change has the fields of its kind.
-func (ch *Change) valid() bool {
-	_, known := protocols[ch.Mode]
-	return ch.Limit >= 0 && ch.Limit <= MaxTokens && ch.RequestID != "" && known == (ch.Kind == SetMode) &&
-		(ch.Parent == "" || ch.Kind == CreateEntity || ch.Kind == MoveEntity) && (!ch.Subtree || ch.Kind == DeleteEntity) &&
-		(!ch.Applied || ch.Kind == SetLimit)
+func validRequest(ch *input.Change) bool {
+	_, err := policy.ProtocolNamed(ch.Mode)
+	return ch.Limit >= 0 && ch.Limit <= input.MaxTokens && ch.RequestID != "" && (err == nil) == (ch.Kind == input.SetMode) &&
+		(ch.Parent == "" || ch.Kind == input.CreateEntity || ch.Kind == input.MoveEntity) && (!ch.Subtree || ch.Kind == input.DeleteEntity) &&
+		(!ch.Applied || ch.Kind == input.SetLimit)
 }
 
-func (c *cataloguing) change(ch *Change) {
-	if !ch.valid() {
-		c.reply(ch.Call, Answer{Code: Invalid})
+func (c *cataloguing) change(ch *input.Change) {
+	if !validRequest(ch) {
+		c.reply(ch.Call, answer.Answer{Code: answer.Invalid})
 		return
 	}
 	body, until := changeBody(ch), c.now.Tick+ch.Wait
 	p := &pendingChange{
 		requestID: ch.RequestID, body: body, until: until, callers: []changeCaller{{ch.Call, until, ch.Applied}},
 	}
-	if ch.Kind == SetLimit {
+	if ch.Kind == input.SetLimit {
 		c.changeLimit(ch, p)
 		return
 	}
@@ -42,22 +49,22 @@ func (c *cataloguing) change(ch *Change) {
 		return
 	}
 	times, code := c.changeTimes(ch, c.cat.clock)
-	if code != OK {
-		c.reply(ch.Call, Answer{Code: code})
+	if code != answer.OK {
+		c.reply(ch.Call, answer.Answer{Code: code})
 		return
 	}
 	if wait := c.cat.full(times.Asked); wait > 0 {
-		c.reply(ch.Call, Answer{Code: Overloaded, RetryAfter: Tick(wait)})
+		c.reply(ch.Call, answer.Answer{Code: answer.Overloaded, RetryAfter: Tick(wait)})
 		return
 	}
 	p.times = times
 	c.limitUntil(p, c.cat.clock)
-	full := ch.Kind == CreateEntity && c.space.len()+len(c.cat.pending) >= c.cfg.MaxEntities
+	full := ch.Kind == input.CreateEntity && c.space.len()+len(c.cat.pending) >= c.cfg.MaxEntities
 	if full || len(c.cat.pending) >= c.cfg.MaxChanges {
-		c.reply(ch.Call, Answer{Code: Overloaded, RetryAfter: 1000})
+		c.reply(ch.Call, answer.Answer{Code: answer.Overloaded, RetryAfter: 1000})
 		return
 	}
-	p.catalogue = CatalogueChange{
+	p.catalogue = stored.CatalogueChange{
 		Kind: ch.Kind, Name: ch.Name, Limit: ch.Limit, Mode: ch.Mode, Generation: ch.Expected,
 		Parent: ch.Parent, Subtree: ch.Subtree, RequestID: ch.RequestID, Body: body, ChangeTimes: times,
 	}
@@ -70,8 +77,8 @@ func (c *cataloguing) change(ch *Change) {
 // pin makes a deletion or move without a generation refer to the entity that this site
 // knows. However late the change is decided, it does not hit a later entity of the same
 // name.
-func (c *cataloguing) pin(ch *CatalogueChange) {
-	if ch.Generation != 0 || ch.Kind != DeleteEntity && ch.Kind != MoveEntity {
+func (c *cataloguing) pin(ch *stored.CatalogueChange) {
+	if ch.Generation != 0 || ch.Kind != input.DeleteEntity && ch.Kind != input.MoveEntity {
 		return
 	}
 	if e := c.space.find(ch.Name); e != nil {

@@ -5,6 +5,9 @@ import (
 	"iter"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // changeResults are the decided changes of the catalogue whose results count, oldest
@@ -24,20 +27,20 @@ func newChangeResults() changeResults { return changeResults{byID: make(map[stri
 func (rs *changeResults) len() int { return len(rs.packed) }
 
 // at unpacks the i-th oldest.
-func (rs *changeResults) at(i int) ChangeRecord { return rs.packed[i].unpack() }
+func (rs *changeResults) at(i int) stored.Change { return rs.packed[i].unpack() }
 
 // find unpacks the last result of a request id.
-func (rs *changeResults) find(id string) (ChangeRecord, bool) {
+func (rs *changeResults) find(id string) (stored.Change, bool) {
 	place, ok := rs.byID[id]
 	if !ok {
-		return ChangeRecord{}, false
+		return stored.Change{}, false
 	}
 	return rs.at(place - rs.forgotten), true
 }
 
 // add appends the result of the change that was decided last.
-func (rs *changeResults) add(r *ChangeRecord) {
-	p := r.pack()
+func (rs *changeResults) add(r *stored.Change) {
+	p := packChange(r)
 	rs.packed = append(rs.packed, p)
 	// The id that was packed: the map keeps no string of its own.
 	packed := p.unpack()
@@ -58,8 +61,8 @@ func (rs *changeResults) forgetOldest(n int) {
 }
 
 // from yields the results from the i-th oldest on.
-func (rs *changeResults) from(i int) iter.Seq[ChangeRecord] {
-	return func(yield func(ChangeRecord) bool) {
+func (rs *changeResults) from(i int) iter.Seq[stored.Change] {
+	return func(yield func(stored.Change) bool) {
 		for _, p := range rs.packed[i:] {
 			if !yield(p.unpack()) {
 				return
@@ -68,15 +71,15 @@ func (rs *changeResults) from(i int) iter.Seq[ChangeRecord] {
 	}
 }
 
-// packedChange is a ChangeRecord as one string: numbers as varints, each string behind
+// packedChange is a stored.Change as one string: numbers as varints, each string behind
 // its length. It never leaves the process, and has no version.
 type packedChange string
 
 // packedKinds are the kinds that take one byte; a kind that is not among them is packed
 // as a string behind the number of them.
-var packedKinds = [...]ChangeKind{CreateEntity, DeleteEntity, MoveEntity, SetMode}
+var packedKinds = [...]input.ChangeKind{input.CreateEntity, input.DeleteEntity, input.MoveEntity, input.SetMode}
 
-func (r *ChangeRecord) pack() packedChange {
+func packChange(r *stored.Change) packedChange {
 	ch := &r.Change
 	var room [256]byte
 	b := room[:0]
@@ -115,16 +118,16 @@ func (r *ChangeRecord) pack() packedChange {
 }
 
 // unpack returns the record. Its strings are parts of the packed one.
-func (p packedChange) unpack() ChangeRecord {
+func (p packedChange) unpack() stored.Change {
 	u := unpacker{string(p)}
-	r := ChangeRecord{
-		Number: u.number(), Instance: avantan.Instance(u.number()), Outcome: Code(u.number()), Generation: u.number(),
+	r := stored.Change{
+		Number: u.number(), Instance: avantan.Instance(u.number()), Outcome: answer.Code(u.number()), Generation: u.number(),
 	}
 	ch := &r.Change
 	if kind := u.number(); kind < uint64(len(packedKinds)) {
 		ch.Kind = packedKinds[kind]
 	} else {
-		ch.Kind = ChangeKind(u.text())
+		ch.Kind = input.ChangeKind(u.text())
 	}
 	ch.Name, ch.Limit, ch.Parent, ch.Subtree = u.text(), Tokens(u.signed()), u.text(), u.number() == 1
 	ch.Mode, ch.Generation, ch.RequestID, ch.Body = u.text(), u.number(), u.text(), u.fixed()

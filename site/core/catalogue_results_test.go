@@ -3,18 +3,20 @@ package core
 import (
 	"testing"
 
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
 	"pgregory.net/rapid"
 )
 
 // TestPackedChange compares each record with its packed form unpacked. The generator
 // fills every field, so a field that packing leaves out is seen.
 func TestPackedChange(t *testing.T) {
-	records := rapid.Make[ChangeRecord]()
-	kinds := rapid.OneOf(rapid.SampledFrom(packedKinds[:]), rapid.Map(rapid.String(), func(s string) ChangeKind { return ChangeKind(s) }))
+	records := rapid.Make[stored.Change]()
+	kinds := rapid.OneOf(rapid.SampledFrom(packedKinds[:]), rapid.Map(rapid.String(), func(s string) input.ChangeKind { return input.ChangeKind(s) }))
 	rapid.Check(t, func(rt *rapid.T) {
 		r := records.Draw(rt, "record")
 		r.Change.Kind = kinds.Draw(rt, "kind")
-		if got := r.pack().unpack(); got != r {
+		if got := packChange(&r).unpack(); got != r {
 			rt.Fatalf("unpacked %+v, packed %+v", got, r)
 		}
 	})
@@ -24,12 +26,12 @@ func TestPackedChange(t *testing.T) {
 // request ids are decided anew and the oldest are forgotten.
 func TestChangeResults(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		rs, want := newChangeResults(), []ChangeRecord(nil)
+		rs, want := newChangeResults(), []stored.Change(nil)
 		number := uint64(0)
 		rt.Repeat(map[string]func(*rapid.T){
 			"add": func(rt *rapid.T) {
 				number++
-				r := ChangeRecord{Number: number, Change: CatalogueChange{Kind: CreateEntity, RequestID: rapid.StringMatching("[a-d]").Draw(rt, "id")}}
+				r := stored.Change{Number: number, Change: stored.CatalogueChange{Kind: input.CreateEntity, RequestID: rapid.StringMatching("[a-d]").Draw(rt, "id")}}
 				rs.add(&r)
 				want = append(want, r)
 			},
@@ -39,7 +41,7 @@ func TestChangeResults(t *testing.T) {
 				want = want[n:]
 			},
 			"": func(rt *rapid.T) {
-				last := make(map[string]ChangeRecord)
+				last := make(map[string]stored.Change)
 				for i, w := range want {
 					if got := rs.at(i); got != w {
 						rt.Fatalf("at %d: %+v, want %+v", i, got, w)

@@ -7,30 +7,32 @@ import (
 	"sort"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // catalogueSnapshot is for a site that missed decisions: the changes it missed, or
 // everything if they are no longer all kept.
 type catalogueSnapshot struct {
 	// Missed are the changes since the reader's last instance.
-	Missed []ChangeRecord `json:"missed,omitempty"`
+	Missed []stored.Change `json:"missed,omitempty"`
 	// Whole is set if Missed would have gaps.
 	Whole *catalogueWhole `json:"whole,omitempty"`
 }
 
 type catalogueWhole struct {
-	Generation uint64         `json:"generation"`
-	Numbered   uint64         `json:"numbered"`
-	Mode       ModeRecord     `json:"mode"`
-	Entities   []createdEntry `json:"entities"`
-	Changes    []ChangeRecord `json:"changes"`
+	Generation uint64             `json:"generation"`
+	Numbered   uint64             `json:"numbered"`
+	Mode       answer.DecidedMode `json:"mode"`
+	Entities   []createdEntry     `json:"entities"`
+	Changes    []stored.Change    `json:"changes"`
 }
 
 type createdEntry struct {
 	Name       string `json:"name"`
 	Generation uint64 `json:"generation"`
 	Limit      Tokens `json:"limit"`
-	// Parent is the generation of the entity right above, Shape as in EntityRecord.
+	// Parent is the generation of the entity right above, Shape as in stored.Entity.
 	Parent uint64 `json:"parent,omitempty"`
 	Shape  uint64 `json:"shape,omitempty"`
 }
@@ -167,7 +169,7 @@ func (cat *catalogue) regroup(w *catalogueWhole) {
 
 // validate checks the entities and the mode of a snapshot.
 func (w *catalogueWhole) validate() error {
-	if err := w.Mode.validate(); err != nil {
+	if err := validMode(w.Mode); err != nil {
 		return err
 	}
 	names := make(map[string]bool, len(w.Entities))

@@ -2,6 +2,7 @@ package core
 
 import (
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/site/core/event"
 )
 
 // createdWithout tells that an entity was created while members seem to be out of reach:
@@ -9,7 +10,7 @@ import (
 func (c *cataloguing) createdWithout(entity string) {
 	for _, m := range c.cfg.Members {
 		if m != c.cfg.Self && !c.seemsUp(m) {
-			c.out.Events = append(c.out.Events, Event{Kind: CreatedWithout, Entity: entity, Site: m})
+			c.out.Events = append(c.out.Events, event.Event{Kind: event.CreatedWithout, Entity: entity, Site: m})
 		}
 	}
 }

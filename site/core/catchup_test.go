@@ -6,6 +6,11 @@ import (
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/transfer"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
 )
 
 // TestCatchUpIsPaced: however many late messages a site gets, it asks for the catalogue
@@ -16,7 +21,7 @@ func TestCatchUpIsPaced(t *testing.T) {
 	r.create("first", 900)
 	r.cut["c"] = true
 	for i := range 100 {
-		r.changeAsync("a", core.Change{Kind: core.CreateEntity, Name: id("e", i), Limit: 1000, RequestID: id("create", i), Wait: 60_000})
+		r.changeAsync("a", input.Change{Kind: input.CreateEntity, Name: id("e", i), Limit: 1000, RequestID: id("create", i), Wait: 60_000})
 	}
 	r.advance(5000)
 	delete(r.cut, "c")
@@ -31,7 +36,7 @@ func TestCatchUpIsPaced(t *testing.T) {
 	}
 	for i := range 100 {
 		m := transfer.Message{Kind: transfer.Ask, From: "a", To: "c", Ask: 1, Amount: 5}
-		r.step("c", core.Deliver{From: "a", Messages: []core.Envelope{{Entity: id("e", i), Generation: uint64(2 + i), Transfer: &m}}})
+		r.step("c", input.Deliver{From: "a", Messages: []message.Envelope{{Entity: id("e", i), Generation: uint64(2 + i), Transfer: &m}}})
 	}
 	if n := count(avantan.CatchUpAsk); n != 1 {
 		t.Errorf("100 late messages have the site ask %d times", n)
@@ -39,10 +44,10 @@ func TestCatchUpIsPaced(t *testing.T) {
 	// The ask is lost, and a later message has the site ask again.
 	r.net, r.sent = nil, nil
 	r.advance(1000)
-	ask := core.Envelope{Message: avantan.Message{Kind: avantan.CatchUpAsk, From: "c", To: "a", Applied: 1}}
+	ask := message.Envelope{Message: avantan.Message{Kind: avantan.CatchUpAsk, From: "c", To: "a", Applied: 1}}
 	r.net, r.sent = nil, nil
 	for range 100 {
-		r.step("a", core.Deliver{From: "c", Messages: []core.Envelope{ask}})
+		r.step("a", input.Deliver{From: "c", Messages: []message.Envelope{ask}})
 	}
 	if n := count(avantan.CatchUp); n != 1 {
 		t.Errorf("100 asks are answered %d times", n)
@@ -60,26 +65,26 @@ func TestClaimsOnALostMember(t *testing.T) {
 	r := newRig(t, 3, func(c *core.Config) { c.MaxClaims = 10 })
 	r.create("e", 9000)
 	r.cut["c"] = true
-	repeat := func(name string) core.Code {
+	repeat := func(name string) answer.Code {
 		call := r.nextCall()
-		r.step("a", &core.Acquire{
+		r.step("a", &input.Acquire{
 			Call: call, Entity: "e", Tokens: 1, Request: key(name),
-			Tries: core.Tries{Attempt: core.AttemptOf(2, 0), NotAfter: r.now.Wall + 60_000},
+			Tries: input.Tries{Attempt: attempt.Of(2, 0), NotAfter: r.now.Wall + 60_000},
 		})
 		r.advance(100)
 		return r.answer(call).Code
 	}
 	for i := range 10 {
-		r.wantCode(core.Answer{Code: repeat(id("x", i))}, core.OK)
+		r.wantCode(answer.Answer{Code: repeat(id("x", i))}, answer.OK)
 	}
-	if got := repeat("too soon"); got != core.Overloaded {
+	if got := repeat("too soon"); got != answer.Overloaded {
 		t.Errorf("beyond the bound: %v", got)
 	}
 	release := r.nextCall()
 	r.advance(600_000)
 	for i := range 25 {
 		got := repeat(id("y", i))
-		if want := map[bool]core.Code{true: core.OK, false: core.Overloaded}[i < 10]; got != want {
+		if want := map[bool]answer.Code{true: answer.OK, false: answer.Overloaded}[i < 10]; got != want {
 			t.Errorf("repeat %d, long after: %v, want %v", i, got, want)
 		}
 		if n := r.cores["a"].Status().Claims; n > 20 {
@@ -87,7 +92,7 @@ func TestClaimsOnALostMember(t *testing.T) {
 		}
 	}
 	_ = release
-	if given, full := r.count(core.ClaimGivenUp), r.count(core.ClaimsFull); given != 10 || full != 1 {
+	if given, full := r.count(event.ClaimGivenUp), r.count(event.ClaimsFull); given != 10 || full != 1 {
 		t.Errorf("%d claims are given up, and it is told %d times that there are too many", given, full)
 	}
 }
@@ -97,26 +102,26 @@ func TestClaimsOnALostMember(t *testing.T) {
 func TestReleaseOnALostMember(t *testing.T) {
 	r := newRig(t, 3, func(c *core.Config) { c.MaxClaims = 2 })
 	r.create("e", 9000)
-	r.wantCode(r.acquire("a", "e", 10, "mine"), core.OK)
+	r.wantCode(r.acquire("a", "e", 10, "mine"), answer.OK)
 	r.cut["c"] = true
-	tries := func() core.Tries { return core.Tries{Attempt: core.AttemptOf(2, 0), NotAfter: r.now.Wall + 60_000} }
-	step := func(in core.Input) {
+	tries := func() input.Tries { return input.Tries{Attempt: attempt.Of(2, 0), NotAfter: r.now.Wall + 60_000} }
+	step := func(in input.Input) {
 		r.step("a", in)
 		r.advance(100)
 	}
-	step(&core.Release{Call: "release", Entity: "e", Tokens: 4, Request: key("release"), Tries: tries()})
-	step(&core.Acquire{Call: "one", Entity: "e", Tokens: 1, Request: key("one"), Tries: tries()})
+	step(&input.Release{Call: "release", Entity: "e", Tokens: 4, Request: key("release"), Tries: tries()})
+	step(&input.Acquire{Call: "one", Entity: "e", Tokens: 1, Request: key("one"), Tries: tries()})
 	net := r.view("a", "e").Net
 	r.advance(700_000)
-	step(&core.Acquire{Call: "two", Entity: "e", Tokens: 1, Request: key("two"), Tries: tries()})
+	step(&input.Acquire{Call: "two", Entity: "e", Tokens: 1, Request: key("two"), Tries: tries()})
 	if got := r.view("a", "e").Net; got != net+1 {
 		t.Errorf("net %d, want %d", got, net+1)
 	}
 	r.advance(700_000)
-	step(&core.Acquire{Call: "three", Entity: "e", Tokens: 1, Request: key("three"), Tries: tries()})
-	step(&core.Acquire{Call: "four", Entity: "e", Tokens: 1, Request: key("four"), Tries: tries()})
-	for _, call := range []core.Call{"release", "one", "two", "three", "four"} {
-		r.wantCode(r.answer(call), core.OK)
+	step(&input.Acquire{Call: "three", Entity: "e", Tokens: 1, Request: key("three"), Tries: tries()})
+	step(&input.Acquire{Call: "four", Entity: "e", Tokens: 1, Request: key("four"), Tries: tries()})
+	for _, call := range []input.Call{"release", "one", "two", "three", "four"} {
+		r.wantCode(r.answer(call), answer.OK)
 	}
 	delete(r.cut, "c")
 	r.advance(60_000)
@@ -132,7 +137,7 @@ func TestCreatedWithoutAMember(t *testing.T) {
 	r.cut["c"] = true
 	r.reach("a", "b")
 	r.create("e", 90)
-	if n := r.count(core.CreatedWithout); n != 1 {
+	if n := r.count(event.CreatedWithout); n != 1 {
 		t.Errorf("told %d times", n)
 	}
 }

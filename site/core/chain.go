@@ -1,7 +1,12 @@
 package core
 
+import (
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
+)
+
 // chargeOfAll is the charge of all parts; nil if an entity does not exist.
-func (c *charging) chargeOfAll(parts []Part) charge {
+func (c *charging) chargeOfAll(parts []input.Part) charge {
 	ch, found := make(charge, 0, len(parts)), true
 	for _, p := range parts {
 		e := c.space.find(p.Entity)
@@ -15,7 +20,7 @@ func (c *charging) chargeOfAll(parts []Part) charge {
 }
 
 // missing is the first entity named by parts that does not exist.
-func (c *charging) missing(parts []Part) string {
+func (c *charging) missing(parts []input.Part) string {
 	for _, p := range parts {
 		if c.space.find(p.Entity) == nil {
 			return p.Entity
@@ -25,18 +30,18 @@ func (c *charging) missing(parts []Part) string {
 }
 
 // recorded returns the parts with their entities' generations.
-func (c *charging) recorded(parts []Part) []RecordedPart {
-	rs := make([]RecordedPart, 0, len(parts))
+func (c *charging) recorded(parts []input.Part) []stored.Part {
+	rs := make([]stored.Part, 0, len(parts))
 	for _, p := range parts {
 		e := c.space.find(p.Entity)
-		rs = append(rs, RecordedPart{Part: Part{Entity: e.name, Tokens: p.Tokens}, Generation: e.generation})
+		rs = append(rs, stored.Part{Part: input.Part{Entity: e.name, Tokens: p.Tokens}, Generation: e.generation})
 	}
 	return rs
 }
 
 // chargeBack is the charge that recorded parts give back, to the entities that still
 // exist and their present ancestors.
-func (c *charging) chargeBack(parts []RecordedPart) charge {
+func (c *charging) chargeBack(parts []stored.Part) charge {
 	var ch charge
 	for _, p := range parts {
 		if e := c.space.find(p.Entity); e != nil && e.generation == p.Generation {

@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
+	"pgregory.net/rapid"
 )
 
 // woods is a rig with a changing tree of entities.
@@ -18,7 +21,7 @@ type woods struct {
 	leases map[string]core.SiteID
 	ids    []string
 	// acquires are the acquires without an answer yet, by call.
-	acquires map[core.Call]asked
+	acquires map[input.Call]asked
 }
 
 // asked is an acquire of one entity. least and most are the fewest and the most tokens that
@@ -42,9 +45,9 @@ func (f *woods) name(what string) string {
 
 // movedOn sums the tokens moved on each entity itself at a site, from the records of
 // requests and leases on the site's disk.
-func movedOn(from *core.Restored) map[uint64]core.Tokens {
+func movedOn(from *stored.Restored) map[uint64]core.Tokens {
 	moved := map[uint64]core.Tokens{}
-	last := map[core.RequestKey]core.RequestRecord{}
+	last := map[attempt.Key]stored.Request{}
 	for _, b := range from.Blocks {
 		for _, q := range b.Records {
 			last[q.Key] = q
@@ -52,14 +55,14 @@ func movedOn(from *core.Restored) map[uint64]core.Tokens {
 	}
 	for _, q := range last {
 		switch {
-		case q.State != core.Ran:
-		case q.Kind == core.AllRequest:
+		case q.State != stored.Ran:
+		case q.Kind == stored.AllRequest:
 			for _, p := range q.Parts {
 				moved[p.Generation] += p.Tokens
 			}
-		case q.Kind == core.AcquireRequest, q.Kind == core.CommitRequest:
+		case q.Kind == stored.AcquireRequest, q.Kind == stored.CommitRequest:
 			moved[q.Generation] += q.Tokens
-		case q.Kind == core.ReleaseRequest:
+		case q.Kind == stored.ReleaseRequest:
 			moved[q.Generation] -= q.Tokens
 		}
 	}
@@ -110,14 +113,14 @@ func (f *woods) collect() {
 			continue
 		}
 		delete(f.acquires, call)
-		if a.Code == core.OK && (a.Tokens < q.least || a.Tokens > q.most) {
+		if a.Code == answer.OK && (a.Tokens < q.least || a.Tokens > q.most) {
 			f.rt.Fatalf("%d tokens were granted, asked for were %d to %d", a.Tokens, q.least, q.most)
 		}
 		switch {
-		case a.Code == core.OK && q.lease != "":
+		case a.Code == answer.OK && q.lease != "":
 			f.leases[q.lease] = q.site
 			f.ids = append(f.ids, q.lease)
-		case (a.Code == core.OutOfTokens || a.Code == core.QueueFull) && a.Lacking == "":
+		case (a.Code == answer.OutOfTokens || a.Code == answer.QueueFull) && a.Lacking == "":
 			f.rt.Fatalf("refused for want of no entity's tokens: %+v", a)
 		}
 	}
@@ -126,7 +129,7 @@ func (f *woods) collect() {
 func (f *woods) acquire() {
 	site := rapid.SampledFrom(f.names).Draw(f.rt, "site")
 	call, name, tokens := f.nextCall(), f.name("entity"), f.tokens()
-	in := &core.Acquire{
+	in := &input.Acquire{
 		Call: call, Entity: name, Tokens: tokens, Request: key(f.id()),
 		Wait: core.Tick(rapid.SampledFrom([]int{0, 300, 3000}).Draw(f.rt, "wait")),
 	}
@@ -138,12 +141,12 @@ func (f *woods) acquire() {
 	if rapid.IntRange(0, 2).Draw(f.rt, "leased") == 0 {
 		q.lease = f.id()
 		in.Request = key(q.lease)
-		in.Lease = &core.LeaseTerms{ID: q.lease, TTL: core.Tick(rapid.IntRange(1, 3000).Draw(f.rt, "ttl"))}
+		in.Lease = &input.LeaseTerms{ID: q.lease, TTL: core.Tick(rapid.IntRange(1, 3000).Draw(f.rt, "ttl"))}
 	}
 	f.acquires[call] = q
 	f.step(site, in)
 	a, answered := f.answers[call]
-	if !answered || a.Code != core.OutOfTokens || in.Wait > 0 {
+	if !answered || a.Code != answer.OutOfTokens || in.Wait > 0 {
 		return
 	}
 	if v := f.view(site, a.Lacking); v.Usable != a.Left || v.Waiting == 0 && v.Usable >= q.least {
@@ -159,25 +162,25 @@ func (f *woods) acquire() {
 // all acquires several entities at a site, and now and then the same again at another
 // site.
 func (f *woods) all() {
-	var parts []core.Part
+	var parts []input.Part
 	for range rapid.IntRange(1, 4).Draw(f.rt, "parts") {
 		parts = append(parts, part(f.name("part"), f.tokens()))
 	}
 	first, second := rapid.SampledFrom(f.names).Draw(f.rt, "site"), rapid.SampledFrom(f.names).Draw(f.rt, "second")
-	in := core.AcquireAll{Call: f.nextCall(), Parts: parts, Request: key(f.id()), Wait: 300}
+	in := input.AcquireAll{Call: f.nextCall(), Parts: parts, Request: key(f.id()), Wait: 300}
 	one := in
 	f.step(first, &one)
 	if first == second || rapid.Bool().Draw(f.rt, "once") {
 		return
 	}
-	in.Call, in.Tries = f.nextCall(), core.Tries{Attempt: core.AttemptOf(2, 0), Tried: []core.SiteID{first}, NotAfter: f.now.Wall + 9000}
+	in.Call, in.Tries = f.nextCall(), input.Tries{Attempt: attempt.Of(2, 0), Tried: []core.SiteID{first}, NotAfter: f.now.Wall + 9000}
 	f.step(second, &in)
 }
 
 func (f *woods) release() {
 	call, id := f.nextCall(), f.id()
 	site := rapid.SampledFrom(f.names).Draw(f.rt, "site")
-	f.step(site, &core.Release{Call: call, Entity: f.name("entity"), Tokens: f.tokens(), Request: key(id)})
+	f.step(site, &input.Release{Call: call, Entity: f.name("entity"), Tokens: f.tokens(), Request: key(id)})
 }
 
 // lease runs a random request on a lease.
@@ -189,30 +192,30 @@ func (f *woods) lease() {
 	home, call := f.leases[lease], f.nextCall()
 	switch rapid.IntRange(0, 2).Draw(f.rt, "do") {
 	case 0:
-		f.step(home, &core.CommitLease{Call: call, Lease: key(lease), Tokens: f.tokens(), Request: key(f.id())})
+		f.step(home, &input.CommitLease{Call: call, Lease: key(lease), Tokens: f.tokens(), Request: key(f.id())})
 	case 1:
-		f.step(home, &core.RenewLease{Call: call, Lease: key(lease), TTL: 2000})
+		f.step(home, &input.RenewLease{Call: call, Lease: key(lease), TTL: 2000})
 	default:
 		site := rapid.SampledFrom(f.names).Draw(f.rt, "site")
-		f.step(site, &core.Release{
+		f.step(site, &input.Release{
 			Call: call, Entity: f.name("entity"), Tokens: f.tokens(), Request: key(f.id()),
-			Lease: &core.LeaseRef{Home: home, Request: key(lease)},
+			Lease: &input.LeaseRef{Home: home, Request: key(lease)},
 		})
 	}
 }
 
 func (f *woods) reshape() {
-	ch := core.Change{RequestID: f.id(), Name: f.name("entity")}
+	ch := input.Change{RequestID: f.id(), Name: f.name("entity")}
 	switch rapid.IntRange(0, 5).Draw(f.rt, "change") {
 	case 0:
-		ch.Kind, ch.Subtree = core.DeleteEntity, rapid.Bool().Draw(f.rt, "subtree")
+		ch.Kind, ch.Subtree = input.DeleteEntity, rapid.Bool().Draw(f.rt, "subtree")
 	case 1:
-		ch.Kind, ch.Limit = core.SetLimit, core.Tokens(rapid.IntRange(0, 60).Draw(f.rt, "limit"))
+		ch.Kind, ch.Limit = input.SetLimit, core.Tokens(rapid.IntRange(0, 60).Draw(f.rt, "limit"))
 	case 2:
-		ch.Kind, ch.Limit = core.CreateEntity, 60
+		ch.Kind, ch.Limit = input.CreateEntity, 60
 		ch.Parent = f.name("parent")
 	default:
-		ch.Kind = core.MoveEntity
+		ch.Kind = input.MoveEntity
 		if rapid.Bool().Draw(f.rt, "below") {
 			ch.Parent = f.name("parent")
 		}
@@ -228,7 +231,7 @@ func TestTreesAddUp(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		f := &woods{
 			rig: newRig(t, rapid.SampledFrom([]int{1, 3}).Draw(rt, "sites"), nil), rt: rt,
-			leases: map[string]core.SiteID{}, acquires: map[core.Call]asked{},
+			leases: map[string]core.SiteID{}, acquires: map[input.Call]asked{},
 		}
 		for i := range 5 {
 			name, parent := fmt.Sprint("e", i), ""
@@ -258,7 +261,7 @@ func TestTreesAddUp(t *testing.T) {
 			case "cut":
 				f.cut[site] = !f.cut[site]
 			case "cancel":
-				f.step(site, &core.Cancel{Call: core.Call(f.calls)})
+				f.step(site, &input.Cancel{Call: input.Call(f.calls)})
 			}
 			f.collect()
 			f.check()

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
 )
 
 // chain creates three entities, each below the next: leaf, team and org.
@@ -25,7 +27,7 @@ func (r *rig) wantOut(site core.SiteID, leaf, team, org core.Tokens) {
 	}
 }
 
-func (r *rig) wantLacking(a core.Answer, code core.Code, lacking string) {
+func (r *rig) wantLacking(a answer.Answer, code answer.Code, lacking string) {
 	r.t.Helper()
 	if a.Code != code || a.Lacking != lacking {
 		r.t.Errorf("got %+v, want %v for want of tokens of %q", a, code, lacking)
@@ -35,16 +37,16 @@ func (r *rig) wantLacking(a core.Answer, code core.Code, lacking string) {
 func TestChainIsChargedAndCredited(t *testing.T) {
 	r := newRig(t, 1, nil)
 	r.chain(10, 20, 30)
-	if a := r.acquire("a", "leaf", 4, "x"); a.Code != core.OK || a.Left != 6 {
+	if a := r.acquire("a", "leaf", 4, "x"); a.Code != answer.OK || a.Left != 6 {
 		t.Errorf("%+v", a)
 	}
 	r.wantOut("a", 4, 4, 4)
-	r.wantCode(r.acquire("a", "team", 3, "y"), core.OK)
-	r.wantCode(r.acquire("a", "org", 2, "z"), core.OK)
+	r.wantCode(r.acquire("a", "team", 3, "y"), answer.OK)
+	r.wantCode(r.acquire("a", "org", 2, "z"), answer.OK)
 	r.wantOut("a", 4, 7, 9)
-	r.wantCode(r.release("a", "leaf", 1, "back"), core.OK)
+	r.wantCode(r.release("a", "leaf", 1, "back"), answer.OK)
 	r.wantOut("a", 3, 6, 8)
-	r.wantCode(r.release("a", "leaf", 1, "back"), core.OK)
+	r.wantCode(r.release("a", "leaf", 1, "back"), answer.OK)
 	r.wantOut("a", 3, 6, 8)
 }
 
@@ -55,20 +57,20 @@ func TestChainRefusalNamesWhoLacks(t *testing.T) {
 		t.Run(lacking, func(t *testing.T) {
 			r := newRig(t, 1, nil)
 			r.chain(limits[0], limits[1], limits[2])
-			r.wantCode(r.acquire("a", "leaf", 1, "one"), core.OK)
+			r.wantCode(r.acquire("a", "leaf", 1, "one"), answer.OK)
 			for _, wait := range []core.Tick{0, 1000} {
 				a := r.answer(r.acquireAsync("a", "leaf", 5, id("x", int(wait)), wait))
-				r.wantLacking(a, core.OutOfTokens, lacking)
+				r.wantLacking(a, answer.OutOfTokens, lacking)
 				if a.Left != 4 {
 					t.Errorf("%+v", a)
 				}
 			}
 			r.wantOut("a", 1, 1, 1)
-			r.change("a", core.SetLimit, lacking, 9, "raise")
-			r.wantLacking(r.acquire("a", "leaf", 5, "x-0"), core.OutOfTokens, lacking)
+			r.change("a", input.SetLimit, lacking, 9, "raise")
+			r.wantLacking(r.acquire("a", "leaf", 5, "x-0"), answer.OutOfTokens, lacking)
 			r.restart("a")
-			r.wantLacking(r.acquire("a", "leaf", 5, "x-0"), core.OutOfTokens, lacking)
-			r.wantCode(r.acquire("a", "leaf", 5, "y"), core.OK)
+			r.wantLacking(r.acquire("a", "leaf", 5, "x-0"), answer.OutOfTokens, lacking)
+			r.wantCode(r.acquire("a", "leaf", 5, "y"), answer.OK)
 			r.wantOut("a", 6, 6, 6)
 		})
 	}
@@ -77,20 +79,20 @@ func TestChainRefusalNamesWhoLacks(t *testing.T) {
 func TestChainLeastAndDryRun(t *testing.T) {
 	r := newRig(t, 1, nil)
 	r.chain(9, 7, 9)
-	r.wantCode(r.acquire("a", "team", 2, "team"), core.OK)
-	try := func(least core.Tokens, dry bool, id string) core.Answer {
+	r.wantCode(r.acquire("a", "team", 2, "team"), answer.OK)
+	try := func(least core.Tokens, dry bool, id string) answer.Answer {
 		call := r.nextCall()
-		r.step("a", &core.Acquire{Call: call, Entity: "leaf", Tokens: 8, Least: least, DryRun: dry, Request: key(id)})
+		r.step("a", &input.Acquire{Call: call, Entity: "leaf", Tokens: 8, Least: least, DryRun: dry, Request: key(id)})
 		return r.answer(call)
 	}
-	if a := try(2, true, "x"); a.Code != core.OK || a.Tokens != 5 || a.Left != 9 {
+	if a := try(2, true, "x"); a.Code != answer.OK || a.Tokens != 5 || a.Left != 9 {
 		t.Errorf("%+v", a)
 	}
-	r.wantLacking(try(6, true, "x"), core.OutOfTokens, "team")
-	r.wantLacking(try(7, true, "x"), core.OutOfTokens, "team")
+	r.wantLacking(try(6, true, "x"), answer.OutOfTokens, "team")
+	r.wantLacking(try(7, true, "x"), answer.OutOfTokens, "team")
 	r.wantOut("a", 0, 2, 2)
-	r.wantLacking(try(6, false, "x"), core.OutOfTokens, "team")
-	if a := try(2, false, "y"); a.Code != core.OK || a.Tokens != 5 || a.Left != 4 {
+	r.wantLacking(try(6, false, "x"), answer.OutOfTokens, "team")
+	if a := try(2, false, "y"); a.Code != answer.OK || a.Tokens != 5 || a.Left != 4 {
 		t.Errorf("%+v", a)
 	}
 	r.wantOut("a", 5, 7, 7)
@@ -111,7 +113,7 @@ func TestChainFetchesForWhoLacks(t *testing.T) {
 		r.advance(flight)
 		goesOn = goesOn || r.view("a", "org").Waiting == 1
 	}
-	if a := r.answer(call); !goesOn || a.Code != core.OK {
+	if a := r.answer(call); !goesOn || a.Code != answer.OK {
 		t.Errorf("waited for the second one: %v, %+v", goesOn, a)
 	}
 	r.wantOut("a", 6, 6, 6)
@@ -121,7 +123,7 @@ func TestChainFetchesForWhoLacks(t *testing.T) {
 	// The organisation has 3 left in all.
 	call = r.acquireAsync("a", "team", 4, "y", 20_000)
 	r.advance(20_000)
-	r.wantLacking(r.answer(call), core.OutOfTokens, "org")
+	r.wantLacking(r.answer(call), answer.OutOfTokens, "org")
 	r.wantOut("a", 6, 6, 6)
 }
 
@@ -143,14 +145,14 @@ func TestChainHoldsNothingWhileItWaits(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	r.release("a", "org", 3, "back")
-	r.wantCode(r.answer(first), core.OK)
+	r.wantCode(r.answer(first), answer.OK)
 	r.unanswered(second)
 	r.unanswered(third)
 	r.release("a", "org", 2, "more")
-	r.wantCode(r.answer(second), core.OK)
+	r.wantCode(r.answer(second), answer.OK)
 	r.unanswered(third)
 	r.advance(10_000)
-	r.wantLacking(r.answer(third), core.OutOfTokens, "org")
+	r.wantLacking(r.answer(third), answer.OutOfTokens, "org")
 	r.wantOut("a", 5, 5, 4)
 }
 
@@ -178,14 +180,14 @@ func TestWhatComesBackServesAllAbove(t *testing.T) {
 			r := newRig(t, 3, nil)
 			r.chain(30, 30, 30)
 			r.cut["b"], r.cut["c"] = true, true
-			r.wantCode(r.lease("a", "leaf", 10, "lease", 2000), core.OK)
+			r.wantCode(r.lease("a", "leaf", 10, "lease", 2000), answer.OK)
 			team := r.acquireAsync("a", "team", 3, "team", 60_000)
 			org := r.acquireAsync("a", "org", 5, "org", 60_000)
 			r.unanswered(team)
 			r.unanswered(org)
 			give(r)
-			r.wantCode(r.answer(team), core.OK)
-			r.wantCode(r.answer(org), core.OK)
+			r.wantCode(r.answer(team), answer.OK)
+			r.wantCode(r.answer(org), answer.OK)
 		})
 	}
 }
@@ -193,16 +195,16 @@ func TestWhatComesBackServesAllAbove(t *testing.T) {
 func TestChainLeases(t *testing.T) {
 	r := newRig(t, 1, nil)
 	r.chain(30, 30, 30)
-	r.wantCode(r.lease("a", "leaf", 5, "expires", 1000), core.OK)
-	r.wantCode(r.lease("a", "leaf", 5, "returned", 9000), core.OK)
-	r.wantCode(r.lease("a", "team", 5, "committed", 9000), core.OK)
-	r.wantCode(r.lease("a", "leaf", 5, "undone", 9000), core.OK)
+	r.wantCode(r.lease("a", "leaf", 5, "expires", 1000), answer.OK)
+	r.wantCode(r.lease("a", "leaf", 5, "returned", 9000), answer.OK)
+	r.wantCode(r.lease("a", "team", 5, "committed", 9000), answer.OK)
+	r.wantCode(r.lease("a", "leaf", 5, "undone", 9000), answer.OK)
 	r.wantOut("a", 15, 20, 20)
 	r.advance(1001)
 	r.wantOut("a", 10, 15, 15)
-	r.wantCode(r.giveBack("a", "leaf", "returned", 2, "part"), core.OK)
+	r.wantCode(r.giveBack("a", "leaf", "returned", 2, "part"), answer.OK)
 	r.wantOut("a", 8, 13, 13)
-	r.wantCode(r.commit("a", "committed", 1, "keep"), core.OK)
+	r.wantCode(r.commit("a", "committed", 1, "keep"), answer.OK)
 	r.wantOut("a", 8, 9, 9)
 	r.cores["a"].EndLease(key("undone"))
 	r.wantOut("a", 3, 4, 4)
@@ -225,8 +227,8 @@ func TestExpiredLeasesServeAllAbove(t *testing.T) {
 	r.advance(999)
 	r.unanswered(leaf)
 	r.advance(1)
-	for _, call := range []core.Call{team, org, leaf} {
-		r.wantCode(r.answer(call), core.OK)
+	for _, call := range []input.Call{team, org, leaf} {
+		r.wantCode(r.answer(call), answer.OK)
 	}
 	r.wantOut("a", 2, 6, 10)
 }
@@ -237,10 +239,10 @@ func TestChainCreditIsAllOrNone(t *testing.T) {
 	r := newRig(t, 1, nil)
 	r.chain(10, 10, 10)
 	for i := range 16 {
-		r.release("a", "org", core.MaxTokens, id("fill", i))
+		r.release("a", "org", input.MaxTokens, id("fill", i))
 	}
 	before := r.view("a", "leaf")
-	r.wantCode(r.release("a", "leaf", core.MaxTokens, "full"), core.Overflow)
+	r.wantCode(r.release("a", "leaf", input.MaxTokens, "full"), answer.Overflow)
 	if v := r.view("a", "leaf"); v.Left != before.Left || v.Net != before.Net {
 		t.Errorf("%+v", v)
 	}
@@ -252,15 +254,15 @@ func TestChainUndone(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.chain(30, 30, 30)
 	r.base = r.now.Wall
-	r.wantCode(r.acquire("a", "leaf", 5, "x"), core.OK)
+	r.wantCode(r.acquire("a", "leaf", 5, "x"), answer.OK)
 	call := r.nextCall()
-	r.step("b", &core.Acquire{Call: call, Entity: "leaf", Tokens: 5, Request: key("x"), Tries: r.tries(2, "a")})
-	r.wantCode(r.answer(call), core.OK)
+	r.step("b", &input.Acquire{Call: call, Entity: "leaf", Tokens: 5, Request: key("x"), Tries: r.tries(2, "a")})
+	r.wantCode(r.answer(call), answer.OK)
 	r.advance(1000)
 	r.wantOut("a", 0, 0, 0)
 	r.wantOut("b", 5, 5, 5)
 	call = r.nextCall()
-	r.step("b", &core.Release{Call: call, Entity: "leaf", Tokens: 2, Request: key("y"), Tries: r.tries(2, "a")})
+	r.step("b", &input.Release{Call: call, Entity: "leaf", Tokens: 2, Request: key("y"), Tries: r.tries(2, "a")})
 	if a := r.answer(call); !a.Parked {
 		t.Fatalf("%+v", a)
 	}
@@ -275,12 +277,12 @@ func TestDroughtAbove(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.chain(90, 90, 3)
 	for _, site := range r.names {
-		r.wantCode(r.acquire(site, "org", 1, "all "+string(site)), core.OK)
+		r.wantCode(r.acquire(site, "org", 1, "all "+string(site)), answer.OK)
 	}
 	call := r.acquireAsync("a", "leaf", 1, "finds out", 20_000)
 	r.advance(3000)
-	r.wantLacking(r.answer(call), core.OutOfTokens, "org")
-	r.wantLacking(r.answer(r.acquireAsync("a", "leaf", 3, "x", 20_000)), core.OutOfTokens, "org")
+	r.wantLacking(r.answer(call), answer.OutOfTokens, "org")
+	r.wantLacking(r.answer(r.acquireAsync("a", "leaf", 3, "x", 20_000)), answer.OutOfTokens, "org")
 	if v := r.view("a", "leaf"); v.Waiting != 0 || v.Left != 30 {
 		t.Errorf("%+v", v)
 	}
@@ -303,25 +305,25 @@ func TestChainChanges(t *testing.T) {
 			gone := r.acquireAsync("a", "gone", 5, "gone", 10_000)
 			stays := r.acquireAsync("a", "team", 2, "stays", 10_000)
 			r.unanswered(stays)
-			for _, ch := range []core.Change{
-				{Kind: core.MoveEntity, Name: "leaf", Parent: "other", RequestID: "move"},
-				{Kind: core.DeleteEntity, Name: "gone", RequestID: "delete"},
-				{Kind: core.MoveEntity, Name: "mover", Parent: "other", RequestID: "rescue"},
-				{Kind: core.DeleteEntity, Name: "old", RequestID: "delete what it waits for"},
+			for _, ch := range []input.Change{
+				{Kind: input.MoveEntity, Name: "leaf", Parent: "other", RequestID: "move"},
+				{Kind: input.DeleteEntity, Name: "gone", RequestID: "delete"},
+				{Kind: input.MoveEntity, Name: "mover", Parent: "other", RequestID: "rescue"},
+				{Kind: input.DeleteEntity, Name: "old", RequestID: "delete what it waits for"},
 			} {
 				call := r.changeAsync("b", ch)
 				r.advance(1000)
-				r.wantCode(r.answer(call), core.OK)
+				r.wantCode(r.answer(call), answer.OK)
 			}
 			if err := r.cores["a"].Follow(r.cores["b"], whole); err != nil {
 				t.Fatal(err)
 			}
 			r.drain("a")
-			r.wantCode(r.answer(moved), core.OK)
-			r.wantCode(r.answer(gone), core.NotFound)
+			r.wantCode(r.answer(moved), answer.OK)
+			r.wantCode(r.answer(gone), answer.NotFound)
 			r.view("a", "org")
-			r.wantCode(r.answer(stays), core.OK)
-			r.wantCode(r.answer(mover), core.OK)
+			r.wantCode(r.answer(stays), answer.OK)
+			r.wantCode(r.answer(mover), answer.OK)
 			r.wantOut("a", 5, 2, 2)
 			if v := r.view("a", "other"); v.Net != 10 {
 				t.Errorf("%+v", v)
@@ -339,12 +341,12 @@ func TestCancelAndStopOnChains(t *testing.T) {
 	first := r.acquireAsync("a", "leaf", 5, "first", 10_000)
 	second := r.acquireAsync("a", "leaf", 2, "second", 10_000)
 	r.unanswered(second)
-	r.step("a", &core.Cancel{Call: first})
-	r.wantCode(r.answer(second), core.OK)
+	r.step("a", &input.Cancel{Call: first})
+	r.wantCode(r.answer(second), answer.OK)
 	r.unanswered(first)
 	third := r.acquireAsync("a", "leaf", 5, "third", 10_000)
-	r.step("a", core.Stop{})
-	r.wantCode(r.answer(third), core.Stopping)
+	r.step("a", input.Stop{})
+	r.wantCode(r.answer(third), answer.Stopping)
 	r.wantOut("a", 2, 2, 2)
 }
 
@@ -355,7 +357,7 @@ func TestOverdueDoesNotWaitElsewhere(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.chain(30, 90, 90)
 	r.cut["a"] = true
-	r.wantCode(r.acquire("a", "org", 27, "of org"), core.OK)
+	r.wantCode(r.acquire("a", "org", 27, "of org"), answer.OK)
 	large := r.acquireAsync("a", "leaf", 20, "large", 60_000)
 	held := r.acquireAsync("a", "leaf", 5, "held", 900)
 	r.unanswered(held)
@@ -363,11 +365,11 @@ func TestOverdueDoesNotWaitElsewhere(t *testing.T) {
 		t.Fatalf("%+v", v)
 	}
 	r.now.Tick, r.now.Wall = r.now.Tick+5000, r.now.Wall+5000
-	r.cores["a"].Step(r.now, core.Wake{})
+	r.cores["a"].Step(r.now, input.Wake{})
 	if at := r.cores["a"].WakeAt(); at != 0 && at <= r.now.Tick {
 		t.Errorf("woken at %d, it wants to be woken at %d again", r.now.Tick, at)
 	}
 	r.drain("a")
-	r.wantLacking(r.answer(held), core.OutOfTokens, "org")
+	r.wantLacking(r.answer(held), answer.OutOfTokens, "org")
 	r.unanswered(large)
 }

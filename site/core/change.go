@@ -3,6 +3,10 @@ package core
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // limitChange is a change of an entity's limit as its sequence decides it. If Surplus is
@@ -13,22 +17,12 @@ type limitChange struct {
 	Limit     Tokens `json:"limit"`
 	Expected  uint64 `json:"expected,omitempty"`
 	Surplus   Tokens `json:"surplus,omitempty"`
-	ChangeTimes
+	stored.ChangeTimes
 }
 
-// LimitResult is the outcome of a decided limit change, kept so that a repeat of its
-// request id gets the same answer at every site.
-type LimitResult struct {
-	RequestID string `json:"request_id"`
-	Body      uint64 `json:"body"`
-	// Outcome is OK or Mismatch.
-	Outcome Code `json:"outcome"`
-	// Limit and Version are the entity's values after the change.
-	Limit   Tokens `json:"limit"`
-	Version uint64 `json:"version"`
-	// Asked and Keep are as in ChangeTimes.
-	Asked int64 `json:"asked,omitempty"`
-	Keep  int64 `json:"keep,omitempty"`
+// settledLimit is the effect of a limit change.
+type settledLimit struct {
+	stored.LimitResult
 	// setAside is the number of tokens that the change sets aside.
 	setAside Tokens
 	// void says that the change does nothing: its request id was decided before, or its
@@ -37,7 +31,7 @@ type LimitResult struct {
 }
 
 // delta is the change of the entity's tokens in circulation.
-func (r *LimitResult) delta(e *entity) Tokens {
+func (r *settledLimit) delta(e *entity) Tokens {
 	if r.void {
 		return 0
 	}
@@ -45,22 +39,22 @@ func (r *LimitResult) delta(e *entity) Tokens {
 }
 
 // judge works out the effect of a limit change on the present entity.
-func (e *entity) judge(encoded []byte) (LimitResult, error) {
+func (e *entity) judge(encoded []byte) (settledLimit, error) {
 	var ch limitChange
 	if err := json.Unmarshal(encoded, &ch); err != nil {
-		return LimitResult{}, fmt.Errorf("decoding a limit change: %w", err)
+		return settledLimit{}, fmt.Errorf("decoding a limit change: %w", err)
 	}
-	if ch.Limit < 0 || ch.Limit > MaxTokens || ch.Surplus < 0 || ch.Surplus > MaxTokens {
-		return LimitResult{}, fmt.Errorf("limit change to %d, surplus %d: out of range", ch.Limit, ch.Surplus)
+	if ch.Limit < 0 || ch.Limit > input.MaxTokens || ch.Surplus < 0 || ch.Surplus > input.MaxTokens {
+		return settledLimit{}, fmt.Errorf("limit change to %d, surplus %d: out of range", ch.Limit, ch.Surplus)
 	}
-	r := LimitResult{
+	r := settledLimit{LimitResult: stored.LimitResult{
 		RequestID: ch.RequestID, Body: ch.Body, Limit: e.limit, Version: e.version, Asked: ch.Asked, Keep: ch.Keep,
-	}
+	}}
 	switch {
-	case e.result(ch.RequestID) != nil, ch.dead(e.clock()):
+	case e.result(ch.RequestID) != nil, ch.Dead(e.clock()):
 		r.void = true
 	case ch.Expected != 0 && ch.Expected != e.version:
-		r.Outcome = Mismatch
+		r.Outcome = answer.Mismatch
 	case ch.Surplus > 0:
 		r.Version, r.setAside = e.version+1, ch.Surplus
 	default:
@@ -69,13 +63,12 @@ func (e *entity) judge(encoded []byte) (LimitResult, error) {
 	return r, nil
 }
 
-func (e *entity) settleLimit(r LimitResult) {
+func (e *entity) settleLimit(r settledLimit) {
 	if r.void {
 		return
 	}
 	e.limit, e.version = r.Limit, r.Version
 	// Only the answer to a repeat is remembered.
-	r.setAside = 0
-	e.setLimitResults(append(e.limitResults(), r))
+	e.setLimitResults(append(e.limitResults(), r.LimitResult))
 	e.forgetResults()
 }

@@ -7,6 +7,10 @@ import (
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/internal/race"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
 )
 
 func TestAnswersOfChanges(t *testing.T) {
@@ -16,31 +20,31 @@ func TestAnswersOfChanges(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		at   core.SiteID
-		ch   core.Change
-		want core.Code
+		ch   input.Change
+		want answer.Code
 	}{
-		{"exists", "b", core.Change{Kind: core.CreateEntity, Name: "e", Limit: 5, RequestID: "1"}, core.Exists},
-		{"repeated elsewhere", "c", core.Change{Kind: core.CreateEntity, Name: "e", Limit: 10, RequestID: "create e"}, core.OK},
-		{"id of another limit", "c", core.Change{Kind: core.CreateEntity, Name: "e", Limit: 11, RequestID: "create e"}, core.Reused},
-		{"id of another name", "c", core.Change{Kind: core.CreateEntity, Name: "f", Limit: 10, RequestID: "create e"}, core.Reused},
-		{"id of another kind", "c", core.Change{Kind: core.DeleteEntity, Name: "e", RequestID: "create e"}, core.Reused},
-		{"negative limit", "a", core.Change{Kind: core.CreateEntity, Name: "f", Limit: -1, RequestID: "2"}, core.Invalid},
-		{"limit too large", "a", core.Change{Kind: core.SetLimit, Name: "e", Limit: core.MaxTokens + 1, RequestID: "3"}, core.Invalid},
-		{"no id", "a", core.Change{Kind: core.CreateEntity, Name: "f", Limit: 1}, core.Invalid},
-		{"delete what is not there", "a", core.Change{Kind: core.DeleteEntity, Name: "f", RequestID: "4"}, core.NotFound},
-		{"delete another generation", "a", core.Change{Kind: core.DeleteEntity, Name: "e", Expected: created.Generation + 1, RequestID: "5"}, core.Mismatch},
-		{"limit what is not there", "a", core.Change{Kind: core.SetLimit, Name: "f", Limit: 1, RequestID: "6"}, core.NotFound},
-		{"limit", "b", core.Change{Kind: core.SetLimit, Name: "e", Limit: 20, Expected: 1, RequestID: "7"}, core.OK},
-		{"limit again", "c", core.Change{Kind: core.SetLimit, Name: "e", Limit: 20, Expected: 1, RequestID: "7"}, core.OK},
-		{"id of another limit", "c", core.Change{Kind: core.SetLimit, Name: "e", Limit: 21, Expected: 1, RequestID: "7"}, core.Reused},
-		{"id of another version", "c", core.Change{Kind: core.SetLimit, Name: "e", Limit: 20, Expected: 2, RequestID: "7"}, core.Reused},
-		{"limit of another version", "a", core.Change{Kind: core.SetLimit, Name: "e", Limit: 30, Expected: 1, RequestID: "8"}, core.Mismatch},
-		{"mismatch again", "b", core.Change{Kind: core.SetLimit, Name: "e", Limit: 30, Expected: 1, RequestID: "8"}, core.Mismatch},
-		{"limit of any version", "c", core.Change{Kind: core.SetLimit, Name: "e", Limit: 25, RequestID: "9"}, core.OK},
-		{"delete", "c", core.Change{Kind: core.DeleteEntity, Name: "e", Expected: created.Generation, RequestID: "10"}, core.OK},
-		{"delete again", "a", core.Change{Kind: core.DeleteEntity, Name: "e", Expected: created.Generation, RequestID: "10"}, core.OK},
-		{"created before", "b", core.Change{Kind: core.CreateEntity, Name: "e", Limit: 10, RequestID: "create e"}, core.OK},
-		{"create anew", "b", core.Change{Kind: core.CreateEntity, Name: "e", Limit: 3, RequestID: "11"}, core.OK},
+		{"exists", "b", input.Change{Kind: input.CreateEntity, Name: "e", Limit: 5, RequestID: "1"}, answer.Exists},
+		{"repeated elsewhere", "c", input.Change{Kind: input.CreateEntity, Name: "e", Limit: 10, RequestID: "create e"}, answer.OK},
+		{"id of another limit", "c", input.Change{Kind: input.CreateEntity, Name: "e", Limit: 11, RequestID: "create e"}, answer.Reused},
+		{"id of another name", "c", input.Change{Kind: input.CreateEntity, Name: "f", Limit: 10, RequestID: "create e"}, answer.Reused},
+		{"id of another kind", "c", input.Change{Kind: input.DeleteEntity, Name: "e", RequestID: "create e"}, answer.Reused},
+		{"negative limit", "a", input.Change{Kind: input.CreateEntity, Name: "f", Limit: -1, RequestID: "2"}, answer.Invalid},
+		{"limit too large", "a", input.Change{Kind: input.SetLimit, Name: "e", Limit: input.MaxTokens + 1, RequestID: "3"}, answer.Invalid},
+		{"no id", "a", input.Change{Kind: input.CreateEntity, Name: "f", Limit: 1}, answer.Invalid},
+		{"delete what is not there", "a", input.Change{Kind: input.DeleteEntity, Name: "f", RequestID: "4"}, answer.NotFound},
+		{"delete another generation", "a", input.Change{Kind: input.DeleteEntity, Name: "e", Expected: created.Generation + 1, RequestID: "5"}, answer.Mismatch},
+		{"limit what is not there", "a", input.Change{Kind: input.SetLimit, Name: "f", Limit: 1, RequestID: "6"}, answer.NotFound},
+		{"limit", "b", input.Change{Kind: input.SetLimit, Name: "e", Limit: 20, Expected: 1, RequestID: "7"}, answer.OK},
+		{"limit again", "c", input.Change{Kind: input.SetLimit, Name: "e", Limit: 20, Expected: 1, RequestID: "7"}, answer.OK},
+		{"id of another limit", "c", input.Change{Kind: input.SetLimit, Name: "e", Limit: 21, Expected: 1, RequestID: "7"}, answer.Reused},
+		{"id of another version", "c", input.Change{Kind: input.SetLimit, Name: "e", Limit: 20, Expected: 2, RequestID: "7"}, answer.Reused},
+		{"limit of another version", "a", input.Change{Kind: input.SetLimit, Name: "e", Limit: 30, Expected: 1, RequestID: "8"}, answer.Mismatch},
+		{"mismatch again", "b", input.Change{Kind: input.SetLimit, Name: "e", Limit: 30, Expected: 1, RequestID: "8"}, answer.Mismatch},
+		{"limit of any version", "c", input.Change{Kind: input.SetLimit, Name: "e", Limit: 25, RequestID: "9"}, answer.OK},
+		{"delete", "c", input.Change{Kind: input.DeleteEntity, Name: "e", Expected: created.Generation, RequestID: "10"}, answer.OK},
+		{"delete again", "a", input.Change{Kind: input.DeleteEntity, Name: "e", Expected: created.Generation, RequestID: "10"}, answer.OK},
+		{"created before", "b", input.Change{Kind: input.CreateEntity, Name: "e", Limit: 10, RequestID: "create e"}, answer.OK},
+		{"create anew", "b", input.Change{Kind: input.CreateEntity, Name: "e", Limit: 3, RequestID: "11"}, answer.OK},
 	} {
 		call := r.changeAsync(tc.at, tc.ch)
 		r.advance(2000)
@@ -58,7 +62,7 @@ func TestAnswersOfChanges(t *testing.T) {
 // TestSharesOfACreation: equal shares, the remainder to the first sites.
 func TestSharesOfACreation(t *testing.T) {
 	r := newRig(t, 3, nil)
-	for _, limit := range []core.Tokens{0, 1, 2, 3, 10, core.MaxTokens} {
+	for _, limit := range []core.Tokens{0, 1, 2, 3, 10, input.MaxTokens} {
 		name := fmt.Sprint("e", limit)
 		r.create(name, limit)
 		for i, site := range r.names {
@@ -76,22 +80,22 @@ func TestSharesOfACreation(t *testing.T) {
 // TestChangesInACrash: a change answered by nobody is found by its id.
 func TestChangesInACrash(t *testing.T) {
 	r := newRig(t, 3, nil)
-	call := r.changeAsync("a", core.Change{Kind: core.CreateEntity, Name: "e", Limit: 9, RequestID: "x"})
+	call := r.changeAsync("a", input.Change{Kind: input.CreateEntity, Name: "e", Limit: 9, RequestID: "x"})
 	// Its leader is cut off after its Accept-Value has left.
 	r.advance(2*flight + 1)
 	r.cut["a"] = true
 	r.advance(5000)
-	r.wantCode(r.answer(call), core.Unknown)
-	again := r.changeAsync("b", core.Change{Kind: core.CreateEntity, Name: "e", Limit: 9, RequestID: "x"})
+	r.wantCode(r.answer(call), answer.Unknown)
+	again := r.changeAsync("b", input.Change{Kind: input.CreateEntity, Name: "e", Limit: 9, RequestID: "x"})
 	r.advance(5000)
-	if a := r.answer(again); a.Code != core.OK || a.View().Generation != 1 {
+	if a := r.answer(again); a.Code != answer.OK || a.View().Generation != 1 {
 		t.Errorf("the repeat at another site: %+v", a)
 	}
 	delete(r.cut, "a")
 	r.restart("a")
 	r.advance(10_000)
-	last := r.changeAsync("a", core.Change{Kind: core.CreateEntity, Name: "e", Limit: 9, RequestID: "x"})
-	r.wantCode(r.answer(last), core.OK)
+	last := r.changeAsync("a", input.Change{Kind: input.CreateEntity, Name: "e", Limit: 9, RequestID: "x"})
+	r.wantCode(r.answer(last), answer.OK)
 	if left, _, _ := r.books("e"); left != 9 {
 		t.Errorf("%d tokens", left)
 	}
@@ -104,14 +108,14 @@ func TestNoQuorumMeansNothingDone(t *testing.T) {
 		r := newRig(t, 3, nil)
 		r.create("e", 9)
 		r.cut["a"] = true
-		create := r.changeAsync("a", core.Change{Kind: core.CreateEntity, Name: "f", Limit: 9, RequestID: "f", Wait: wait})
-		limit := r.changeAsync("a", core.Change{Kind: core.SetLimit, Name: "e", Limit: 90, RequestID: "l", Wait: wait})
+		create := r.changeAsync("a", input.Change{Kind: input.CreateEntity, Name: "f", Limit: 9, RequestID: "f", Wait: wait})
+		limit := r.changeAsync("a", input.Change{Kind: input.SetLimit, Name: "e", Limit: 90, RequestID: "l", Wait: wait})
 		r.advance(wait)
 		delete(r.cut, "a")
 		r.advance(20_000)
-		for _, call := range []core.Call{create, limit} {
+		for _, call := range []input.Call{create, limit} {
 			a := r.answer(call)
-			if a.Code != core.NoQuorum && a.Code != core.Unknown && a.Code != core.OK {
+			if a.Code != answer.NoQuorum && a.Code != answer.Unknown && a.Code != answer.OK {
 				t.Errorf("wait %d: %v", wait, a.Code)
 			}
 			done := r.view("b", "e").Limit == 90
@@ -119,19 +123,19 @@ func TestNoQuorumMeansNothingDone(t *testing.T) {
 				_, err := r.find("b", "f")
 				done = err == nil
 			}
-			if done && a.Code == core.NoQuorum || !done && a.Code == core.OK {
+			if done && a.Code == answer.NoQuorum || !done && a.Code == answer.OK {
 				t.Fatalf("wait %d: answered %v, done %v", wait, a.Code, done)
 			}
 		}
 	}
 }
 
-func (r *rig) find(site core.SiteID, entity string) (core.View, error) {
+func (r *rig) find(site core.SiteID, entity string) (answer.View, error) {
 	call := r.nextCall()
-	r.step(site, &core.Read{Call: call, Entity: entity})
+	r.step(site, &input.Read{Call: call, Entity: entity})
 	a := r.answers[call]
-	if a.Code != core.OK {
-		return core.View{}, fmt.Errorf("%v", a.Code)
+	if a.Code != answer.OK {
+		return answer.View{}, fmt.Errorf("%v", a.Code)
 	}
 	return *a.View(), nil
 }
@@ -143,11 +147,11 @@ func TestNoQuorum(t *testing.T) {
 	r.cut["a"] = true
 	for i := range 20 {
 		wait := core.Tick(100 + 400*i)
-		create := r.changeAsync("a", core.Change{Kind: core.CreateEntity, Name: "f", Limit: 9, RequestID: id("f", i), Wait: wait})
-		limit := r.changeAsync("a", core.Change{Kind: core.SetLimit, Name: "e", Limit: 90, RequestID: id("l", i), Wait: wait})
+		create := r.changeAsync("a", input.Change{Kind: input.CreateEntity, Name: "f", Limit: 9, RequestID: id("f", i), Wait: wait})
+		limit := r.changeAsync("a", input.Change{Kind: input.SetLimit, Name: "e", Limit: 90, RequestID: id("l", i), Wait: wait})
 		r.advance(wait + 500)
-		r.wantCode(r.answer(create), core.NoQuorum)
-		r.wantCode(r.answer(limit), core.NoQuorum)
+		r.wantCode(r.answer(create), answer.NoQuorum)
+		r.wantCode(r.answer(limit), answer.NoQuorum)
 	}
 	if st := r.cores["a"].Status(); st.Changes != 0 {
 		t.Errorf("%+v", st)
@@ -158,23 +162,23 @@ func TestPendingChangesAreJoinedAndBounded(t *testing.T) {
 	r := newRig(t, 3, func(c *core.Config) { c.MaxChanges = 2 })
 	r.create("e", 9)
 	r.cut["a"] = true
-	for _, kind := range []core.ChangeKind{core.CreateEntity, core.SetLimit} {
-		name := map[core.ChangeKind]string{core.CreateEntity: "f", core.SetLimit: "e"}[kind]
-		ask := func(id string, limit core.Tokens) core.Call {
-			return r.changeAsync("a", core.Change{Kind: kind, Name: name, Limit: limit, RequestID: id, Wait: 60_000})
+	for _, kind := range []input.ChangeKind{input.CreateEntity, input.SetLimit} {
+		name := map[input.ChangeKind]string{input.CreateEntity: "f", input.SetLimit: "e"}[kind]
+		ask := func(id string, limit core.Tokens) input.Call {
+			return r.changeAsync("a", input.Change{Kind: kind, Name: name, Limit: limit, RequestID: id, Wait: 60_000})
 		}
 		first := ask("1", 5)
 		same := ask("1", 5)
-		r.wantCode(r.answer(ask("1", 6)), core.Reused)
+		r.wantCode(r.answer(ask("1", 6)), answer.Reused)
 		second := ask("2", 7)
-		r.wantCode(r.answer(ask("3", 8)), core.Overloaded)
+		r.wantCode(r.answer(ask("3", 8)), answer.Overloaded)
 		r.unanswered(first)
 		r.cut["a"] = false
 		r.advance(20_000)
-		for _, call := range []core.Call{first, same} {
-			r.wantCode(r.answer(call), core.OK)
+		for _, call := range []input.Call{first, same} {
+			r.wantCode(r.answer(call), answer.OK)
 		}
-		if a := r.answer(second); kind == core.SetLimit && a.Code != core.OK || kind == core.CreateEntity && a.Code != core.Exists {
+		if a := r.answer(second); kind == input.SetLimit && a.Code != answer.OK || kind == input.CreateEntity && a.Code != answer.Exists {
 			t.Errorf("the second %s: %+v", kind, a)
 		}
 		r.cut["a"] = true
@@ -189,12 +193,12 @@ func TestRecreation(t *testing.T) {
 	r.acquireAsync("a", "e", 6, "x", 3000)
 	r.advance(3000)
 	old := r.sent
-	r.wantCode(r.change("b", core.DeleteEntity, "e", 0, "d"), core.OK)
-	r.wantCode(r.change("c", core.CreateEntity, "e", 30, "again"), core.OK)
+	r.wantCode(r.change("b", input.DeleteEntity, "e", 0, "d"), answer.OK)
+	r.wantCode(r.change("c", input.CreateEntity, "e", 30, "again"), answer.OK)
 	for round := range 3 {
 		for _, e := range old {
 			if e.Entity == "e" {
-				r.step(e.To(), core.Deliver{From: e.From(), Messages: []core.Envelope{e}})
+				r.step(e.To(), input.Deliver{From: e.From(), Messages: []message.Envelope{e}})
 			}
 		}
 		r.advance(5000)
@@ -206,12 +210,12 @@ func TestRecreation(t *testing.T) {
 	}
 	// A site that has not heard of the deletion learns of it by the messages.
 	r.cut["c"] = true
-	r.wantCode(r.change("b", core.DeleteEntity, "e", 0, "d2"), core.OK)
-	r.wantCode(r.change("b", core.CreateEntity, "e", 3, "third"), core.OK)
+	r.wantCode(r.change("b", input.DeleteEntity, "e", 0, "d2"), answer.OK)
+	r.wantCode(r.change("b", input.CreateEntity, "e", 3, "third"), answer.OK)
 	delete(r.cut, "c")
 	call := r.acquireAsync("a", "e", 3, "y", 5000)
 	r.advance(5000)
-	r.wantCode(r.answer(call), core.OK)
+	r.wantCode(r.answer(call), answer.OK)
 	if v := r.view("c", "e"); v.Limit != 3 || v.Net != 0 {
 		t.Errorf("c has %+v", v)
 	}
@@ -222,15 +226,15 @@ func TestRecreation(t *testing.T) {
 func TestForeignMessages(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("e", 9)
-	for _, e := range []core.Envelope{
+	for _, e := range []message.Envelope{
 		{Entity: "e", Generation: 1, Message: avantan.Message{Kind: avantan.Election, From: "b", To: "a", Instance: 1, Ballot: avantan.Ballot{Number: 9, Site: "b"}}},
 		{Entity: "e", Generation: 1, Message: avantan.Message{Kind: avantan.Election, From: "c", To: "b", Instance: 1, Ballot: avantan.Ballot{Number: 9, Site: "c"}}},
 		{Entity: "e", Generation: 1, Message: avantan.Message{Kind: avantan.Election, From: "c", To: "a", Instance: 1, Ballot: avantan.Ballot{Number: 9, Site: "z"}}},
 		{Entity: "e", Generation: 1, Message: avantan.Message{Kind: 99, From: "c", To: "a", Instance: 1}},
 	} {
-		before := r.count(core.ProtocolFault)
-		r.step("a", core.Deliver{From: "c", Messages: []core.Envelope{e}})
-		if r.count(core.ProtocolFault) != before+1 {
+		before := r.count(event.ProtocolFault)
+		r.step("a", input.Deliver{From: "c", Messages: []message.Envelope{e}})
+		if r.count(event.ProtocolFault) != before+1 {
 			t.Errorf("%+v is no fault", e)
 		}
 		if v := r.view("a", "e"); v.Offered != 0 || v.Left != 3 {
@@ -252,16 +256,16 @@ func TestUnknownChangesAreRefused(t *testing.T) {
 			generation = 1
 		}
 		for _, change := range changes {
-			before := r.count(core.ProtocolFault)
+			before := r.count(event.ProtocolFault)
 			instance := avantan.Instance(2)
 			if sequence != "" {
 				instance = 1
 			}
-			r.step("a", core.Deliver{From: "c", Messages: []core.Envelope{{Entity: sequence, Generation: generation, Message: avantan.Message{
+			r.step("a", input.Deliver{From: "c", Messages: []message.Envelope{{Entity: sequence, Generation: generation, Message: avantan.Message{
 				Kind: avantan.Accept, From: "c", To: "a", Instance: instance, Ballot: avantan.Ballot{Number: 7, Site: "c"},
 				Value: &avantan.Value{Policy: "demand", Change: []byte(change)},
 			}}}})
-			if r.count(core.ProtocolFault) != before+1 {
+			if r.count(event.ProtocolFault) != before+1 {
 				t.Errorf("%q: change %s is no fault", sequence, change)
 			}
 		}
@@ -285,20 +289,20 @@ func TestManyChanges(t *testing.T) {
 	n := 0
 	batch := func(size int) {
 		t.Helper()
-		var calls []core.Call
+		var calls []input.Call
 		for range size {
 			n++
-			calls = append(calls, r.changeAsync("a", core.Change{Kind: core.CreateEntity, Name: id("e", n), Limit: core.Tokens(n), RequestID: id("c", n)}))
+			calls = append(calls, r.changeAsync("a", input.Change{Kind: input.CreateEntity, Name: id("e", n), Limit: core.Tokens(n), RequestID: id("c", n)}))
 			if n > 10 {
-				calls = append(calls, r.changeAsync("a", core.Change{Kind: core.DeleteEntity, Name: id("e", n-10), RequestID: id("d", n-10)}))
+				calls = append(calls, r.changeAsync("a", input.Change{Kind: input.DeleteEntity, Name: id("e", n-10), RequestID: id("d", n-10)}))
 			}
 		}
 		r.advance(4000)
 		for _, c := range calls {
-			r.wantCode(r.answer(c), core.OK)
+			r.wantCode(r.answer(c), answer.OK)
 		}
 	}
-	r.wantCode(r.change("a", core.DeleteEntity, "old", 0, "delete old"), core.OK)
+	r.wantCode(r.change("a", input.DeleteEntity, "old", 0, "delete old"), answer.OK)
 	for range 6 {
 		batch(600)
 	}
@@ -338,13 +342,13 @@ func TestManyChanges(t *testing.T) {
 			t.Errorf("%s still has what was deleted", site)
 		}
 		r.restart(site)
-		again := r.changeAsync(site, core.Change{Kind: core.CreateEntity, Name: id("e", n), Limit: core.Tokens(n), RequestID: id("c", n)})
-		r.wantCode(r.answer(again), core.OK)
+		again := r.changeAsync(site, input.Change{Kind: input.CreateEntity, Name: id("e", n), Limit: core.Tokens(n), RequestID: id("c", n)})
+		r.wantCode(r.answer(again), answer.OK)
 	}
 	if r.view("e", "stays").Net != 4 {
 		t.Error("an acquire is lost")
 	}
-	if faults := r.count(core.ProtocolFault); faults != 0 {
+	if faults := r.count(event.ProtocolFault); faults != 0 {
 		t.Errorf("%d protocol faults", faults)
 	}
 }
@@ -353,14 +357,14 @@ func TestManyChanges(t *testing.T) {
 // the bound is not told that nothing was done: the change may yet be decided.
 func TestCallersOfAChange(t *testing.T) {
 	r := newRig(t, 3, nil)
-	change := core.Change{Kind: core.CreateEntity, Name: "e", Limit: 9, RequestID: "x"}
-	var calls []core.Call
+	change := input.Change{Kind: input.CreateEntity, Name: "e", Limit: 9, RequestID: "x"}
+	var calls []input.Call
 	for range core.MaxCallers {
 		calls = append(calls, r.changeAsync("a", change))
 	}
-	r.wantCode(r.answer(r.changeAsync("a", change)), core.Unknown)
+	r.wantCode(r.answer(r.changeAsync("a", change)), answer.Unknown)
 	r.advance(5000)
 	for _, call := range calls {
-		r.wantCode(r.answer(call), core.OK)
+		r.wantCode(r.answer(call), answer.OK)
 	}
 }

@@ -3,6 +3,11 @@ package core
 import (
 	"slices"
 
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/stored"
 	"github.com/tidwall/btree"
 )
 
@@ -40,7 +45,7 @@ type owed struct {
 	// peers are the other members, in the order of the members.
 	peers []claimPeer
 	// byKey finds the last claim about a request.
-	byKey map[RequestKey]*claim
+	byKey map[attempt.Key]*claim
 	// open counts the claims; fresh says that some were never asked.
 	open  int
 	fresh bool
@@ -51,22 +56,22 @@ type owed struct {
 	absent bool
 }
 
-// claim is an open claim; see ClaimRecord.
-type claim struct{ ClaimRecord }
+// claim is an open claim; see stored.Claim.
+type claim struct{ stored.Claim }
 
 // claimPeer is another member, as the receiver of claims.
 type claimPeer struct {
 	site SiteID
 	// open are the claims it has not answered, in the order of their numbers. Claims from
 	// fresh on were never asked.
-	open  btree.Map[ClaimNumber, *claim]
-	fresh ClaimNumber
+	open  btree.Map[message.ClaimNumber, *claim]
+	fresh message.ClaimNumber
 	// next is the time to ask it again, 0 for never; pause is the time from then to the
 	// following question.
 	next, pause Tick
 	// cursor is the last claim asked again, unanswered the number of that round's claims
 	// still open.
-	cursor     ClaimNumber
+	cursor     message.ClaimNumber
 	unanswered int
 	// full says that the maximum number of claims is open, or was and more than half of
 	// them still are.
@@ -84,7 +89,7 @@ func (o *owed) peer(site SiteID) *claimPeer {
 
 // tried lists the other members that earlier attempts may have reached, in the order of
 // the members. It reports whether all named sites are members.
-func (o *owed) tried(t *Tries, self SiteID) ([]SiteID, bool) {
+func (o *owed) tried(t *input.Tries, self SiteID) ([]SiteID, bool) {
 	all := t.Tried == nil && t.Attempt >= 2<<8
 	var sites []SiteID
 	for i := range o.peers {
@@ -109,16 +114,16 @@ func (o *owed) union(a, b []SiteID) []SiteID {
 // claimNumber returns the number of a new claim. Blocks are numbered without a gap and
 // the last block is never deleted. So no claim gets a number twice, even after all were
 // settled and the site was restarted: a late answer never matches another claim.
-func (c *asking) claimNumber() ClaimNumber {
+func (c *asking) claimNumber() message.ClaimNumber {
 	if o := &c.owed; o.block != c.requests.next {
 		o.block, o.index = c.requests.next, 0
 	}
 	c.owed.index++
-	return ClaimNumber(c.owed.block<<claimBits | c.owed.index)
+	return message.ClaimNumber(c.owed.block<<claimBits | c.owed.index)
 }
 
-func (c *asking) restoreClaims(records []ClaimRecord) {
-	c.owed.byKey = make(map[RequestKey]*claim)
+func (c *asking) restoreClaims(records []stored.Claim) {
+	c.owed.byKey = make(map[attempt.Key]*claim)
 	for _, m := range c.cfg.Members {
 		if m != c.cfg.Self {
 			c.owed.peers = append(c.owed.peers, claimPeer{site: m, pause: askPause})
@@ -154,22 +159,22 @@ func (c *asking) open(cl *claim) {
 // claim opens a claim with the sites of a request's earlier attempts. It replaces a claim
 // of an earlier attempt at this site, under another number: answers to the earlier claim
 // say too little.
-func (c *asking) claim(r *request, generation uint64, state RequestState) {
-	kind, sites := UndoAcquire, r.tries.Tried
+func (c *asking) claim(r *request, generation uint64, state stored.RequestState) {
+	kind, sites := message.UndoAcquire, r.tries.Tried
 	switch {
-	case r.kind == ReturnRequest:
-		kind = ReturnLease
-	case state == Parked:
-		kind = SettleRelease
+	case r.kind == stored.ReturnRequest:
+		kind = message.ReturnLease
+	case state == stored.Parked:
+		kind = message.SettleRelease
 	}
 	if old := c.owed.byKey[r.key]; old != nil && old.Body == r.body {
 		sites = c.owed.union(old.Sites, sites)
 		c.settled(old)
 	}
-	cl := &claim{ClaimRecord{
-		ClaimAsk: ClaimAsk{
+	cl := &claim{stored.Claim{
+		ClaimAsk: message.ClaimAsk{
 			Number: c.claimNumber(), Kind: kind, Key: r.key, Body: r.body, Entity: r.entity, Tokens: r.tokens,
-			Attempt: r.tries.attempt() - 1, NotAfter: r.tries.NotAfter, Lease: r.home,
+			Attempt: r.tries.Number() - 1, NotAfter: r.tries.NotAfter, Lease: r.home,
 		},
 		Generation: generation, Sites: slices.Clone(sites),
 	}}
@@ -178,11 +183,11 @@ func (c *asking) claim(r *request, generation uint64, state RequestState) {
 	}
 	c.open(cl)
 	c.storeClaim(cl)
-	c.out.Events = append(c.out.Events, Event{Kind: ClaimMade, Entity: r.entity})
+	c.out.Events = append(c.out.Events, event.Event{Kind: event.ClaimMade, Entity: r.entity})
 }
 
 func (c *asking) storeClaim(cl *claim) {
-	r := cl.ClaimRecord
+	r := cl.Claim
 	r.Sites = slices.Clone(r.Sites)
 	c.out.Records.Claims = append(c.out.Records.Claims, r)
 }
@@ -199,7 +204,7 @@ func (c *asking) settled(cl *claim) {
 	c.out.Records.SettledClaims = append(c.out.Records.SettledClaims, cl.Number)
 }
 
-func (p *claimPeer) drop(n ClaimNumber, bound int) {
+func (p *claimPeer) drop(n message.ClaimNumber, bound int) {
 	p.open.Delete(n)
 	p.full = p.full && p.open.Len() > bound/2
 	if p.open.Len() == 0 {
@@ -208,7 +213,7 @@ func (p *claimPeer) drop(n ClaimNumber, bound int) {
 }
 
 // answered takes in a member's answer to a claim.
-func (c *asking) answered(p *claimPeer, a ClaimAnswer, now Tick) {
+func (c *asking) answered(p *claimPeer, a message.ClaimAnswer, now Tick) {
 	cl, ok := p.open.Get(a.Number)
 	if !ok {
 		return
@@ -220,21 +225,21 @@ func (c *asking) answered(p *claimPeer, a ClaimAnswer, now Tick) {
 		}
 	}
 	cl.Sites = slices.DeleteFunc(cl.Sites, func(s SiteID) bool { return s == p.site })
-	c.out.Events = append(c.out.Events, Event{Kind: ClaimAnswered, Entity: cl.Entity, Verdict: a.Verdict})
+	c.out.Events = append(c.out.Events, event.Event{Kind: event.ClaimAnswered, Entity: cl.Entity, Verdict: a.Verdict})
 	c.concluded(cl, a.Verdict)
 }
 
 // concluded follows up on a member's verdict, or on a missing verdict.
-func (c *asking) concluded(cl *claim, verdict ClaimVerdict) {
+func (c *asking) concluded(cl *claim, verdict message.ClaimVerdict) {
 	switch {
-	case cl.Kind != UndoAcquire && verdict != NeverRan:
-		c.settleParked(cl, Dropped)
+	case cl.Kind != message.UndoAcquire && verdict != message.NeverRan:
+		c.settleParked(cl, stored.Dropped)
 	case len(cl.Sites) > 0:
 		c.storeClaim(cl)
-	case cl.Kind == SettleRelease:
-		c.settleParked(cl, Ran)
-	case cl.Kind == ReturnLease:
-		c.settleParked(cl, Dropped)
+	case cl.Kind == message.SettleRelease:
+		c.settleParked(cl, stored.Ran)
+	case cl.Kind == message.ReturnLease:
+		c.settleParked(cl, stored.Dropped)
 	default:
 		c.settled(cl)
 	}
@@ -242,22 +247,22 @@ func (c *asking) concluded(cl *claim, verdict ClaimVerdict) {
 
 // settleParked counts a parked release, or gives it up. The same transaction ends the
 // claim, so it happens once even without a record.
-func (c *asking) settleParked(cl *claim, state RequestState) {
+func (c *asking) settleParked(cl *claim, state stored.RequestState) {
 	if e := c.space.find(cl.Entity); e != nil && e.halted() {
 		return
 	}
 	c.settled(cl)
 	var e *entity
-	if state == Ran {
+	if state == stored.Ran {
 		e = c.space.find(cl.Entity)
 		if e == nil || e.generation != cl.Generation || !c.credit(e, cl.Tokens) {
-			e, state = nil, Dropped
+			e, state = nil, stored.Dropped
 		}
 	}
 	switch old, found := c.requests.find(cl.Key); {
 	case !found:
 		c.recordSettled(cl, state)
-	case old.body == cl.Body && old.state == Parked:
+	case old.body == cl.Body && old.state == stored.Parked:
 		c.recordAgain(&old, old.record(cl.Key, state, old.attempt))
 	}
 	if e != nil {
@@ -268,12 +273,12 @@ func (c *asking) settleParked(cl *claim, state RequestState) {
 // recordSettled records the end of a parked release without a record in memory. The disk
 // may still have its record: after a restart the release would look parked, and other
 // sites would be told that it never ran.
-func (c *asking) recordSettled(cl *claim, state RequestState) {
-	kind := ReleaseRequest
-	if cl.Kind == ReturnLease {
-		kind = ReturnRequest
+func (c *asking) recordSettled(cl *claim, state stored.RequestState) {
+	kind := stored.ReleaseRequest
+	if cl.Kind == message.ReturnLease {
+		kind = stored.ReturnRequest
 	}
-	c.recordAsked(&cl.ClaimAsk, &RequestRecord{
+	c.recordAsked(&cl.ClaimAsk, &stored.Request{
 		Kind: kind, State: state, Attempt: cl.Attempt + 1, Generation: cl.Generation, Tokens: cl.Tokens,
 	})
 }
@@ -302,10 +307,10 @@ func (c *asking) askFresh() {
 
 // askFrom asks a member about the claims from a number on, as many as fit into a message.
 // It returns the last claim's number, 0 if no other follows, and the number of claims.
-func (c *asking) askFrom(p *claimPeer, from ClaimNumber) (last ClaimNumber, asked int) {
-	m := &Claims{From: c.cfg.Self, To: p.site}
+func (c *asking) askFrom(p *claimPeer, from message.ClaimNumber) (last message.ClaimNumber, asked int) {
+	m := &message.Claims{From: c.cfg.Self, To: p.site}
 	more := false
-	p.open.Ascend(from, func(n ClaimNumber, cl *claim) bool {
+	p.open.Ascend(from, func(n message.ClaimNumber, cl *claim) bool {
 		if more = len(m.Asks) == min(c.cfg.MaxAsks, mostAsks); more {
 			return false
 		}
@@ -314,7 +319,7 @@ func (c *asking) askFrom(p *claimPeer, from ClaimNumber) (last ClaimNumber, aske
 		return true
 	})
 	if len(m.Asks) > 0 {
-		c.out.Messages = append(c.out.Messages, Envelope{Claims: m})
+		c.out.Messages = append(c.out.Messages, message.Envelope{Claims: m})
 	}
 	if !more {
 		last = 0
@@ -363,12 +368,12 @@ func (c *asking) cameUp(sites []SiteID) {
 
 // remember records the outcome of a request by the entity that it rests on, and opens a
 // claim with the sites of its earlier attempts.
-func (c *asking) remember(r *request, e *entity, state RequestState, tokens Tokens) {
-	q := RequestRecord{
-		Key: r.key, Body: r.body, Kind: r.kind, State: state, Attempt: r.tries.attempt(),
+func (c *asking) remember(r *request, e *entity, state stored.RequestState, tokens Tokens) {
+	q := stored.Request{
+		Key: r.key, Body: r.body, Kind: r.kind, State: state, Attempt: r.tries.Number(),
 		Generation: e.generation, Tokens: tokens, Left: e.usable(),
 	}
-	if r.parts != nil && state == Ran {
+	if r.parts != nil && state == stored.Ran {
 		q.Parts = c.recorded(r.parts)
 	}
 	tenant := c.cfg.tenantOf(r.entity)

@@ -2,6 +2,9 @@ package core
 
 import (
 	"slices"
+
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/message"
 )
 
 // lookedAt is the number of the oldest claims on a member that a search for a claim to
@@ -15,7 +18,7 @@ func (c *asking) roomForClaim(p *claimPeer) bool {
 	for p.open.Len() >= c.cfg.MaxClaims {
 		if !p.full {
 			p.full = true
-			c.out.Events = append(c.out.Events, Event{Kind: ClaimsFull, Site: p.site})
+			c.out.Events = append(c.out.Events, event.Event{Kind: event.ClaimsFull, Site: p.site})
 		}
 		cl := c.oldClaim(p)
 		if cl == nil {
@@ -32,17 +35,17 @@ func (c *asking) roomForClaim(p *claimPeer) bool {
 func (c *asking) oldClaim(p *claimPeer) *claim {
 	var found *claim
 	looked := 0
-	p.open.Scan(func(_ ClaimNumber, cl *claim) bool {
+	p.open.Scan(func(_ message.ClaimNumber, cl *claim) bool {
 		if looked++; looked > lookedAt {
 			return false
 		}
 		if c.now.Wall <= cl.NotAfter+c.cfg.Retention+c.cfg.Skew {
 			return true
 		}
-		if found == nil || cl.Kind == UndoAcquire && found.Kind != UndoAcquire {
+		if found == nil || cl.Kind == message.UndoAcquire && found.Kind != message.UndoAcquire {
 			found = cl
 		}
-		return found.Kind != UndoAcquire
+		return found.Kind != message.UndoAcquire
 	})
 	return found
 }
@@ -53,6 +56,6 @@ func (c *asking) oldClaim(p *claimPeer) *claim {
 func (c *asking) giveUpClaim(p *claimPeer, cl *claim) {
 	p.drop(cl.Number, c.cfg.MaxClaims)
 	cl.Sites = slices.DeleteFunc(cl.Sites, func(s SiteID) bool { return s == p.site })
-	c.out.Events = append(c.out.Events, Event{Kind: ClaimGivenUp, Entity: cl.Entity, Site: p.site, Request: cl.Key})
-	c.concluded(cl, Forgotten)
+	c.out.Events = append(c.out.Events, event.Event{Kind: event.ClaimGivenUp, Entity: cl.Entity, Site: p.site, Request: cl.Key})
+	c.concluded(cl, message.Forgotten)
 }

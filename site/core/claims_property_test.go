@@ -4,9 +4,12 @@ import (
 	"slices"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
+	"pgregory.net/rapid"
 )
 
 // caller makes attempts of a request, each at some site, and believes the answer to the
@@ -20,14 +23,14 @@ type caller struct {
 	count    uint32
 	tried    []core.SiteID
 	// last is the call of the latest attempt.
-	last core.Call
+	last input.Call
 	// held are the attempts still on the way to a site.
-	held []attempt
+	held []sentAttempt
 }
 
-type attempt struct {
+type sentAttempt struct {
 	site core.SiteID
-	in   core.Input
+	in   input.Input
 }
 
 // claimWorld is a rig with callers, and with copies of messages that arrive later.
@@ -35,7 +38,7 @@ type claimWorld struct {
 	*rig
 	t       *rapid.T
 	callers []*caller
-	late    []core.Envelope
+	late    []message.Envelope
 	seen    int
 }
 
@@ -45,8 +48,8 @@ func (w *claimWorld) site() core.SiteID { return rapid.SampledFrom(w.names).Draw
 func (w *claimWorld) attempt(c *caller) {
 	at := w.site()
 	c.count++
-	tries := core.Tries{
-		Attempt: core.AttemptOf(c.count, 0), NotAfter: c.notAfter,
+	tries := input.Tries{
+		Attempt: attempt.Of(c.count, 0), NotAfter: c.notAfter,
 		Tried: slices.DeleteFunc(slices.Clone(c.tried), func(s core.SiteID) bool { return s == at }),
 	}
 	if c.count > 1 && rapid.IntRange(0, 4).Draw(w.t, "any") == 0 {
@@ -57,32 +60,32 @@ func (w *claimWorld) attempt(c *caller) {
 		c.tried = append(c.tried, at)
 	}
 	c.last = w.nextCall()
-	var in core.Input
+	var in input.Input
 	if c.release {
-		in = &core.Release{Call: c.last, Entity: "f", Tokens: c.tokens, Request: key(c.id), Tries: tries}
+		in = &input.Release{Call: c.last, Entity: "f", Tokens: c.tokens, Request: key(c.id), Tries: tries}
 	} else {
 		wait := core.Tick(rapid.SampledFrom([]int{0, 0, 300, 5000}).Draw(w.t, "wait"))
-		in = &core.Acquire{Call: c.last, Entity: "e", Tokens: c.tokens, Request: key(c.id), Wait: wait, Tries: tries}
+		in = &input.Acquire{Call: c.last, Entity: "e", Tokens: c.tokens, Request: key(c.id), Wait: wait, Tries: tries}
 	}
 	if rapid.IntRange(0, 2).Draw(w.t, "held") == 0 {
-		c.held = append(c.held, attempt{at, in})
+		c.held = append(c.held, sentAttempt{at, in})
 		return
 	}
-	w.arrive(attempt{at, in})
+	w.arrive(sentAttempt{at, in})
 }
 
 // arrive hands an attempt over, and at random a copy of it under a new call.
-func (w *claimWorld) arrive(a attempt) {
+func (w *claimWorld) arrive(a sentAttempt) {
 	w.step(a.site, a.in)
 	if rapid.IntRange(0, 3).Draw(w.t, "twice") > 0 {
 		return
 	}
 	switch in := a.in.(type) {
-	case *core.Acquire:
+	case *input.Acquire:
 		again := *in
 		again.Call = w.nextCall()
 		w.step(a.site, &again)
-	case *core.Release:
+	case *input.Release:
 		again := *in
 		again.Call = w.nextCall()
 		w.step(a.site, &again)
@@ -128,7 +131,7 @@ func (w *claimWorld) deliverLate() {
 	w.seen = len(w.sent)
 	if len(w.late) > 0 {
 		e := rapid.SampledFrom(w.late).Draw(w.t, "message")
-		w.step(e.To(), core.Deliver{From: e.From(), Messages: []core.Envelope{e}})
+		w.step(e.To(), input.Deliver{From: e.From(), Messages: []message.Envelope{e}})
 	}
 }
 
@@ -199,8 +202,8 @@ func TestClaimsMoveTokensOnce(t *testing.T) {
 		for i, n := range w.times() {
 			c := w.callers[i]
 			a, answered := w.answers[c.last]
-			switch done := answered && a.Code == core.OK; {
-			case n > 1, done && n != 1, answered && a.Code == core.OutOfTokens && n != 0:
+			switch done := answered && a.Code == answer.OK; {
+			case n > 1, done && n != 1, answered && a.Code == answer.OutOfTokens && n != 0:
 				rt.Errorf("%s of %d tokens, %d attempts, answered %v %v: moved %d times",
 					c.id, c.tokens, c.count, answered, a.Code, n)
 			}
@@ -216,7 +219,7 @@ func TestClaimsAfterRetention(t *testing.T) {
 		for i, n := range w.times() {
 			c := w.callers[i]
 			a, answered := w.answers[c.last]
-			switch done := answered && a.Code == core.OK; {
+			switch done := answered && a.Code == answer.OK; {
 			case c.release && n > 1, !c.release && done && n < 1:
 				rt.Errorf("%s of %d tokens, %d attempts, answered %v %v: moved %d times",
 					c.id, c.tokens, c.count, answered, a.Code, n)

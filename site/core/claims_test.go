@@ -5,22 +5,26 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
 )
 
 // tries is attempt count of a request, after attempts at the sites tried.
-func (r *rig) tries(count uint32, tried ...core.SiteID) core.Tries {
-	return core.Tries{Attempt: core.AttemptOf(count, 0), Tried: tried, NotAfter: r.base + 60_000}
+func (r *rig) tries(count uint32, tried ...core.SiteID) input.Tries {
+	return input.Tries{Attempt: attempt.Of(count, 0), Tried: tried, NotAfter: r.base + 60_000}
 }
 
 // try makes an attempt to acquire, or with negative tokens to release, that does not
 // wait.
-func (r *rig) try(site core.SiteID, tokens core.Tokens, id string, t core.Tries) core.Answer {
+func (r *rig) try(site core.SiteID, tokens core.Tokens, id string, t input.Tries) answer.Answer {
 	r.t.Helper()
 	call := r.nextCall()
 	if tokens < 0 {
-		r.step(site, &core.Release{Call: call, Entity: "e", Tokens: -tokens, Request: key(id), Tries: t})
+		r.step(site, &input.Release{Call: call, Entity: "e", Tokens: -tokens, Request: key(id), Tries: t})
 	} else {
-		r.step(site, &core.Acquire{Call: call, Entity: "e", Tokens: tokens, Request: key(id), Tries: t})
+		r.step(site, &input.Acquire{Call: call, Entity: "e", Tokens: tokens, Request: key(id), Tries: t})
 	}
 	return r.answer(call)
 }
@@ -33,7 +37,7 @@ func (r *rig) hold(site core.SiteID, on bool) { r.cut[site] = on }
 func (r *rig) deliverClaims(from, to core.SiteID) {
 	for _, e := range slices.Clone(r.sent) {
 		if e.Claims != nil && e.From() == from && e.To() == to {
-			r.step(to, core.Deliver{From: from, Messages: []core.Envelope{e}})
+			r.step(to, input.Deliver{From: from, Messages: []message.Envelope{e}})
 		}
 	}
 }
@@ -91,9 +95,9 @@ func TestAcquireAtTwoSites(t *testing.T) {
 	for name, restart := range map[string][]core.SiteID{"": nil, "restart a": {"a"}, "restart b": {"b"}, "restart both": {"a", "b"}} {
 		t.Run("granted"+name, func(t *testing.T) {
 			r := claimRig(t, nil)
-			r.wantCode(r.try("a", 10, "x", r.tries(1)), core.OK)
+			r.wantCode(r.try("a", 10, "x", r.tries(1)), answer.OK)
 			r.hold("a", true)
-			r.wantCode(r.try("b", 10, "x", r.tries(2, "a")), core.OK)
+			r.wantCode(r.try("b", 10, "x", r.tries(2, "a")), answer.OK)
 			r.advance(500)
 			r.wantNets(10, 10, 0)
 			r.wantClaims(1)
@@ -104,16 +108,16 @@ func TestAcquireAtTwoSites(t *testing.T) {
 			r.advance(20_000)
 			r.wantNets(0, 10, 0)
 			r.wantClaims(0)
-			r.wantCode(r.try("a", 10, "x", r.tries(1)), core.Superseded)
-			r.wantCode(r.try("b", 10, "x", r.tries(2, "a")), core.OK)
+			r.wantCode(r.try("a", 10, "x", r.tries(1)), answer.Superseded)
+			r.wantCode(r.try("b", 10, "x", r.tries(2, "a")), answer.OK)
 			r.wantNets(0, 10, 0)
 		})
 		t.Run("refused"+name, func(t *testing.T) {
 			r := claimRig(t, nil)
-			r.wantCode(r.try("b", 95, "y", r.tries(1)), core.OK)
-			r.wantCode(r.try("a", 10, "x", r.tries(1)), core.OK)
+			r.wantCode(r.try("b", 95, "y", r.tries(1)), answer.OK)
+			r.wantCode(r.try("a", 10, "x", r.tries(1)), answer.OK)
 			r.hold("a", true)
-			r.wantCode(r.try("b", 10, "x", r.tries(2, "a")), core.OutOfTokens)
+			r.wantCode(r.try("b", 10, "x", r.tries(2, "a")), answer.OutOfTokens)
 			for _, s := range restart {
 				r.restart(s)
 			}
@@ -121,11 +125,11 @@ func TestAcquireAtTwoSites(t *testing.T) {
 			r.advance(20_000)
 			r.wantNets(0, 95, 0)
 			r.wantClaims(0)
-			r.wantCode(r.try("b", 10, "x", r.tries(2, "a")), core.OutOfTokens)
+			r.wantCode(r.try("b", 10, "x", r.tries(2, "a")), answer.OutOfTokens)
 		})
 		t.Run("never came"+name, func(t *testing.T) {
 			r := claimRig(t, nil)
-			r.wantCode(r.try("b", 10, "x", r.tries(2, "a")), core.OK)
+			r.wantCode(r.try("b", 10, "x", r.tries(2, "a")), answer.OK)
 			for _, s := range restart {
 				r.restart(s)
 			}
@@ -135,7 +139,7 @@ func TestAcquireAtTwoSites(t *testing.T) {
 				r.restart(s)
 			}
 			// The first attempt comes after all.
-			r.wantCode(r.try("a", 10, "x", r.tries(1)), core.Superseded)
+			r.wantCode(r.try("a", 10, "x", r.tries(1)), answer.Superseded)
 			r.wantNets(0, 10, 0)
 		})
 	}
@@ -152,11 +156,11 @@ func TestReleaseAtTwoSites(t *testing.T) {
 		}
 		t.Run("ran"+name, func(t *testing.T) {
 			r := claimRig(t, nil)
-			r.wantCode(r.try("c", 10, "held", r.tries(1)), core.OK)
-			r.wantCode(r.try("a", -10, "x", r.tries(1)), core.OK)
+			r.wantCode(r.try("c", 10, "held", r.tries(1)), answer.OK)
+			r.wantCode(r.try("a", -10, "x", r.tries(1)), answer.OK)
 			r.hold("a", true)
 			a := r.try("b", -10, "x", r.tries(2, "a"))
-			if r.wantCode(a, core.OK); !a.Parked {
+			if r.wantCode(a, answer.OK); !a.Parked {
 				t.Errorf("not parked: %+v", a)
 			}
 			r.advance(500)
@@ -166,14 +170,14 @@ func TestReleaseAtTwoSites(t *testing.T) {
 			r.advance(20_000)
 			r.wantClaims(0)
 			r.wantNets(-10, 0, 10)
-			r.wantCode(r.try("b", -10, "x", r.tries(2, "a")), core.OK)
+			r.wantCode(r.try("b", -10, "x", r.tries(2, "a")), answer.OK)
 			r.wantNets(-10, 0, 10)
 		})
 		t.Run("never came"+name, func(t *testing.T) {
 			r := claimRig(t, nil)
-			r.wantCode(r.try("c", 10, "held", r.tries(1)), core.OK)
+			r.wantCode(r.try("c", 10, "held", r.tries(1)), answer.OK)
 			r.hold("a", true)
-			r.wantCode(r.try("b", -10, "x", r.tries(2, "a")), core.OK)
+			r.wantCode(r.try("b", -10, "x", r.tries(2, "a")), answer.OK)
 			again(r)
 			r.advance(500)
 			r.wantNets(0, 0, 10)
@@ -182,8 +186,8 @@ func TestReleaseAtTwoSites(t *testing.T) {
 			r.wantNets(0, -10, 10)
 			r.wantClaims(0)
 			again(r)
-			r.wantCode(r.try("a", -10, "x", r.tries(1)), core.Superseded)
-			r.wantCode(r.try("b", -10, "x", r.tries(2, "a")), core.OK)
+			r.wantCode(r.try("a", -10, "x", r.tries(1)), answer.Superseded)
+			r.wantCode(r.try("b", -10, "x", r.tries(2, "a")), answer.OK)
 			r.wantNets(0, -10, 10)
 		})
 	}

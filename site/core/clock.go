@@ -1,11 +1,8 @@
 package core
 
-// ClockRecord is a site's own time at a transaction.
-type ClockRecord struct {
-	// Own counts the milliseconds that went by while the site ran, and the trusted part
-	// of its downtime; it begins with a wall time. Wall is the time of the wall clock.
-	Own, Wall int64
-}
+import (
+	"github.com/samya-db/samya/site/core/stored"
+)
 
 // clock is the site's own time, by which leases end: within a life the monotonic clock.
 // Over a restart it goes on from the last stored time. It adds the advance of the wall
@@ -18,20 +15,20 @@ type clock struct {
 	started bool
 	// stored is the time when it was last handed over; 0 for never in this life.
 	stored   Tick
-	restored *ClockRecord
+	restored *stored.Clock
 }
 
 // startClock sets the own time at the first step.
 func (c *leasing) startClock() {
 	k := &c.clock
 	k.started, k.from = true, c.now.Tick
-	last := ClockRecord{Own: c.now.Wall, Wall: c.now.Wall}
+	last := stored.Clock{Own: c.now.Wall, Wall: c.now.Wall}
 	switch {
 	case k.restored != nil:
 		last = *k.restored
 	case len(c.leases.restored) > 0:
 		// Data of a version that stored no clock: it ran when it last granted a lease.
-		last = ClockRecord{}
+		last = stored.Clock{}
 		for _, l := range c.leases.restored {
 			granted := l.Expires - int64(l.TTL)
 			last.Own, last.Wall = max(last.Own, granted), max(last.Wall, granted)
@@ -65,15 +62,15 @@ func (c *leasing) wakeClock() {
 }
 
 // keepClock adds the clock to a transaction.
-func (c *leasing) keepClock(rec *Records) {
+func (c *leasing) keepClock(rec *stored.Records) {
 	c.clock.stored = c.now.Tick
-	rec.Clock = &ClockRecord{Own: c.own(), Wall: c.now.Wall}
+	rec.Clock = &stored.Clock{Own: c.own(), Wall: c.now.Wall}
 }
 
 // storeClock stores the clock with a transaction that grants or renews leases, and now
 // and then with any other, as long as leases depend on it. After a crash leases last
 // longer by the time since the clock was last stored.
-func (c *leasing) storeClock(rec *Records) {
+func (c *leasing) storeClock(rec *stored.Records) {
 	if rec.Empty() || rec.Clock != nil || len(c.leases.byKey) == 0 {
 		return
 	}

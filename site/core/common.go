@@ -4,6 +4,11 @@ import (
 	"slices"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/policy"
 )
 
 // common is what all machines of a core share: its configuration, the time, the
@@ -13,7 +18,7 @@ import (
 // the step ends.
 type common struct {
 	cfg  Config
-	mods modules
+	mods policy.Modules
 
 	space space
 	// timers holds the entities that wait for a time.
@@ -22,11 +27,11 @@ type common struct {
 	reachable []SiteID
 	halt      halt
 	// mode is the last mode decided.
-	mode ModeRecord
+	mode answer.DecidedMode
 	// surplus is the number of tokens kept out of circulation, of all entities.
 	surplus Tokens
 
-	now Now
+	now input.Now
 	out Effects
 	// stopping is set once no acquire may wait any more.
 	stopping bool
@@ -87,13 +92,13 @@ func (c *common) check(e *entity) {
 	}
 }
 
-func (c *common) reply(call Call, a Answer) {
+func (c *common) reply(call input.Call, a answer.Answer) {
 	c.out.Replies = append(c.out.Replies, Reply{Call: call, Answer: a})
 }
 
 func (c *common) send(entity string, generation uint64, messages []avantan.Message) {
 	for _, m := range messages {
-		c.out.Messages = append(c.out.Messages, Envelope{Entity: entity, Generation: generation, Message: m})
+		c.out.Messages = append(c.out.Messages, message.Envelope{Entity: entity, Generation: generation, Message: m})
 	}
 }
 
@@ -141,10 +146,10 @@ func (c *common) majorityThere(e *entity) bool {
 
 func (c *common) protocolEvents(name string, out *avantan.Output) {
 	if out.Err != nil {
-		c.out.Events = append(c.out.Events, Event{Kind: ProtocolFault, Entity: name, Err: out.Err})
+		c.out.Events = append(c.out.Events, event.Event{Kind: event.ProtocolFault, Entity: name, Err: out.Err})
 	}
 	if out.Failed != avantan.FailedNot {
-		c.out.Events = append(c.out.Events, Event{Kind: RedistributionFailed, Entity: name})
+		c.out.Events = append(c.out.Events, event.Event{Kind: event.RedistributionFailed, Entity: name})
 	}
 }
 

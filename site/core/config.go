@@ -8,6 +8,8 @@ import (
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/predict"
 	"github.com/samya-db/samya/redistribute"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/policy"
 )
 
 // Config identifies a core and chooses how it decides. The zero value of a field with a
@@ -116,7 +118,7 @@ type Config struct {
 	// Run is the random id of this start, drawn anew for each. The site then serves only
 	// once enough members vouch for its data; see guard. 0 is for tests of other things:
 	// the guard asks, tells and checks nothing.
-	Run Run
+	Run message.Run
 	// Unvouched has the site serve before any member has vouched: the operator knows that
 	// the data is the latest. A member that knows better stops the site.
 	Unvouched bool
@@ -201,41 +203,18 @@ func (c *Config) setDefaults() {
 	}
 }
 
-// modules are the paper's modules (Section 4.1.1) as chosen: request handling
-// (admission), prediction (forecast), redistribution (policy, offer, want, trigger). The
-// fourth, the protocol, can change at run time: see Mode.
-type modules struct {
-	admission Admission
-	strategy  Strategy
-	offer     OfferPolicy
-	trigger   Trigger
-	want      Want
-	wait      avantan.Wait
-}
-
 // choose resolves the configuration's names. Its errors name the field.
-func (c *Config) choose() (modules, error) {
-	var m modules
-	var errs []error
+func (c *Config) choose() (policy.Modules, error) {
+	m, err := policy.Choose(policy.Names{
+		Admission: c.Admission, Strategy: c.Strategy, Offer: c.Offer, Trigger: c.Trigger, Want: c.Want, Wait: c.Wait,
+	})
+	errs := []error{err}
 	check := func(field string, err error) {
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", field, err))
 		}
 	}
-	var err error
-	m.admission, err = byName("admission", c.Admission, admissions)
-	check("admission", err)
-	m.strategy, err = byName("strategy", c.Strategy, strategies)
-	check("strategy", err)
-	m.offer, err = byName("offer policy", c.Offer, offerPolicies)
-	check("offer", err)
-	m.trigger, err = byName("trigger", c.Trigger, triggers)
-	check("trigger", err)
-	m.want, err = byName("want", c.Want, wants)
-	check("want", err)
-	m.wait, err = byName("wait", c.Wait, waits)
-	check("wait", err)
-	_, err = byName("protocol", c.Protocol, protocols)
+	_, err = policy.ProtocolNamed(c.Protocol)
 	check("protocol", err)
 	_, err = redistribute.ByName(c.Policy)
 	check("policy", err)
@@ -257,26 +236,6 @@ func (c *Config) choose() (modules, error) {
 		errs = append(errs, fmt.Errorf("patience: %d ms is not three times window, %d ms", c.Patience, c.Window))
 	}
 	return m, errors.Join(errs...)
-}
-
-// ErrUnknownName is the error for a module name that does not exist.
-var ErrUnknownName = errors.New("unknown name")
-
-func byName[T any](what, name string, known map[string]T) (T, error) {
-	v, ok := known[name]
-	if !ok {
-		return v, fmt.Errorf("%w: %s %q; known: %v", ErrUnknownName, what, name, namesOf(known))
-	}
-	return v, nil
-}
-
-func namesOf[T any](known map[string]T) []string {
-	names := make([]string, 0, len(known))
-	for n := range known {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // forecastOptions are the options of all models.

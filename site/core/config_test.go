@@ -11,6 +11,8 @@ import (
 	"github.com/samya-db/samya/predict"
 	"github.com/samya-db/samya/redistribute"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/policy"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 func TestConfigErrors(t *testing.T) {
@@ -19,12 +21,12 @@ func TestConfigErrors(t *testing.T) {
 		want   []string
 		is     error
 	}{
-		"protocol":         {func(c *core.Config) { c.Protocol = "raft" }, append(core.ProtocolNames(), "protocol", "raft"), core.ErrUnknownName},
-		"offer":            {func(c *core.Config) { c.Offer = "none" }, append(core.OfferNames(), "offer", `"none"`), core.ErrUnknownName},
-		"trigger":          {func(c *core.Config) { c.Trigger = "x" }, append(core.TriggerNames(), "trigger"), core.ErrUnknownName},
-		"want":             {func(c *core.Config) { c.Want = "x" }, append(core.WantNames(), "want"), core.ErrUnknownName},
-		"wait":             {func(c *core.Config) { c.Wait = "x" }, append(core.WaitNames(), "wait"), core.ErrUnknownName},
-		"admission":        {func(c *core.Config) { c.Admission = "x" }, append(core.AdmissionNames(), "admission"), core.ErrUnknownName},
+		"protocol":         {func(c *core.Config) { c.Protocol = "raft" }, append(policy.ProtocolNames(), "protocol", "raft"), policy.ErrUnknownName},
+		"offer":            {func(c *core.Config) { c.Offer = "none" }, append(policy.OfferNames(), "offer", `"none"`), policy.ErrUnknownName},
+		"trigger":          {func(c *core.Config) { c.Trigger = "x" }, append(policy.TriggerNames(), "trigger"), policy.ErrUnknownName},
+		"want":             {func(c *core.Config) { c.Want = "x" }, append(policy.WantNames(), "want"), policy.ErrUnknownName},
+		"wait":             {func(c *core.Config) { c.Wait = "x" }, append(policy.WaitNames(), "wait"), policy.ErrUnknownName},
+		"admission":        {func(c *core.Config) { c.Admission = "x" }, append(policy.AdmissionNames(), "admission"), policy.ErrUnknownName},
 		"policy":           {func(c *core.Config) { c.Policy = "x" }, append(redistribute.Names(), "policy"), redistribute.ErrUnknownPolicy},
 		"forecast":         {func(c *core.Config) { c.Forecast = "x" }, append(predict.Names(), "forecast"), predict.ErrUnknownModel},
 		"not a member":     {func(c *core.Config) { c.Self = "z" }, []string{"self", `"z"`}, nil},
@@ -40,7 +42,7 @@ func TestConfigErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cfg := core.Config{Self: "a", Members: []core.SiteID{"a", "b", "c"}, Rand: rand.New(rand.NewPCG(1, 1))}
 			tc.change(&cfg)
-			_, err := core.New(cfg, core.Restored{})
+			_, err := core.New(cfg, stored.Restored{})
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -68,7 +70,7 @@ func TestDayOfAConfig(t *testing.T) {
 }
 
 func TestAllErrorsOfAConfigAtOnce(t *testing.T) {
-	_, err := core.New(core.Config{Self: "a", Members: []core.SiteID{"a"}, Offer: "x", Trigger: "y"}, core.Restored{})
+	_, err := core.New(core.Config{Self: "a", Members: []core.SiteID{"a"}, Offer: "x", Trigger: "y"}, stored.Restored{})
 	for _, want := range []string{"offer", "trigger", "rand"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not name %s", err, want)
@@ -78,8 +80,8 @@ func TestAllErrorsOfAConfigAtOnce(t *testing.T) {
 
 func TestNamesAreSorted(t *testing.T) {
 	for _, names := range [][]string{
-		core.AdmissionNames(), core.OfferNames(), core.TriggerNames(), core.ProtocolNames(),
-		core.WantNames(), core.WaitNames(),
+		policy.AdmissionNames(), policy.OfferNames(), policy.TriggerNames(), policy.ProtocolNames(),
+		policy.WantNames(), policy.WaitNames(),
 	} {
 		if len(names) == 0 || !slices.IsSorted(names) {
 			t.Errorf("names %v", names)
@@ -89,19 +91,19 @@ func TestNamesAreSorted(t *testing.T) {
 
 // TestDamagedDataIsRefused restores records that do not fit together.
 func TestDamagedDataIsRefused(t *testing.T) {
-	entity := core.EntityRecord{Name: "e", Generation: 2, Limit: 5, Version: 1}
-	books := core.BooksRecord{Name: "e", Generation: 2}
+	entity := stored.Entity{Name: "e", Generation: 2, Limit: 5, Version: 1}
+	books := stored.Books{Name: "e", Generation: 2}
 	pledged := entity
 	pledged.Protocol.Pledge = &avantan.Contribution{Site: "a", Offered: 3}
 	for name, tc := range map[string]struct {
-		from core.Restored
+		from stored.Restored
 		want string
 	}{
-		"no books":          {core.Restored{Entities: []core.EntityRecord{entity}}, `"e"`},
-		"books of another":  {core.Restored{Entities: []core.EntityRecord{entity}, Books: []core.BooksRecord{{Name: "e", Generation: 1}}}, `"e"`},
-		"books of none":     {core.Restored{Books: []core.BooksRecord{books}}, "1 books for 0 entities"},
-		"unexposed pledge":  {core.Restored{Entities: []core.EntityRecord{pledged}, Books: []core.BooksRecord{books}}, "Pledge"},
-		"damaged catalogue": {core.Restored{Catalogue: &core.CatalogueRecord{Protocol: pledged.Protocol}}, "catalogue"},
+		"no books":          {stored.Restored{Entities: []stored.Entity{entity}}, `"e"`},
+		"books of another":  {stored.Restored{Entities: []stored.Entity{entity}, Books: []stored.Books{{Name: "e", Generation: 1}}}, `"e"`},
+		"books of none":     {stored.Restored{Books: []stored.Books{books}}, "1 books for 0 entities"},
+		"unexposed pledge":  {stored.Restored{Entities: []stored.Entity{pledged}, Books: []stored.Books{books}}, "Pledge"},
+		"damaged catalogue": {stored.Restored{Catalogue: &stored.Catalogue{Protocol: pledged.Protocol}}, "catalogue"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := core.Config{Self: "a", Members: []core.SiteID{"a"}, Rand: rand.New(rand.NewPCG(1, 1))}

@@ -7,6 +7,10 @@ import (
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/avantan/transfer"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // Core is one site's deterministic core. See the package comment for the duties of its
@@ -39,10 +43,10 @@ func newCore(common *common) *Core {
 	telling := &telling{common: common}
 	forecasting := &forecasting{common: common, telling: telling}
 	charging := &charging{common: common, forecasting: forecasting}
-	reading := &reading{common: common, telling: telling, watchers: make(map[Call]*entity), revision: 1}
+	reading := &reading{common: common, telling: telling, watchers: make(map[input.Call]*entity), revision: 1}
 	assessing := &assessing{common: common, telling: telling, forecasting: forecasting, reading: reading}
 	remembering := &remembering{
-		common: common, reading: reading, waiting: make(map[RequestKey]*waiting), waitingCalls: make(map[Call]*waiting),
+		common: common, reading: reading, waiting: make(map[attempt.Key]*waiting), waitingCalls: make(map[input.Call]*waiting),
 	}
 	asking := &asking{common: common, charging: charging, remembering: remembering}
 	leasing := &leasing{common: common, charging: charging, remembering: remembering, asking: asking}
@@ -76,7 +80,7 @@ func newCore(common *common) *Core {
 // New makes a core from its configuration and the contents of its disk; the zero Restored
 // is a new site's. Errors name the configuration field at fault, or the inconsistency on
 // the disk.
-func New(cfg Config, from Restored) (*Core, error) {
+func New(cfg Config, from stored.Restored) (*Core, error) {
 	cfg.setDefaults()
 	mods, err := cfg.choose()
 	if err != nil {
@@ -86,7 +90,7 @@ func New(cfg Config, from Restored) (*Core, error) {
 	c.requests = newRequestTable(from.Blocks, cfg.Skew, newTenantsOf(&cfg, &from))
 	c.machine = avantan.Config{
 		Self: cfg.Self, Members: cfg.Members,
-		Wait: mods.wait, Window: cfg.Window, Patience: cfg.Patience,
+		Wait: mods.Wait, Window: cfg.Window, Patience: cfg.Patience,
 		Backoff: cfg.Backoff, MaxBackoff: cfg.MaxBackoff, Rand: cfg.Rand, Policy: cfg.Policy,
 	}
 	c.starMachine = star.Config{
@@ -111,7 +115,7 @@ func New(cfg Config, from Restored) (*Core, error) {
 }
 
 // Step handles an input at the time now and gathers its effects.
-func (c *Core) Step(now Now, in Input) {
+func (c *Core) Step(now input.Now, in input.Input) {
 	now.Tick = max(now.Tick, c.now.Tick)
 	c.now = now
 	if c.lanes.apart {
@@ -123,7 +127,7 @@ func (c *Core) Step(now Now, in Input) {
 	}
 	if !c.guard.open {
 		c.stepGuarded(in)
-		if _, woken := in.(Wake); !woken || !c.guard.open {
+		if _, woken := in.(input.Wake); !woken || !c.guard.open {
 			return
 		}
 		// The site has just begun to serve, and all else may be due.
@@ -133,40 +137,40 @@ func (c *Core) Step(now Now, in Input) {
 		return
 	}
 	switch in := in.(type) {
-	case *Acquire:
+	case *input.Acquire:
 		c.acquire(in)
-	case *AcquireAll:
+	case *input.AcquireAll:
 		c.acquireAll(in)
-	case *Release:
+	case *input.Release:
 		c.release(in)
-	case *Cancel:
+	case *input.Cancel:
 		if !c.unwatch(in.Call) {
 			c.cancel(in.Call)
 		}
-	case *Read:
+	case *input.Read:
 		c.readEntity(in)
-	case *ReadMode:
-		c.reply(in.Call, Answer{Details: &Details{Mode: c.modeNow()}})
-	case *RenewLease, *CommitLease, *ListLeases:
+	case *input.ReadMode:
+		c.reply(in.Call, answer.Answer{Details: &answer.Details{Mode: c.modeNow()}})
+	case *input.RenewLease, *input.CommitLease, *input.ListLeases:
 		c.leaseInput(in)
-	case *Watch:
+	case *input.Watch:
 		c.watch(in)
-	case *SetForecast:
+	case *input.SetForecast:
 		c.setForecast(in)
-	case *ReadForecast:
-		c.reply(in.Call, Answer{Details: &Details{Forecast: c.forecastChoice()}})
-	case *List:
+	case *input.ReadForecast:
+		c.reply(in.Call, answer.Answer{Details: &answer.Details{Forecast: c.forecastChoice()}})
+	case *input.List:
 		c.list(in)
-	case *Change:
+	case *input.Change:
 		c.change(in)
-	case Deliver:
+	case input.Deliver:
 		c.deliver(in)
-	case Reachable:
+	case input.Reachable:
 		c.reach(in.Sites)
-	case Stop:
+	case input.Stop:
 		c.stop()
 		c.stopWatches()
-	case Wake:
+	case input.Wake:
 		c.wake()
 	}
 	if len(c.due) > 0 {
@@ -190,7 +194,7 @@ type Status struct {
 	Surplus   Tokens
 	Catalogue avantan.Instance
 	// Mode names the protocol under which the site begins instances.
-	Mode Mode
+	Mode answer.Mode
 }
 
 // Status counts the contents of the core.

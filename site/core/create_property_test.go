@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
 )
 
 // TestACreateNeverMeetsItself creates each entity under one id, again and again, at any
@@ -20,13 +22,13 @@ func TestACreateNeverMeetsItself(t *testing.T) {
 		})
 		type attempt struct {
 			name string
-			call core.Call
+			call input.Call
 		}
 		var asked []attempt
 		for range 60 {
 			for range 1 + rnd.IntN(3) {
 				name := fmt.Sprint("e", rnd.IntN(6))
-				ch := core.Change{Kind: core.CreateEntity, Name: name, Limit: 9, RequestID: "create " + name, Wait: core.Tick(1 + rnd.IntN(1500))}
+				ch := input.Change{Kind: input.CreateEntity, Name: name, Limit: 9, RequestID: "create " + name, Wait: core.Tick(1 + rnd.IntN(1500))}
 				asked = append(asked, attempt{name, r.changeAsync(r.names[rnd.IntN(len(r.names))], ch)})
 			}
 			switch site := r.names[rnd.IntN(len(r.names))]; rnd.IntN(8) {
@@ -48,9 +50,9 @@ func TestACreateNeverMeetsItself(t *testing.T) {
 			}
 			attempts++
 			switch got.Code {
-			case core.OK:
+			case answer.OK:
 				done++
-			case core.NoQuorum, core.Unknown, core.Overloaded, core.Unvouched:
+			case answer.NoQuorum, answer.Unknown, answer.Overloaded, answer.Unvouched:
 			default:
 				t.Errorf("seed %d: an attempt to create %s is answered %v", seed, a.name, got.Code)
 			}

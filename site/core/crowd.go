@@ -33,7 +33,7 @@ const (
 
 // inCrowd reports whether so many other sites are short that all take turns.
 func (c *assessing) inCrowd(e *entity) bool {
-	if len(c.cfg.Members) <= crowdSize || e.views == nil || !c.mods.admission.Patient() {
+	if len(c.cfg.Members) <= crowdSize || e.views == nil || !c.mods.Admission.Patient() {
 		return false
 	}
 	if left, told := c.elsewhere(e); !told || left+max(0, e.usable()) >= e.limit/crowdPart {

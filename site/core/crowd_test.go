@@ -5,6 +5,8 @@ import (
 
 	"github.com/samya-db/samya/internal/race"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
 )
 
 const (
@@ -16,10 +18,10 @@ const (
 // crowd has all sites asked for tokens of an entity all the time. Most of its tokens are
 // out, and some come back at one site after the other. crowd returns the redistributions
 // begun, and the acquires by outcome.
-func (r *rig) crowd() (begun int, answers map[core.Code]int) {
+func (r *rig) crowd() (begun int, answers map[answer.Code]int) {
 	r.t.Helper()
 	r.drained("e", 1000)
-	var asked []core.Call
+	var asked []input.Call
 	before := 0
 	for i := range (settling + crowding) * 10 {
 		if i == settling*10 {
@@ -33,7 +35,7 @@ func (r *rig) crowd() (begun int, answers map[core.Code]int) {
 	}
 	begun = total(r.begun()) - before
 	r.advance(6000)
-	answers = make(map[core.Code]int)
+	answers = make(map[answer.Code]int)
 	for _, call := range asked {
 		answers[r.answer(call).Code]++
 	}
@@ -52,7 +54,7 @@ func TestACrowdTakesTurns(t *testing.T) {
 			t.Errorf("%d sites begin %d redistributions in %d s", sites, begun, crowding)
 		}
 		// Half of the tokens asked for come back.
-		if all := sites * (settling + crowding) * 10; answers[core.OK] < all*45/100 || answers[core.OK]+answers[core.OutOfTokens] != all {
+		if all := sites * (settling + crowding) * 10; answers[answer.OK] < all*45/100 || answers[answer.OK]+answers[answer.OutOfTokens] != all {
 			t.Errorf("%d sites: of %d acquires: %v", sites, all, answers)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
 )
 
 // lowered is a cluster of three sites with 100 of 120 tokens of e out at a, and the limit
@@ -13,8 +15,8 @@ func lowered(t *testing.T, tweak func(*core.Config)) *rig {
 	t.Helper()
 	r := newRig(t, 3, tweak)
 	r.create("e", 120)
-	r.wantCode(r.answer(r.waitAndAdvance("a", "e", 100, "out")), core.OK)
-	r.wantCode(r.change("a", core.SetLimit, "e", 10, "lower"), core.OK)
+	r.wantCode(r.answer(r.waitAndAdvance("a", "e", 100, "out")), answer.OK)
+	r.wantCode(r.change("a", input.SetLimit, "e", 10, "lower"), answer.OK)
 	return r
 }
 
@@ -24,17 +26,17 @@ func TestLoweredLimitIsKeptElsewhere(t *testing.T) {
 	for _, protocol := range []string{"majority", "star", "auto"} {
 		t.Run(protocol, func(t *testing.T) {
 			r := lowered(t, func(c *core.Config) { c.Protocol = protocol })
-			r.wantCode(r.release("b", "e", 100, "back"), core.OK)
-			r.wantCode(r.acquire("b", "e", 70, "again"), core.ExceedsLimit)
-			r.wantCode(r.acquire("b", "e", 1, "at once"), core.OK)
-			r.wantCode(r.acquire("b", "e", 10, "beyond the debt"), core.OutOfTokens)
-			r.wantCode(r.acquire("b", "e", 9, "the rest"), core.OK)
+			r.wantCode(r.release("b", "e", 100, "back"), answer.OK)
+			r.wantCode(r.acquire("b", "e", 70, "again"), answer.ExceedsLimit)
+			r.wantCode(r.acquire("b", "e", 1, "at once"), answer.OK)
+			r.wantCode(r.acquire("b", "e", 10, "beyond the debt"), answer.OutOfTokens)
+			r.wantCode(r.acquire("b", "e", 9, "the rest"), answer.OK)
 			r.advance(5000)
 			for _, site := range r.names {
 				if v := r.view(site, "e"); v.Debt != 0 || v.Left != 0 {
 					t.Errorf("%s: %+v", site, v)
 				}
-				r.wantCode(r.answer(r.waitAndAdvance(site, "e", 1, "more "+string(site))), core.OutOfTokens)
+				r.wantCode(r.answer(r.waitAndAdvance(site, "e", 1, "more "+string(site))), answer.OutOfTokens)
 			}
 		})
 	}
@@ -46,14 +48,14 @@ func TestLoweredLimitIsKeptInParts(t *testing.T) {
 	r := lowered(t, nil)
 	for _, site := range r.names {
 		r.release(site, "e", 32, "back "+string(site))
-		r.wantCode(r.acquire(site, "e", 1, "early "+string(site)), core.OutOfTokens)
+		r.wantCode(r.acquire(site, "e", 1, "early "+string(site)), answer.OutOfTokens)
 	}
 	r.advance(5000)
 	if left, _, net := r.books("e"); left != 6 || net != 4 {
 		t.Fatalf("%d left, %d out", left, net)
 	}
-	r.wantCode(r.answer(r.waitAndAdvance("c", "e", 6, "rest")), core.OK)
-	r.wantCode(r.answer(r.waitAndAdvance("b", "e", 1, "more")), core.OutOfTokens)
+	r.wantCode(r.answer(r.waitAndAdvance("c", "e", 6, "rest")), answer.OK)
+	r.wantCode(r.answer(r.waitAndAdvance("b", "e", 1, "more")), answer.OutOfTokens)
 }
 
 // TestLoweredLimitIsKeptByWhoHasNotApplied: a site put its tokens into the instance that
@@ -62,8 +64,8 @@ func TestLoweredLimitIsKeptInParts(t *testing.T) {
 func TestLoweredLimitIsKeptByWhoHasNotApplied(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("e", 120)
-	r.wantCode(r.answer(r.waitAndAdvance("a", "e", 100, "out")), core.OK)
-	call := r.changeAsync("a", core.Change{Kind: core.SetLimit, Name: "e", Limit: 10, RequestID: "lower"})
+	r.wantCode(r.answer(r.waitAndAdvance("a", "e", 100, "out")), answer.OK)
+	call := r.changeAsync("a", input.Change{Kind: input.SetLimit, Name: "e", Limit: 10, RequestID: "lower"})
 	for !r.cut["b"] {
 		r.advance(1)
 		for _, m := range r.sent {
@@ -73,20 +75,20 @@ func TestLoweredLimitIsKeptByWhoHasNotApplied(t *testing.T) {
 		}
 	}
 	r.advance(1000)
-	r.wantCode(r.answer(call), core.OK)
+	r.wantCode(r.answer(call), answer.OK)
 	if v := r.view("b", "e"); v.Limit != 120 || v.Offered == 0 {
 		t.Fatalf("b takes no part, or has heard: %+v", v)
 	}
 	r.release("b", "e", 100, "back")
-	r.wantCode(r.acquire("b", "e", 1, "early"), core.OutOfTokens)
+	r.wantCode(r.acquire("b", "e", 1, "early"), answer.OutOfTokens)
 	r.restart("b")
-	r.wantCode(r.acquire("b", "e", 1, "restarted"), core.OutOfTokens)
+	r.wantCode(r.acquire("b", "e", 1, "restarted"), answer.OutOfTokens)
 	clear(r.cut)
 	r.advance(30_000)
 	if left, offered, net := r.books("e"); left != 10 || offered != 0 || net != 0 {
 		t.Errorf("%d left, %d offered, %d out", left, offered, net)
 	}
-	r.wantCode(r.answer(r.waitAndAdvance("b", "e", 10, "rest")), core.OK)
+	r.wantCode(r.answer(r.waitAndAdvance("b", "e", 10, "rest")), answer.OK)
 }
 
 // TestDebtSurvivesARestart: a site in debt that starts again is in debt.
@@ -96,7 +98,7 @@ func TestDebtSurvivesARestart(t *testing.T) {
 		r.restart(site)
 	}
 	r.release("c", "e", 80, "back")
-	r.wantCode(r.acquire("c", "e", 1, "early"), core.OutOfTokens)
+	r.wantCode(r.acquire("c", "e", 1, "early"), answer.OutOfTokens)
 	if v := r.view("c", "e"); v.Debt != 90 {
 		t.Errorf("%+v", v)
 	}
@@ -111,16 +113,16 @@ func TestDebtSurvivesARestart(t *testing.T) {
 func TestDebtIsLearntLate(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("e", 120)
-	r.wantCode(r.acquire("a", "e", 40, "a"), core.OK)
-	r.wantCode(r.acquire("b", "e", 40, "b"), core.OK)
+	r.wantCode(r.acquire("a", "e", 40, "a"), answer.OK)
+	r.wantCode(r.acquire("b", "e", 40, "b"), answer.OK)
 	r.cut["c"] = true
 	for i, limit := range []core.Tokens{90, 60, 20} {
-		r.wantCode(r.change("a", core.SetLimit, "e", limit, id("lower", i)), core.OK)
+		r.wantCode(r.change("a", input.SetLimit, "e", limit, id("lower", i)), answer.OK)
 	}
 	if v := r.view("b", "e"); v.Debt != 100 {
 		t.Fatalf("%+v", v)
 	}
-	r.wantCode(r.acquire("c", "e", 1, "not heard"), core.OK)
+	r.wantCode(r.acquire("c", "e", 1, "not heard"), answer.OK)
 	clear(r.cut)
 	r.advance(40_000)
 	for _, site := range r.names {
@@ -128,21 +130,21 @@ func TestDebtIsLearntLate(t *testing.T) {
 			t.Errorf("%s: %+v", site, v)
 		}
 	}
-	r.wantCode(r.acquire("c", "e", 1, "heard"), core.OutOfTokens)
+	r.wantCode(r.acquire("c", "e", 1, "heard"), answer.OutOfTokens)
 }
 
 // TestRaisePaysTheDebt: a raise goes to the debt first.
 func TestRaisePaysTheDebt(t *testing.T) {
 	r := lowered(t, nil)
-	r.wantCode(r.change("b", core.SetLimit, "e", 60, "some"), core.OK)
+	r.wantCode(r.change("b", input.SetLimit, "e", 60, "some"), answer.OK)
 	if v := r.view("c", "e"); v.Debt != 40 || v.Left != 0 {
 		t.Errorf("%+v", v)
 	}
-	r.wantCode(r.change("b", core.SetLimit, "e", 130, "all"), core.OK)
+	r.wantCode(r.change("b", input.SetLimit, "e", 130, "all"), answer.OK)
 	if left, _, net := r.books("e"); left != 30 || net != 100 {
 		t.Errorf("%d left, %d out", left, net)
 	}
-	r.wantCode(r.answer(r.waitAndAdvance("c", "e", 30, "rest")), core.OK)
+	r.wantCode(r.answer(r.waitAndAdvance("c", "e", 30, "rest")), answer.OK)
 }
 
 // TestDebtWaitsForAMajority: without a majority, tokens that come back pay nothing. A
@@ -153,10 +155,10 @@ func TestDebtWaitsForAMajority(t *testing.T) {
 			r := lowered(t, func(c *core.Config) { c.Protocol = protocol })
 			r.cut["a"], r.cut["c"] = true, true
 			r.release("b", "e", 50, "back")
-			r.wantCode(r.acquire("b", "e", 1, "early"), core.OutOfTokens)
+			r.wantCode(r.acquire("b", "e", 1, "early"), answer.OutOfTokens)
 			r.release("b", "e", 45, "more")
-			r.wantCode(r.acquire("b", "e", 6, "too many"), core.OutOfTokens)
-			r.wantCode(r.acquire("b", "e", 5, "the rest"), core.OK)
+			r.wantCode(r.acquire("b", "e", 6, "too many"), answer.OutOfTokens)
+			r.wantCode(r.acquire("b", "e", 5, "the rest"), answer.OK)
 			r.advance(60_000)
 			clear(r.cut)
 			r.advance(10_000)
@@ -175,10 +177,10 @@ func TestOfferOfLessThanNothingIsNotGranted(t *testing.T) {
 	r := newRig(t, 3, func(c *core.Config) { c.Strategy = "instance" })
 	r.create("parent", 9)
 	r.create("child", 60)
-	r.wantCode(r.acquire("a", "child", out, "out"), core.OK)
+	r.wantCode(r.acquire("a", "child", out, "out"), answer.OK)
 	// It takes the others for down, so it begins nothing itself, and answers them.
-	r.step("a", core.Reachable{})
-	r.changeAsync("b", core.Change{Kind: core.MoveEntity, Name: "child", Parent: "parent", RequestID: "move"})
+	r.step("a", input.Reachable{})
+	r.changeAsync("b", input.Change{Kind: input.MoveEntity, Name: "child", Parent: "parent", RequestID: "move"})
 	for r.view("a", "parent").Net == 0 {
 		r.advance(1)
 	}
@@ -191,9 +193,9 @@ func TestOfferOfLessThanNothingIsNotGranted(t *testing.T) {
 	if offered >= 0 {
 		t.Fatalf("a offers %d", offered)
 	}
-	r.wantCode(r.release("a", "child", out, "back"), core.OK)
-	r.wantCode(r.acquire("a", "parent", out+offered+1, "too much"), core.OutOfTokens)
-	r.wantCode(r.acquire("a", "parent", out+offered, "all"), core.OK)
+	r.wantCode(r.release("a", "child", out, "back"), answer.OK)
+	r.wantCode(r.acquire("a", "parent", out+offered+1, "too much"), answer.OutOfTokens)
+	r.wantCode(r.acquire("a", "parent", out+offered, "all"), answer.OK)
 	r.cut["a"] = false
 	r.advance(30_000)
 	if _, _, net := r.books("parent"); net > 9 {

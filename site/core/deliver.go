@@ -6,15 +6,17 @@ import (
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/avantan/transfer"
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/input"
 )
 
 // deliver hands another site's messages to their sequences.
-func (c *Core) deliver(d Deliver) {
+func (c *Core) deliver(d input.Deliver) {
 	for i := range d.Messages {
 		env := &d.Messages[i]
 		if env.From() != d.From || env.To() != c.cfg.Self || (env.Star != nil || env.Transfer != nil || env.Audit != nil) && env.Entity == "" {
-			c.out.Events = append(c.out.Events, Event{
-				Kind: ProtocolFault, Entity: env.Entity,
+			c.out.Events = append(c.out.Events, event.Event{
+				Kind: event.ProtocolFault, Entity: env.Entity,
 				Err: fmt.Errorf("message from %q to %q came from %q", env.From(), env.To(), d.From),
 			})
 			continue

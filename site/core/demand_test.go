@@ -6,8 +6,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/predict"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // recorder is a model that keeps its inputs.
@@ -33,8 +34,8 @@ func TestBins(t *testing.T) {
 		"nothing closed yet":   {[]move{{10, 5}, {99, 3}}, 99, nil},
 		"net and peak":         {[]move{{10, 5}, {20, -4}, {30, 2}, {40, -9}}, 100, []predict.Bin{{Net: -6, Peak: 5}}},
 		"releases only":        {[]move{{10, -5}}, 100, []predict.Bin{{Net: -5}}},
-		"more than the limit":  {[]move{{10, 30}, {20, 30}, {30, MaxTokens}, {40, MaxTokens}}, 100, []predict.Bin{{Net: most, Peak: most}}},
-		"less than the limit":  {[]move{{10, 5}, {20, -MaxTokens}, {30, -MaxTokens}}, 100, []predict.Bin{{Net: -most, Peak: 5}}},
+		"more than the limit":  {[]move{{10, 30}, {20, 30}, {30, input.MaxTokens}, {40, input.MaxTokens}}, 100, []predict.Bin{{Net: most, Peak: most}}},
+		"less than the limit":  {[]move{{10, 5}, {20, -input.MaxTokens}, {30, -input.MaxTokens}}, 100, []predict.Bin{{Net: -most, Peak: 5}}},
 		"starts anew each bin": {[]move{{10, 5}, {110, 2}}, 200, []predict.Bin{{Net: 5, Peak: 5}, {Net: 2, Peak: 2}}},
 		"empty bins between":   {[]move{{10, 5}, {310, 2}}, 400, []predict.Bin{{Net: 5, Peak: 5}, {}, {}, {Net: 2, Peak: 2}}},
 		"a long pause":         {[]move{{10, 5}}, 1_000_000, append([]predict.Bin{{Net: 5, Peak: 5}}, make([]predict.Bin, gapBins)...)},
@@ -92,45 +93,16 @@ func TestRate(t *testing.T) {
 	}
 }
 
-func TestOfferSpare(t *testing.T) {
-	for name, tc := range map[string]struct {
-		s     Situation
-		press avantan.Press
-		want  Tokens
-	}{
-		"nothing known":          {Situation{Left: 100}, avantan.PressSpare, 96},
-		"little left":            {Situation{Left: 3}, avantan.PressSpare, 0},
-		"a busy site":            {Situation{Left: 100, Rate: 40}, avantan.PressSpare, 66},
-		"busier than it has":     {Situation{Left: 100, Rate: 400}, avantan.PressSpare, 0},
-		"much expected":          {Situation{Left: 100, Forecast: predict.Forecast{High: 300, Next: 90}}, avantan.PressSpare, 50},
-		"some expected":          {Situation{Left: 100, Forecast: predict.Forecast{High: 300, Next: 30}}, avantan.PressSpare, 70},
-		"pressed":                {Situation{Left: 100, Rate: 40}, avantan.PressAll, 100},
-		"debt":                   {Situation{Left: -7}, avantan.PressSpare, -7},
-		"debt, pressed":          {Situation{Left: -7}, avantan.PressAll, -7},
-		"none":                   {Situation{}, avantan.PressSpare, 0},
-		"a rate beyond all sums": {Situation{Left: math.MaxInt64, Rate: math.MaxFloat64}, avantan.PressSpare, math.MaxInt64 - MaxTokens},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := (offerSpare{}).Offer(tc.s, tc.press); got != tc.want {
-				t.Errorf("offers %d, want %d", got, tc.want)
-			}
-			if got := (offerAll{}).Offer(tc.s, tc.press); got != tc.s.Left {
-				t.Errorf("all: offers %d", got)
-			}
-		})
-	}
-}
-
 func TestBodyHash(t *testing.T) {
 	type body struct {
-		kind   RequestKind
+		kind   stored.RequestKind
 		entity string
 		tokens Tokens
 	}
 	seen := make(map[uint64]body)
-	for _, kind := range []RequestKind{AcquireRequest, ReleaseRequest} {
+	for _, kind := range []stored.RequestKind{stored.AcquireRequest, stored.ReleaseRequest} {
 		for _, entity := range []string{"", "a", "b", "a/b", "ab"} {
-			for _, tokens := range []Tokens{0, 1, 2, 255, 256, 1 << 40, MaxTokens} {
+			for _, tokens := range []Tokens{0, 1, 2, 255, 256, 1 << 40, input.MaxTokens} {
 				b := body{kind, entity, tokens}
 				h := bodyHash(kind, entity, tokens)
 				if other, ok := seen[h]; ok {
@@ -185,7 +157,7 @@ func BenchmarkDemand(b *testing.B) {
 
 // BenchmarkSituation measures a look at an entity with an open bin.
 func BenchmarkSituation(b *testing.B) {
-	c, err := New(Config{Self: "a", Members: []SiteID{"a"}, Rand: rand.New(rand.NewPCG(1, 1))}, Restored{})
+	c, err := New(Config{Self: "a", Members: []SiteID{"a"}, Rand: rand.New(rand.NewPCG(1, 1))}, stored.Restored{})
 	if err != nil {
 		b.Fatal(err)
 	}

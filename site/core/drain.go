@@ -1,5 +1,9 @@
 package core
 
+import (
+	"github.com/samya-db/samya/site/core/stored"
+)
+
 // Drain moves the gathered effects into e, which must be empty or Reset.
 func (c *Core) Drain(e *Effects) {
 	if c.lanes.apart {
@@ -18,7 +22,7 @@ func (c *Core) Drain(e *Effects) {
 	c.touched = c.touched[:0]
 	if c.cat.dirty {
 		c.cat.dirty = false
-		rec.Catalogue = &CatalogueRecord{
+		rec.Catalogue = &stored.Catalogue{
 			Generation: c.cat.generation, Numbered: c.cat.numbered, Mode: c.mode,
 			Protocol: c.cat.protocol.State().Clone(),
 		}
@@ -40,14 +44,14 @@ func (c *Core) Drain(e *Effects) {
 	*e, c.out = c.out, *e
 }
 
-func (c *Core) recordEntity(rec *Records, e *entity) {
+func (c *Core) recordEntity(rec *stored.Records, e *entity) {
 	if e.dirtyBooks {
-		rec.Books = append(rec.Books, BooksRecord{Name: e.name, Generation: e.generation, Left: e.books.Left(), Net: e.books.Net()})
+		rec.Books = append(rec.Books, stored.Books{Name: e.name, Generation: e.generation, Left: e.books.Left(), Net: e.books.Net()})
 	}
 	if e.dirtyRecord {
-		r := EntityRecord{
+		r := stored.Entity{
 			Name: e.name, Generation: e.generation, Initial: e.initial, Limit: e.limit, Version: e.version,
-			Results: append([]LimitResult(nil), e.limitResults()...), Moved: e.moved, Fetches: e.fetches,
+			Results: append([]stored.LimitResult(nil), e.limitResults()...), Moved: e.moved, Fetches: e.fetches,
 			Surplus: e.surplus(), Shape: c.space.shapes[e],
 		}
 		if d := e.debt(); d != nil {

@@ -83,7 +83,7 @@ const memory = 60_000
 // tokens; 0 if it does not believe so.
 func (c *assessing) emptyFor(e *entity) Tick {
 	d := e.droughtNow()
-	if d.since == 0 || c.mods.admission.Patient() && c.toldOfMany(e) {
+	if d.since == 0 || c.mods.Admission.Patient() && c.toldOfMany(e) {
 		return 0
 	}
 	if c.now.Tick < d.until {
@@ -129,7 +129,7 @@ func (c *assessing) refusesFor(e *entity, tokens Tokens) Tick {
 		return 0
 	}
 	empty := c.emptyFor(e)
-	if empty > 0 && c.mods.admission.Patient() && c.now.Tick < e.droughtNow().began+youngDrought && tokens <= small(e) &&
+	if empty > 0 && c.mods.Admission.Patient() && c.now.Tick < e.droughtNow().began+youngDrought && tokens <= small(e) &&
 		float64(e.queue.asked()) < max(1, e.demand.rateAt(c.now.Tick)) {
 		return 0
 	}

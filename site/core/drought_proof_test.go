@@ -5,6 +5,9 @@ import (
 
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/star"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
 )
 
 // TestDebtIsPaidOnceOthersCan: a site with less than nothing was shown that nobody has
@@ -17,7 +20,7 @@ func TestDebtIsPaidOnceOthersCan(t *testing.T) {
 		for _, told := range []Tokens{0, owed - 1, owed, 10 * owed} {
 			l := amongOthers(t, protocol, 0, -owed, 1000+owed)
 			e := l.space.find("e")
-			now := Now{Tick: 1, Wall: 1_700_000_000_000}
+			now := input.Now{Tick: 1, Wall: 1_700_000_000_000}
 			l.now = now
 			for range 8 {
 				l.dry(e) // The pause is as long as it gets.
@@ -25,8 +28,8 @@ func TestDebtIsPaidOnceOthersCan(t *testing.T) {
 			asked := e.hunting
 			word := func(left Tokens) {
 				for _, from := range []SiteID{"b", "c"} {
-					l.Step(now, Deliver{From: from, Messages: []Envelope{{Gossip: &Gossip{
-						From: from, To: "a", Summaries: []Summary{{Entity: "e", Generation: 1, Left: left, Net: 1000 - left, Busy: true}},
+					l.Step(now, input.Deliver{From: from, Messages: []message.Envelope{{Gossip: &message.Gossip{
+						From: from, To: "a", Summaries: []message.Summary{{Entity: "e", Generation: 1, Left: left, Net: 1000 - left, Busy: true}},
 					}}}})
 					left = 0
 				}
@@ -35,7 +38,7 @@ func TestDebtIsPaidOnceOthersCan(t *testing.T) {
 				now.Tick += l.cfg.Tell / 2
 				word(told)
 				if at := l.WakeAt(); at != 0 && at <= now.Tick {
-					l.Step(now, Wake{})
+					l.Step(now, input.Wake{})
 				}
 			}
 			if want := told >= owed; asked() != want {
@@ -52,10 +55,10 @@ func TestGivesUpByThePressOfTheInstance(t *testing.T) {
 	for _, press := range []avantan.Press{avantan.PressSpare, avantan.PressAll} {
 		l := amongOthers(t, "star", 0, 0, 1000)
 		e := l.space.find("e")
-		now := Now{Tick: 1, Wall: 1_700_000_000_000}
+		now := input.Now{Tick: 1, Wall: 1_700_000_000_000}
 		// Direct transfers have brought too little: an instance comes next.
 		e.hunt.press, e.hunt.short = press, true
-		l.Step(now, &Acquire{Call: 1, Entity: "e", Tokens: 50, Wait: 5000, Request: RequestKey{1}})
+		l.Step(now, &input.Acquire{Call: 1, Entity: "e", Tokens: 50, Wait: 5000, Request: attempt.Key{1}})
 		id, open := e.star.Collecting()
 		if !open {
 			t.Fatal("no instance was begun")
@@ -65,7 +68,7 @@ func TestGivesUpByThePressOfTheInstance(t *testing.T) {
 		}
 		e.hunt.press = avantan.PressAll
 		for _, from := range []SiteID{"b", "c"} {
-			l.Step(now, Deliver{From: from, Messages: []Envelope{{Entity: "e", Generation: 1, Star: &star.Message{
+			l.Step(now, input.Deliver{From: from, Messages: []message.Envelope{{Entity: "e", Generation: 1, Star: &star.Message{
 				Kind: star.ElectionOk, From: from, To: "a", ID: id, Contribution: &avantan.Contribution{Site: from},
 			}}}})
 		}

@@ -5,13 +5,17 @@ import (
 
 	"github.com/samya-db/samya/internal/race"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
 )
 
 // begun counts the redistributions begun, by trigger.
 func (r *rig) begun() map[string]int {
 	n := make(map[string]int)
 	for _, e := range r.events {
-		if e.Kind == core.RedistributionStarted {
+		if e.Kind == event.RedistributionStarted {
 			n[e.Trigger]++
 		}
 	}
@@ -23,7 +27,7 @@ func (r *rig) drained(entity string, each core.Tokens) {
 	r.t.Helper()
 	r.create(entity, each*core.Tokens(len(r.names)))
 	for i, site := range r.names {
-		r.wantCode(r.acquire(site, entity, each, id("all", i)), core.OK)
+		r.wantCode(r.acquire(site, entity, each, id("all", i)), answer.OK)
 	}
 }
 
@@ -45,8 +49,8 @@ func TestADroughtIsShownOnce(t *testing.T) {
 		r.drained("e", 3)
 		first := r.acquireAsync("a", "e", 1, "first", 60_000)
 		r.advance(4000)
-		r.wantCode(r.answer(first), core.OutOfTokens)
-		if n := r.count(core.GaveUp); n == 0 {
+		r.wantCode(r.answer(first), answer.OutOfTokens)
+		if n := r.count(event.GaveUp); n == 0 {
 			t.Error("nobody gave up")
 		}
 		// The drought is young no more.
@@ -54,7 +58,7 @@ func TestADroughtIsShownOnce(t *testing.T) {
 		before := total(r.begun())
 		for i := range 300 {
 			a := r.answer(r.acquireAsync("a", "e", 1, id("m", i), 60_000))
-			r.wantCode(a, core.OutOfTokens)
+			r.wantCode(a, answer.OutOfTokens)
 			if a.RetryAfter < 500 || a.RetryAfter > 8000 {
 				t.Fatalf("try again after %d ms", a.RetryAfter)
 			}
@@ -63,9 +67,9 @@ func TestADroughtIsShownOnce(t *testing.T) {
 		if total(r.begun()) != before {
 			t.Errorf("in a drought %v were begun", r.begun())
 		}
-		r.wantCode(r.release("b", "e", 1, "back"), core.OK)
+		r.wantCode(r.release("b", "e", 1, "back"), answer.OK)
 		r.advance(2500)
-		r.wantCode(r.answer(r.acquireAsync("a", "e", 1, "late", 0)), core.OK)
+		r.wantCode(r.answer(r.acquireAsync("a", "e", 1, "late", 0)), answer.OK)
 	})
 }
 
@@ -79,14 +83,14 @@ func TestAYoungDrought(t *testing.T) {
 		r.drained("e", 3000)
 		large := r.acquireAsync("a", "e", 10, "large", 60_000)
 		small := r.acquireAsync("a", "e", 9, "small", 60_000)
-		for r.count(core.GaveUp) == 0 {
+		for r.count(event.GaveUp) == 0 {
 			r.advance(10)
 		}
-		r.wantCode(r.answer(large), core.OutOfTokens)
+		r.wantCode(r.answer(large), answer.OutOfTokens)
 		r.unanswered(small)
-		r.wantCode(r.answer(r.acquireAsync("a", "e", 10, "another large", 60_000)), core.OutOfTokens)
+		r.wantCode(r.answer(r.acquireAsync("a", "e", 10, "another large", 60_000)), answer.OutOfTokens)
 		// An acquire each 10 ms is 100 in a second: more do not wait.
-		var waiting []core.Call
+		var waiting []input.Call
 		refused := 0
 		for i := range 140 {
 			call := r.acquireAsync("a", "e", 1, id("one", i), 60_000)
@@ -100,13 +104,13 @@ func TestAYoungDrought(t *testing.T) {
 		if n := len(waiting); n < 60 || refused == 0 {
 			t.Errorf("%d wait, %d are refused", n, refused)
 		}
-		r.wantCode(r.release("a", "e", 10, "back"), core.OK)
-		r.wantCode(r.answer(small), core.OK)
-		r.wantCode(r.answer(waiting[0]), core.OK)
+		r.wantCode(r.release("a", "e", 10, "back"), answer.OK)
+		r.wantCode(r.answer(small), answer.OK)
+		r.wantCode(r.answer(waiting[0]), answer.OK)
 		r.unanswered(waiting[1])
 		r.advance(2500)
 		for _, call := range waiting[1:] {
-			r.wantCode(r.answer(call), core.OutOfTokens)
+			r.wantCode(r.answer(call), answer.OutOfTokens)
 		}
 	})
 }
@@ -121,18 +125,18 @@ func TestTheNextDroughtIsNotYoung(t *testing.T) {
 		r.advance(2000)
 		r.unanswered(first)
 		r.advance(1000)
-		r.wantCode(r.answer(first), core.OutOfTokens)
+		r.wantCode(r.answer(first), answer.OutOfTokens)
 		// After a silence the drought is not believed any more, and shown again.
 		r.advance(60_000)
-		gaveUp := r.count(core.GaveUp)
+		gaveUp := r.count(event.GaveUp)
 		second := r.acquireAsync("a", "e", 1, "second", 60_000)
-		for r.count(core.GaveUp) == gaveUp {
+		for r.count(event.GaveUp) == gaveUp {
 			r.advance(10)
 		}
 		third := r.acquireAsync("a", "e", 1, "third", 60_000)
-		r.wantCode(r.answer(third), core.OutOfTokens)
+		r.wantCode(r.answer(third), answer.OutOfTokens)
 		r.advance(2500)
-		r.wantCode(r.answer(second), core.OutOfTokens)
+		r.wantCode(r.answer(second), answer.OutOfTokens)
 	})
 }
 
@@ -151,12 +155,12 @@ func TestGainsAreToldAtOnce(t *testing.T) {
 			r.advance(500)
 		}
 		refused := r.acquireAsync("a", "e", 1, "refused", 5000)
-		r.wantCode(r.answer(refused), core.OutOfTokens)
-		r.wantCode(r.release("b", "e", 270, "back"), core.OK)
+		r.wantCode(r.answer(refused), answer.OutOfTokens)
+		r.wantCode(r.release("b", "e", 270, "back"), answer.OK)
 		r.advance(50)
 		served := r.acquireAsync("a", "e", 1, "served", 5000)
 		r.advance(500)
-		r.wantCode(r.answer(served), core.OK)
+		r.wantCode(r.answer(served), answer.OK)
 	})
 }
 
@@ -173,20 +177,20 @@ func TestProof(t *testing.T) {
 				})
 				r.drained("e", 3000)
 				first := r.acquireAsync("a", "e", 9, "first", 60_000)
-				for r.count(core.GaveUp) == 0 {
+				for r.count(event.GaveUp) == 0 {
 					r.advance(10)
 				}
 				next := r.acquireAsync("a", "e", 1, "next", 60_000)
-				for _, call := range []core.Call{first, next} {
+				for _, call := range []input.Call{first, next} {
 					if _, answered := r.answers[call]; answered == waits {
 						t.Errorf("small acquires wait: %v, want %v", !answered, waits)
 					}
 				}
 				r.advance(5000)
-				r.wantCode(r.answer(first), core.OutOfTokens)
+				r.wantCode(r.answer(first), answer.OutOfTokens)
 				r.cut["a"] = true // a hears only the words below
-				r.wantCode(r.release("b", "e", 1000, "many"), core.OK)
-				r.step("a", core.Deliver{From: "b", Messages: []core.Envelope{{Gossip: &core.Gossip{From: "b", To: "a", Summaries: []core.Summary{
+				r.wantCode(r.release("b", "e", 1000, "many"), answer.OK)
+				r.step("a", input.Deliver{From: "b", Messages: []message.Envelope{{Gossip: &message.Gossip{From: "b", To: "a", Summaries: []message.Summary{
 					{Entity: "e", Generation: r.view("b", "e").Generation, Left: 1000, Net: 2000},
 				}}}}})
 				late := r.acquireAsync("a", "e", 1000, "late", 60_000)
@@ -206,13 +210,13 @@ func TestADroughtEndsInSilence(t *testing.T) {
 	r.acquireAsync("a", "e", 1, "first", 60_000)
 	r.advance(2000)
 	r.cut["a"] = true
-	r.wantCode(r.release("b", "e", 2, "back"), core.OK)
+	r.wantCode(r.release("b", "e", 2, "back"), answer.OK)
 	r.advance(10_000)
 	r.cut["a"] = false
 	call := r.acquireAsync("a", "e", 2, "again", 20_000)
 	r.unanswered(call)
 	r.advance(5000)
-	r.wantCode(r.answer(call), core.OK)
+	r.wantCode(r.answer(call), answer.OK)
 }
 
 // TestADroughtDoesNotOutliveSilence: after a silence of the others, a site does not go
@@ -226,15 +230,15 @@ func TestADroughtDoesNotOutliveSilence(t *testing.T) {
 			r.drained("e", 100)
 			first := r.acquireAsync("a", "e", 1, "first", 60_000)
 			r.advance(3000)
-			r.wantCode(r.answer(first), core.OutOfTokens)
+			r.wantCode(r.answer(first), answer.OutOfTokens)
 			// Nobody tells of an entity without demand.
 			r.advance(60_000)
-			r.wantCode(r.release("b", "e", 51, "back"), core.OK)
-			r.wantCode(r.acquire("b", "e", 1, "again"), core.OK)
+			r.wantCode(r.release("b", "e", 51, "back"), answer.OK)
+			r.wantCode(r.acquire("b", "e", 1, "again"), answer.OK)
 			r.advance(3000)
 			call := r.acquireAsync("a", "e", 50, "late", 20_000)
 			r.advance(10_000)
-			r.wantCode(r.answer(call), core.OK)
+			r.wantCode(r.answer(call), answer.OK)
 		})
 	}
 }
@@ -249,7 +253,7 @@ func TestADroughtIsShownAnewAfterSilence(t *testing.T) {
 		for i := range 2 {
 			call := r.acquireAsync("a", "e", 1, id("late", i), 60_000)
 			r.advance(4000)
-			r.wantCode(r.answer(call), core.OutOfTokens)
+			r.wantCode(r.answer(call), answer.OutOfTokens)
 			r.advance(60_000)
 		}
 	})
@@ -269,7 +273,7 @@ func TestNoStorm(t *testing.T) {
 		for i := range 10 * seconds {
 			for j, site := range r.names {
 				call := r.acquireAsync(site, "e", 1, id("x", 5*i+j), 5000)
-				if a, ok := r.answers[call]; ok && a.Code == core.OutOfTokens {
+				if a, ok := r.answers[call]; ok && a.Code == answer.OutOfTokens {
 					refused++
 				}
 				// Every tenth token comes back, at one site after the other.

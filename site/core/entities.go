@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/books"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // keepOut sets the number of an entity's tokens kept out of circulation.
@@ -38,7 +40,7 @@ func (c *cataloguing) addEntity(name string, generation uint64, limit Tokens) *e
 // wait for its tokens.
 func (c *cataloguing) dropEntity(e *entity) {
 	for _, p := range e.limitChanges() {
-		c.answerAll(p, Answer{Code: NotFound})
+		c.answerAll(p, answer.Answer{Code: answer.NotFound})
 	}
 	e.setLimitChanges(nil)
 	c.endAcks(e)
@@ -55,14 +57,14 @@ func (c *cataloguing) dropEntity(e *entity) {
 }
 
 // parentFor is the entity that a change names as the parent, nil for none.
-func (c *cataloguing) parentFor(ch *CatalogueChange) (*entity, Code) {
+func (c *cataloguing) parentFor(ch *stored.CatalogueChange) (*entity, answer.Code) {
 	if ch.Parent == "" {
-		return nil, OK
+		return nil, answer.OK
 	}
 	if parent := c.space.find(ch.Parent); parent != nil {
-		return parent, OK
+		return parent, answer.OK
 	}
-	return nil, NoParent
+	return nil, answer.NoParent
 }
 
 // relink puts an entity below a parent, nil for none.

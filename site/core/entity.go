@@ -8,6 +8,8 @@ import (
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/avantan/transfer"
 	"github.com/samya-db/samya/site/core/books"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // entity is the machine of one entity at this site: its books, its waiting
@@ -74,7 +76,7 @@ type entity struct {
 	seldom *seldom
 	// revision is the revision of the last transaction of this life with the entity in
 	// it; watch is nil unless somebody watches the entity.
-	revision Revision
+	revision input.Revision
 	watch    *watched
 }
 
@@ -95,7 +97,7 @@ type seldom struct {
 	// changes are the limit changes requested here without a decision, results the changes
 	// decided lately.
 	changes []*pendingChange
-	results []LimitResult
+	results []stored.LimitResult
 }
 
 // limitChanges are seldom.changes.
@@ -114,7 +116,7 @@ func (e *entity) setLimitChanges(changes []*pendingChange) {
 }
 
 // limitResults are seldom.results.
-func (e *entity) limitResults() []LimitResult {
+func (e *entity) limitResults() []stored.LimitResult {
 	if e.seldom == nil {
 		return nil
 	}
@@ -122,13 +124,13 @@ func (e *entity) limitResults() []LimitResult {
 }
 
 // setLimitResults stores seldom.results.
-func (e *entity) setLimitResults(results []LimitResult) {
+func (e *entity) setLimitResults(results []stored.LimitResult) {
 	if len(results) > 0 || e.seldom != nil {
 		e.rarely().results = results
 	}
 }
 
-// surplus is the number of tokens kept out of circulation; see EntityRecord.
+// surplus is the number of tokens kept out of circulation; see stored.Entity.
 func (e *entity) surplus() Tokens {
 	if e.seldom == nil {
 		return 0

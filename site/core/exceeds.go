@@ -1,5 +1,9 @@
 package core
 
+import (
+	"github.com/samya-db/samya/site/core/answer"
+)
+
 // No site can ever grant more tokens of an entity than the limit of the entity or of any
 // of its ancestors. An acquire of more that is content with nothing less is refused at
 // once: it is no demand, does not wait, and has no tokens moved. An acquire that is
@@ -38,6 +42,6 @@ func (ch charge) limited(r *request) {
 }
 
 // exceeded is the answer to an acquire of more than a limit.
-func exceeded(over *charged) Answer {
-	return Answer{Code: ExceedsLimit, Tokens: over.of.limit, Left: over.of.usable(), Lacking: over.of.name}
+func exceeded(over *charged) answer.Answer {
+	return answer.Answer{Code: answer.ExceedsLimit, Tokens: over.of.limit, Left: over.of.usable(), Lacking: over.of.name}
 }

@@ -9,29 +9,33 @@ import (
 
 	"github.com/samya-db/samya/internal/race"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
 )
 
 // TestMoreThanALimit: an acquire of more than the limit of any entity that it charges is
 // refused at once, of whatever kind, however long it may wait. The refusal names the
 // limit and its entity. Nothing is sent, nothing moves, and repeats are answered alike.
 func TestMoreThanALimit(t *testing.T) {
-	lease := &core.LeaseTerms{ID: "x", TTL: 60_000, Holder: "h"}
+	lease := &input.LeaseTerms{ID: "x", TTL: 60_000, Holder: "h"}
 	for name, tc := range map[string]struct {
-		in      core.Input
+		in      input.Input
 		lacking string
 		limit   core.Tokens
 	}{
-		"its own limit":          {&core.Acquire{Entity: "org", Tokens: 301}, "org", 300},
-		"of the parent":          {&core.Acquire{Entity: "leaf", Tokens: 91}, "team", 90},
-		"of all above":           {&core.Acquire{Entity: "leaf", Tokens: 501}, "team", 90},
-		"without a wait":         {&core.Acquire{Entity: "org", Tokens: 301}, "org", 300},
-		"at the least":           {&core.Acquire{Entity: "leaf", Tokens: 400, Least: 91}, "team", 90},
-		"a lease":                {&core.Acquire{Entity: "leaf", Tokens: 91, Lease: lease}, "team", 90},
-		"a dry run":              {&core.Acquire{Entity: "leaf", Tokens: 91, DryRun: true}, "team", 90},
-		"one of several":         {&core.AcquireAll{Parts: []core.Part{part("org", 1), part("alone", 11)}}, "alone", 10},
-		"one that is told twice": {&core.AcquireAll{Parts: []core.Part{part("alone", 5), part("org", 1), part("alone", 6)}}, "alone", 10},
-		"a parent of several":    {&core.AcquireAll{Parts: []core.Part{part("leaf", 50), part("second", 41)}}, "team", 90},
-		"a zero limit":           {&core.Acquire{Entity: "none", Tokens: 1}, "none", 0},
+		"its own limit":          {&input.Acquire{Entity: "org", Tokens: 301}, "org", 300},
+		"of the parent":          {&input.Acquire{Entity: "leaf", Tokens: 91}, "team", 90},
+		"of all above":           {&input.Acquire{Entity: "leaf", Tokens: 501}, "team", 90},
+		"without a wait":         {&input.Acquire{Entity: "org", Tokens: 301}, "org", 300},
+		"at the least":           {&input.Acquire{Entity: "leaf", Tokens: 400, Least: 91}, "team", 90},
+		"a lease":                {&input.Acquire{Entity: "leaf", Tokens: 91, Lease: lease}, "team", 90},
+		"a dry run":              {&input.Acquire{Entity: "leaf", Tokens: 91, DryRun: true}, "team", 90},
+		"one of several":         {&input.AcquireAll{Parts: []input.Part{part("org", 1), part("alone", 11)}}, "alone", 10},
+		"one that is told twice": {&input.AcquireAll{Parts: []input.Part{part("alone", 5), part("org", 1), part("alone", 6)}}, "alone", 10},
+		"a parent of several":    {&input.AcquireAll{Parts: []input.Part{part("leaf", 50), part("second", 41)}}, "team", 90},
+		"a zero limit":           {&input.Acquire{Entity: "none", Tokens: 1}, "none", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, 3, nil)
@@ -41,17 +45,17 @@ func TestMoreThanALimit(t *testing.T) {
 			r.create("none", 0)
 			r.advance(20_000)
 			sent, events := len(r.sent), len(r.events)
-			ask := func() core.Answer {
+			ask := func() answer.Answer {
 				call := r.nextCall()
 				switch in := tc.in.(type) {
-				case *core.Acquire:
+				case *input.Acquire:
 					next := *in
 					next.Call, next.Request, next.Wait = call, key("x"), 30_000
 					if name == "without a wait" {
 						next.Wait = 0
 					}
 					r.step("a", &next)
-				case *core.AcquireAll:
+				case *input.AcquireAll:
 					next := *in
 					next.Call, next.Request, next.Wait = call, key("x"), 30_000
 					r.step("a", &next)
@@ -60,7 +64,7 @@ func TestMoreThanALimit(t *testing.T) {
 			}
 			check := func(what string) {
 				a := ask()
-				if a.Code != core.ExceedsLimit || a.Tokens != tc.limit || a.Lacking != tc.lacking || a.RetryAfter != 0 {
+				if a.Code != answer.ExceedsLimit || a.Tokens != tc.limit || a.Lacking != tc.lacking || a.RetryAfter != 0 {
 					t.Errorf("%s: %+v, want the limit %d of %q", what, a, tc.limit, tc.lacking)
 				}
 			}
@@ -81,8 +85,8 @@ func TestMoreThanALimit(t *testing.T) {
 			}
 			r.restart("a")
 			check("after a restart")
-			r.change("a", core.SetLimit, tc.lacking, 1000, "raise")
-			if in, ok := tc.in.(*core.Acquire); !ok || !in.DryRun {
+			r.change("a", input.SetLimit, tc.lacking, 1000, "raise")
+			if in, ok := tc.in.(*input.Acquire); !ok || !in.DryRun {
 				// A repeat gets the first answer.
 				check("after the limit was raised")
 			}
@@ -94,7 +98,7 @@ func TestMoreThanALimit(t *testing.T) {
 func TestAsMuchAsALimit(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.chain(400, 90, 300)
-	r.wantCode(r.answer(r.waitAndAdvance("a", "leaf", 90, "all")), core.OK)
+	r.wantCode(r.answer(r.waitAndAdvance("a", "leaf", 90, "all")), answer.OK)
 	r.wantOut("a", 90, 90, 90)
 }
 
@@ -105,13 +109,13 @@ func TestRaisedLimitIsTaken(t *testing.T) {
 	r.create("e", 30)
 	r.advance(20_000)
 	r.cut["c"] = true
-	r.wantCode(r.change("a", core.SetLimit, "e", 300, "raise"), core.OK)
-	r.wantCode(r.answer(r.acquireAsync("c", "e", 100, "early", 10_000)), core.ExceedsLimit)
-	r.wantCode(r.answer(r.waitAndAdvance("a", "e", 100, "in time")), core.OK)
+	r.wantCode(r.change("a", input.SetLimit, "e", 300, "raise"), answer.OK)
+	r.wantCode(r.answer(r.acquireAsync("c", "e", 100, "early", 10_000)), answer.ExceedsLimit)
+	r.wantCode(r.answer(r.waitAndAdvance("a", "e", 100, "in time")), answer.OK)
 	r.cut["c"] = false
 	r.advance(30_000)
-	r.wantCode(r.answer(r.waitAndAdvance("c", "e", 100, "new")), core.OK)
-	r.wantCode(r.acquire("c", "e", 100, "early"), core.ExceedsLimit)
+	r.wantCode(r.answer(r.waitAndAdvance("c", "e", 100, "new")), answer.OK)
+	r.wantCode(r.acquire("c", "e", 100, "early"), answer.ExceedsLimit)
 }
 
 // TestContentWithLessThanALimit: an acquire of more than the limit that is content with
@@ -120,16 +124,16 @@ func TestContentWithLessThanALimit(t *testing.T) {
 	run := func(tokens core.Tokens) *rig {
 		r := newRig(t, 3, nil)
 		r.chain(900, 90, 300)
-		ask := func(dry bool) core.Answer {
+		ask := func(dry bool) answer.Answer {
 			call := r.nextCall()
-			r.step("a", &core.Acquire{Call: call, Entity: "leaf", Tokens: tokens, Least: 2, DryRun: dry, Request: key("x"), Wait: 5000})
+			r.step("a", &input.Acquire{Call: call, Entity: "leaf", Tokens: tokens, Least: 2, DryRun: dry, Request: key("x"), Wait: 5000})
 			r.advance(5000)
 			return r.answer(call)
 		}
-		if a := ask(true); a.Code != core.OK || a.Tokens != 30 {
+		if a := ask(true); a.Code != answer.OK || a.Tokens != 30 {
 			t.Errorf("told %+v, want the 30 that are here", a)
 		}
-		if a := ask(false); a.Code != core.OK || a.Tokens != 90 {
+		if a := ask(false); a.Code != answer.OK || a.Tokens != 90 {
 			t.Errorf("%+v, want as many as the limit of the team", a)
 		}
 		r.wantOut("a", 90, 90, 90)
@@ -149,15 +153,15 @@ func TestLimitFallsBelowWhatWaits(t *testing.T) {
 	r.chain(600, 300, 300)
 	r.advance(20_000)
 	for _, site := range r.names {
-		r.wantCode(r.acquire(site, "org", 100, "all "+string(site)), core.OK)
+		r.wantCode(r.acquire(site, "org", 100, "all "+string(site)), answer.OK)
 	}
 	r.cut["c"] = true
 	least, wait := r.nextCall(), core.Tick(60_000)
-	r.step("c", &core.Acquire{Call: least, Entity: "team", Tokens: 250, Least: 20, Request: key("least"), Wait: wait})
+	r.step("c", &input.Acquire{Call: least, Entity: "team", Tokens: 250, Least: 20, Request: key("least"), Wait: wait})
 	tooMany, several := r.acquireAsync("c", "leaf", 51, "too many", wait), r.allAsync("c", "several", wait, part("leaf", 26), part("team", 25))
 	fits := r.acquireAsync("c", "leaf", 50, "fits", wait)
 	ofOrg := r.acquireAsync("c", "org", 70, "of org alone", wait)
-	waiting := []core.Call{least, tooMany, several, fits, ofOrg}
+	waiting := []input.Call{least, tooMany, several, fits, ofOrg}
 	for _, call := range waiting {
 		r.unanswered(call)
 	}
@@ -165,7 +169,7 @@ func TestLimitFallsBelowWhatWaits(t *testing.T) {
 	if n := asked(); n != 250+51+51+50+70 {
 		t.Errorf("%d asked for", n)
 	}
-	r.wantCode(r.change("a", core.SetLimit, "team", 50, "lower"), core.OK)
+	r.wantCode(r.change("a", input.SetLimit, "team", 50, "lower"), answer.OK)
 	r.cut["c"] = false
 	for range 20_000 {
 		// Nothing is heard of the entity that the acquires wait for.
@@ -177,7 +181,7 @@ func TestLimitFallsBelowWhatWaits(t *testing.T) {
 	for _, call := range waiting {
 		switch call {
 		case tooMany, several:
-			if a := r.answer(call); a.Code != core.ExceedsLimit || a.Tokens != 50 || a.Lacking != "team" {
+			if a := r.answer(call); a.Code != answer.ExceedsLimit || a.Tokens != 50 || a.Lacking != "team" {
 				t.Errorf("%+v, want the limit of team", a)
 			}
 		default:
@@ -187,12 +191,12 @@ func TestLimitFallsBelowWhatWaits(t *testing.T) {
 	if n := asked(); n != 50+50+70 {
 		t.Errorf("%d asked for", n)
 	}
-	r.wantCode(r.acquire("c", "leaf", 51, "too many"), core.ExceedsLimit)
+	r.wantCode(r.acquire("c", "leaf", 51, "too many"), answer.ExceedsLimit)
 	r.release("c", "org", 60, "back")
-	r.wantCode(r.answer(fits), core.OK)
+	r.wantCode(r.answer(fits), answer.OK)
 	r.release("c", "leaf", 50, "what fits")
-	for _, call := range []core.Call{least, fits} {
-		if a := r.answer(call); a.Code != core.OK || a.Tokens != 50 {
+	for _, call := range []input.Call{least, fits} {
+		if a := r.answer(call); a.Code != answer.OK || a.Tokens != 50 {
 			t.Errorf("%+v, want all that the limit allows", a)
 		}
 	}
@@ -205,7 +209,7 @@ func TestMoveBelowALowLimit(t *testing.T) {
 		g.grow("small", "", 24)
 		tooMany, few := g.waits("e", 25), g.waits("e", 24)
 		g.moveBelow("e", "small")
-		if a := g.answer(tooMany); a.Code != core.ExceedsLimit || a.Tokens != 24 || a.Lacking != "small" {
+		if a := g.answer(tooMany); a.Code != answer.ExceedsLimit || a.Tokens != 24 || a.Lacking != "small" {
 			g.t.Errorf("%+v, want the limit of small", a)
 		}
 		g.unanswered(few)
@@ -219,10 +223,10 @@ func TestExcessIsUndone(t *testing.T) {
 	r.create("e", 300)
 	r.advance(20_000)
 	r.cut["c"] = true
-	r.wantCode(r.change("a", core.SetLimit, "e", 60, "lower"), core.OK)
+	r.wantCode(r.change("a", input.SetLimit, "e", 60, "lower"), answer.OK)
 	r.base = r.now.Wall
-	r.wantCode(r.try("c", 90, "x", r.tries(1)), core.OK)
-	r.wantCode(r.try("a", 90, "x", r.tries(2, "c")), core.ExceedsLimit)
+	r.wantCode(r.try("c", 90, "x", r.tries(1)), answer.OK)
+	r.wantCode(r.try("a", 90, "x", r.tries(2, "c")), answer.ExceedsLimit)
 	r.cut["c"] = false
 	r.advance(20_000)
 	if left, offered, net := r.books("e"); left != 60 || offered != 0 || net != 0 {
@@ -233,7 +237,7 @@ func TestExcessIsUndone(t *testing.T) {
 
 // play runs a random story, the same story for a seed, with or without acquires beyond a
 // limit. It returns the messages between the sites and the answers to clients.
-func play(t *testing.T, seed uint64, excess bool) (messages []core.Envelope, answers map[core.Call]core.Answer, events []core.Event, refused int) {
+func play(t *testing.T, seed uint64, excess bool) (messages []message.Envelope, answers map[input.Call]answer.Answer, events []event.Event, refused int) {
 	t.Helper()
 	rnd := rand.New(rand.NewPCG(seed, 3))
 	r := newRig(t, 3, func(c *core.Config) {
@@ -254,13 +258,13 @@ func play(t *testing.T, seed uint64, excess bool) (messages []core.Envelope, ans
 		case kind < 12:
 			r.release(site, name, tokens, id("release", i))
 		case kind < 13:
-			r.changeAsync(site, core.Change{Kind: core.SetLimit, Name: name, Limit: core.Tokens(40 + rnd.IntN(160)), RequestID: id("limit", i)})
+			r.changeAsync(site, input.Change{Kind: input.SetLimit, Name: name, Limit: core.Tokens(40 + rnd.IntN(160)), RequestID: id("limit", i)})
 		case kind < 14:
 			r.cut[site] = !r.cut[site]
 		default:
 			r.advance(core.Tick(rnd.IntN(400)))
 		}
-		most := core.MaxTokens
+		most := input.MaxTokens
 		for up := name; up != ""; {
 			v := r.view(site, up)
 			most, up = min(most, v.Limit), v.Parent
@@ -268,22 +272,22 @@ func play(t *testing.T, seed uint64, excess bool) (messages []core.Envelope, ans
 		if !excess {
 			continue
 		}
-		call := core.Call(fmt.Sprint("excess ", i))
-		in := core.Acquire{Call: call, Entity: name, Tokens: most + more, Request: key(fmt.Sprint(call)), Wait: 4000}
+		call := input.Call(fmt.Sprint("excess ", i))
+		in := input.Acquire{Call: call, Entity: name, Tokens: most + more, Request: key(fmt.Sprint(call)), Wait: 4000}
 		switch more % 5 {
 		case 0:
 			in.DryRun = true
 		case 1:
-			in.Lease = &core.LeaseTerms{ID: fmt.Sprint(call), TTL: 1000}
+			in.Lease = &input.LeaseTerms{ID: fmt.Sprint(call), TTL: 1000}
 		case 2:
 			in.Least, in.Tokens = most+1, most+more
 		}
 		if more%5 == 3 {
-			r.step(site, &core.AcquireAll{Call: call, Parts: []core.Part{part(name, most), part(name, more)}, Request: in.Request, Wait: 4000})
+			r.step(site, &input.AcquireAll{Call: call, Parts: []input.Part{part(name, most), part(name, more)}, Request: in.Request, Wait: 4000})
 		} else {
 			r.step(site, &in)
 		}
-		r.wantCode(r.answer(call), core.ExceedsLimit)
+		r.wantCode(r.answer(call), answer.ExceedsLimit)
 		delete(r.answers, call)
 		refused++
 	}

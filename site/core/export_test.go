@@ -5,6 +5,8 @@ import (
 
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/predict"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // ForecastOf is the site's present forecast of an entity.
@@ -29,10 +31,10 @@ func (c *Core) ParkedBytes() int {
 }
 
 // GiveBack gives back tokens of a lease, at most most, as claims of other sites do.
-func (c *Core) GiveBack(key RequestKey, most Tokens) Tokens { return c.giveBack(key, most) }
+func (c *Core) GiveBack(key attempt.Key, most Tokens) Tokens { return c.giveBack(key, most) }
 
 // EndLease ends a lease, as claims of other sites do.
-func (c *Core) EndLease(key RequestKey) Tokens { return c.endLease(key) }
+func (c *Core) EndLease(key attempt.Key) Tokens { return c.endLease(key) }
 
 // Audit begins an audit of an entity.
 func (c *Core) Audit(name string) {
@@ -67,7 +69,7 @@ func (c *Core) FollowEach(leader *Core) error {
 		if r.Number <= c.cat.numbered {
 			continue
 		}
-		b, err := json.Marshal(catalogueSnapshot{Missed: []ChangeRecord{r}})
+		b, err := json.Marshal(catalogueSnapshot{Missed: []stored.Change{r}})
 		if err == nil {
 			err = c.InstallCatalogue(b)
 		}
@@ -105,7 +107,7 @@ func (c *Core) HeldAll() [3]int {
 
 // Recount counts each tenant's part of the table of requests anew, from the keys in the
 // table and the keys of the waiting acquires.
-func (c *Core) Recount(tenantOf func(key RequestKey) string) map[string]int {
+func (c *Core) Recount(tenantOf func(key attempt.Key) string) map[string]int {
 	n := make(map[string]int)
 	for number := c.requests.begin; number != c.requests.end; number++ {
 		if r := c.requests.at(number); c.requests.recall.find(&r.key) == r {

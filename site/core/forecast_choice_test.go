@@ -5,29 +5,32 @@ import (
 
 	"github.com/samya-db/samya/predict"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/input"
 )
 
-func (r *rig) choose(site core.SiteID, model string) core.Answer {
+func (r *rig) choose(site core.SiteID, model string) answer.Answer {
 	r.t.Helper()
 	call := r.nextCall()
-	r.step(site, &core.SetForecast{Call: call, Model: model})
+	r.step(site, &input.SetForecast{Call: call, Model: model})
 	return r.answer(call)
 }
 
-func (r *rig) choice(site core.SiteID) core.ForecastChoice {
+func (r *rig) choice(site core.SiteID) answer.ForecastChoice {
 	r.t.Helper()
 	call := r.nextCall()
-	r.step(site, &core.ReadForecast{Call: call})
+	r.step(site, &input.ReadForecast{Call: call})
 	a := r.answer(call)
-	r.wantCode(a, core.OK)
+	r.wantCode(a, answer.OK)
 	return a.Forecast()
 }
 
 func TestForecastChoice(t *testing.T) {
 	r := alone(t, nil)
-	auto := core.ForecastChoice{Model: predict.Auto, Configured: predict.Auto}
+	auto := answer.ForecastChoice{Model: predict.Auto, Configured: predict.Auto}
 	for _, unknown := range []string{"", "oracle", "AUTO"} {
-		if a := r.choose("a", unknown); a.Code != core.Invalid || a.Forecast() != auto {
+		if a := r.choose("a", unknown); a.Code != answer.Invalid || a.Forecast() != auto {
 			t.Errorf("%q: %+v", unknown, a)
 		}
 	}
@@ -35,8 +38,8 @@ func TestForecastChoice(t *testing.T) {
 		if model == predict.LSTM {
 			continue // is fitted for seconds
 		}
-		want := core.ForecastChoice{Model: model, Configured: predict.Auto}
-		if a := r.choose("a", model); a.Code != core.OK || a.Forecast() != want || r.choice("a") != want {
+		want := answer.ForecastChoice{Model: model, Configured: predict.Auto}
+		if a := r.choose("a", model); a.Code != answer.OK || a.Forecast() != want || r.choice("a") != want {
 			t.Errorf("%s: %+v, then %+v", model, a, r.choice("a"))
 		}
 		r.busy("a", "e", 30, 6000)
@@ -53,11 +56,11 @@ func TestForecastChoice(t *testing.T) {
 		t.Errorf("stored are %+v", f)
 	}
 	r.restart("a")
-	r.step("a", core.Wake{})
+	r.step("a", input.Wake{})
 	if r.choice("a") != auto || r.cores["a"].ForecastOf("e").High == 0 {
 		t.Errorf("after a restart %+v, %+v", r.choice("a"), r.cores["a"].ForecastOf("e"))
 	}
-	if n := r.count(core.ForecastDropped); n != 0 {
+	if n := r.count(event.ForecastDropped); n != 0 {
 		t.Errorf("%d are dropped", n)
 	}
 }
@@ -65,8 +68,8 @@ func TestForecastChoice(t *testing.T) {
 // TestForecastChoiceOfTheGuarded: a site that serves nobody yet says so.
 func TestForecastChoiceOfTheGuarded(t *testing.T) {
 	r := newRig(t, 3, func(c *core.Config) { c.Run = 1 })
-	r.wantCode(r.choose("a", predict.None), core.Unvouched)
+	r.wantCode(r.choose("a", predict.None), answer.Unvouched)
 	call := r.nextCall()
-	r.step("a", &core.ReadForecast{Call: call})
-	r.wantCode(r.answer(call), core.Unvouched)
+	r.step("a", &input.ReadForecast{Call: call})
+	r.wantCode(r.answer(call), answer.Unvouched)
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/samya-db/samya/predict"
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // forecasting counts the demand for each entity, and forecasts it.
@@ -13,21 +15,6 @@ type forecasting struct {
 	*common
 	*telling
 	forecasts forecasts
-}
-
-// ForecastRecord is the stored state of an entity's forecasting model. It is useful, but
-// no guarantee rests on it: the core drops an unusable state, and the model learns anew.
-type ForecastRecord struct {
-	Name string
-	// Generation is the entity's generation.
-	Generation uint64
-	// Model is the model's name, and Bin the length of its bins in milliseconds.
-	Model string
-	Bin   Tick
-	// Wall is the end of the model's last bin, in milliseconds since the Unix epoch.
-	Wall int64
-	// State is the result of the model's MarshalBinary; empty if it was found damaged.
-	State []byte
 }
 
 const (
@@ -52,7 +39,7 @@ type forecasts struct {
 	choice uint64
 	// parked are stored states of entities without a model in memory; bytes is their
 	// size.
-	parked map[string]ForecastRecord
+	parked map[string]stored.Forecast
 	bytes  int
 	// unstored are the entities with a state to be stored, idle the entities to be
 	// checked for demand, both in the order of their times.
@@ -121,10 +108,10 @@ func (c *forecasting) newModel(name string) predict.Durable {
 
 // parkRestored keeps the stored states until they are needed, the latest ones if there is
 // no room for all.
-func (c *forecasting) parkRestored(records []ForecastRecord) {
-	c.forecasts = forecasts{name: c.cfg.Forecast, parked: make(map[string]ForecastRecord)}
+func (c *forecasting) parkRestored(records []stored.Forecast) {
+	c.forecasts = forecasts{name: c.cfg.Forecast, parked: make(map[string]stored.Forecast)}
 	latest := slices.Clone(records)
-	slices.SortStableFunc(latest, func(a, b ForecastRecord) int { return -cmp.Compare(a.Wall, b.Wall) })
+	slices.SortStableFunc(latest, func(a, b stored.Forecast) int { return -cmp.Compare(a.Wall, b.Wall) })
 	for _, r := range latest {
 		if len(r.State) == 0 {
 			c.dropped(r.Name)
@@ -135,7 +122,7 @@ func (c *forecasting) parkRestored(records []ForecastRecord) {
 }
 
 // park keeps a state in memory if there is room.
-func (c *forecasting) park(r ForecastRecord) {
+func (c *forecasting) park(r stored.Forecast) {
 	f := &c.forecasts
 	if f.bytes+len(r.State) <= c.cfg.MaxParked {
 		f.parked[r.Name] = r
@@ -144,7 +131,7 @@ func (c *forecasting) park(r ForecastRecord) {
 }
 
 // unpark removes and returns a parked state.
-func (c *forecasting) unpark(name string) (ForecastRecord, bool) {
+func (c *forecasting) unpark(name string) (stored.Forecast, bool) {
 	f := &c.forecasts
 	r, ok := f.parked[name]
 	if ok {
@@ -212,7 +199,7 @@ func (c *forecasting) rolled(e *entity) {
 		c.replace(e)
 	}
 	if fell := predict.Fallbacks(d.model.Durable); fell > d.model.fell {
-		c.out.Events = append(c.out.Events, Event{Kind: ForecastFellBack, Entity: e.name, Count: fell - d.model.fell})
+		c.out.Events = append(c.out.Events, event.Event{Kind: event.ForecastFellBack, Entity: e.name, Count: fell - d.model.fell})
 		d.model.fell = fell
 	}
 	if !d.unstored {
@@ -268,7 +255,7 @@ func (c *forecasting) modelOf(m predict.Durable) *model {
 }
 
 // takeUp makes a model from a stored state; nil if the state is unusable or too old.
-func (c *forecasting) takeUp(r *ForecastRecord) predict.Durable {
+func (c *forecasting) takeUp(r *stored.Forecast) predict.Durable {
 	if r.Bin != c.cfg.Bin {
 		return nil
 	}
@@ -299,26 +286,26 @@ func (c *forecasting) binStart() int64 {
 }
 
 func (c *forecasting) dropped(name string) {
-	c.out.Events = append(c.out.Events, Event{Kind: ForecastDropped, Entity: name, Count: 1})
+	c.out.Events = append(c.out.Events, event.Event{Kind: event.ForecastDropped, Entity: name, Count: 1})
 }
 
 // recordForecast is the present state of an entity's model.
-func (c *forecasting) recordForecast(e *entity) (ForecastRecord, bool) {
+func (c *forecasting) recordForecast(e *entity) (stored.Forecast, bool) {
 	if e.demand.model.choice != c.forecasts.choice {
 		c.replace(e)
 	}
 	state, err := e.demand.model.MarshalBinary()
 	if err != nil {
 		c.dropped(e.name)
-		return ForecastRecord{}, false
+		return stored.Forecast{}, false
 	}
-	return ForecastRecord{
+	return stored.Forecast{
 		Name: e.name, Generation: e.generation, Model: c.forecasts.name, Bin: c.cfg.Bin, Wall: c.binStart(), State: state,
 	}, true
 }
 
 // storeForecasts adds due states to a transaction, a few at most.
-func (c *forecasting) storeForecasts(rec *Records) {
+func (c *forecasting) storeForecasts(rec *stored.Records) {
 	most := storedAtOnce
 	if len(rec.Block.Records) > 0 {
 		most = storedBeside

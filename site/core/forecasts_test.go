@@ -7,6 +7,10 @@ import (
 
 	"github.com/samya-db/samya/predict"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // busy has a site serve acquires and their releases in turn, for d.
@@ -14,12 +18,12 @@ func (r *rig) busy(site core.SiteID, entity string, tokens core.Tokens, d core.T
 	r.t.Helper()
 	for end := r.now.Tick + d; r.now.Tick < end; r.advance(500) {
 		n := r.nextCall()
-		r.wantCode(r.acquire(site, entity, tokens, id("b", n)), core.OK)
-		r.wantCode(r.release(site, entity, tokens, id("d", n)), core.OK)
+		r.wantCode(r.acquire(site, entity, tokens, id("b", n)), answer.OK)
+		r.wantCode(r.release(site, entity, tokens, id("d", n)), answer.OK)
 	}
 }
 
-func (r *rig) forecasts(site core.SiteID) []core.ForecastRecord {
+func (r *rig) forecasts(site core.SiteID) []stored.Forecast {
 	r.t.Helper()
 	restored, err := r.disks[site].Load()
 	if err != nil {
@@ -39,7 +43,7 @@ func alone(t *testing.T, tweak func(*core.Config)) *rig {
 }
 
 func stopped(r *rig) {
-	r.step("a", core.Stop{})
+	r.step("a", input.Stop{})
 	for r.cores["a"].Pending() {
 		r.drain("a")
 	}
@@ -96,7 +100,7 @@ func TestForecastSurvives(t *testing.T) {
 			}
 			r.now.Tick, r.now.Wall = r.now.Tick+20_000, r.now.Wall+20_000
 			r.restart("a")
-			r.step("a", core.Wake{})
+			r.step("a", input.Wake{})
 			gap := r.now.Wall - int64(r.now.Tick%5000) - was[0].Wall
 			for range (gap + 2500) / 5000 {
 				want.Observe(predict.Missing)
@@ -105,7 +109,7 @@ func TestForecastSurvives(t *testing.T) {
 			if got != want.Forecast().Clamp(1000) || got.High < 30 || gap < 20_000 {
 				t.Errorf("after %d ms: %+v, want %+v", gap, got, want.Forecast())
 			}
-			if n := r.count(core.ForecastDropped); n != 0 {
+			if n := r.count(event.ForecastDropped); n != 0 {
 				t.Errorf("%d are dropped", n)
 			}
 		})
@@ -128,12 +132,12 @@ func TestGaps(t *testing.T) {
 			before := r.cores["a"].ForecastOf("e")
 			r.now.Wall += tc.gap
 			r.restart("a")
-			r.step("a", core.Wake{})
+			r.step("a", input.Wake{})
 			after := r.cores["a"].ForecastOf("e")
 			if tc.kept && (after.High < before.High/2 || after.High == 0) || !tc.kept && after != (predict.Forecast{}) {
 				t.Errorf("%+v before, %+v after", before, after)
 			}
-			if n := r.count(core.ForecastDropped); n != 0 {
+			if n := r.count(event.ForecastDropped); n != 0 {
 				t.Errorf("%d are dropped", n)
 			}
 			r.busy("a", "e", 30, 6000)
@@ -148,19 +152,19 @@ func TestGaps(t *testing.T) {
 // a state of the present entity, generation and bins.
 func TestUnfitForecasts(t *testing.T) {
 	for name, tc := range map[string]struct {
-		spoil   func(*core.ForecastRecord)
+		spoil   func(*stored.Forecast)
 		dropped int
 		kept    bool
 	}{
-		"untouched":          {func(*core.ForecastRecord) {}, 0, true},
-		"another model":      {func(f *core.ForecastRecord) { f.Model, f.State = walk(50) }, 0, true},
-		"damaged":            {func(f *core.ForecastRecord) { f.State[len(f.State)/2] ^= 1 }, 1, false},
-		"unreadable":         {func(f *core.ForecastRecord) { *f = core.ForecastRecord{Name: "e"} }, 1, false},
-		"an unknown model":   {func(f *core.ForecastRecord) { f.Model = "oracle" }, 1, false},
-		"state of another":   {func(f *core.ForecastRecord) { f.Model = predict.MeanRate }, 1, false},
-		"another generation": {func(f *core.ForecastRecord) { f.Generation++ }, 0, false},
-		"another entity":     {func(f *core.ForecastRecord) { f.Name = "f" }, 0, false},
-		"other bins":         {func(f *core.ForecastRecord) { f.Bin = 1000 }, 0, false},
+		"untouched":          {func(*stored.Forecast) {}, 0, true},
+		"another model":      {func(f *stored.Forecast) { f.Model, f.State = walk(50) }, 0, true},
+		"damaged":            {func(f *stored.Forecast) { f.State[len(f.State)/2] ^= 1 }, 1, false},
+		"unreadable":         {func(f *stored.Forecast) { *f = stored.Forecast{Name: "e"} }, 1, false},
+		"an unknown model":   {func(f *stored.Forecast) { f.Model = "oracle" }, 1, false},
+		"state of another":   {func(f *stored.Forecast) { f.Model = predict.MeanRate }, 1, false},
+		"another generation": {func(f *stored.Forecast) { f.Generation++ }, 0, false},
+		"another entity":     {func(f *stored.Forecast) { f.Name = "f" }, 0, false},
+		"other bins":         {func(f *stored.Forecast) { f.Bin = 1000 }, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := alone(t, nil)
@@ -168,19 +172,19 @@ func TestUnfitForecasts(t *testing.T) {
 			f := r.forecasts("a")[0]
 			f.State = slices.Clone(f.State)
 			tc.spoil(&f)
-			if err := r.disks["a"].Commit(&core.Records{Forecasts: []core.ForecastRecord{f}}); err != nil {
+			if err := r.disks["a"].Commit(&stored.Records{Forecasts: []stored.Forecast{f}}); err != nil {
 				t.Fatal(err)
 			}
 			if f.Name != "e" {
-				if err := r.disks["a"].Commit(&core.Records{Forecasts: []core.ForecastRecord{{Name: "e", Generation: 99, State: []byte{1}}}}); err != nil {
+				if err := r.disks["a"].Commit(&stored.Records{Forecasts: []stored.Forecast{{Name: "e", Generation: 99, State: []byte{1}}}}); err != nil {
 					t.Fatal(err)
 				}
 			}
 			r.restart("a")
-			r.step("a", core.Wake{})
+			r.step("a", input.Wake{})
 			got := r.cores["a"].ForecastOf("e")
 			r.drain("a")
-			if n := r.count(core.ForecastDropped); (got.High > 0) != tc.kept || n != tc.dropped {
+			if n := r.count(event.ForecastDropped); (got.High > 0) != tc.kept || n != tc.dropped {
 				t.Errorf("%+v, %d dropped", got, n)
 			}
 			r.busy("a", "e", 30, 6000)
@@ -206,12 +210,12 @@ func walk(tokens float64) (string, []byte) {
 // name begins anew.
 func TestForecastsOfTheDeleted(t *testing.T) {
 	r := alone(t, nil)
-	r.wantCode(r.change("a", core.DeleteEntity, "e", 0, "gone"), core.OK)
+	r.wantCode(r.change("a", input.DeleteEntity, "e", 0, "gone"), answer.OK)
 	r.advance(100_000)
 	if f := r.forecasts("a"); len(f) != 0 {
 		t.Errorf("stored are %+v", f)
 	}
-	r.wantCode(r.change("a", core.CreateEntity, "e", 1000, "again"), core.OK)
+	r.wantCode(r.change("a", input.CreateEntity, "e", 1000, "again"), answer.OK)
 	if f := r.cores["a"].ForecastOf("e"); f != (predict.Forecast{}) {
 		t.Errorf("a new entity expects %+v", f)
 	}
@@ -258,19 +262,19 @@ func TestManyForecasts(t *testing.T) {
 	}
 	for round := range 2 {
 		for i := range entities {
-			r.wantCode(r.acquire("a", fmt.Sprintf("e%03d", i), 5, id("b", entities*round+i)), core.OK)
+			r.wantCode(r.acquire("a", fmt.Sprintf("e%03d", i), 5, id("b", entities*round+i)), answer.OK)
 		}
 		r.advance(5000)
 	}
 	c := r.cores["a"]
 	r.now.Tick, r.now.Wall = r.now.Tick+63_000, r.now.Wall+63_000
 	var out core.Effects
-	c.Step(r.now, &core.Acquire{Call: 0, Entity: "e000", Tokens: 1, Request: key("x")})
+	c.Step(r.now, &input.Acquire{Call: 0, Entity: "e000", Tokens: 1, Request: key("x")})
 	c.Drain(&out)
 	if n := len(out.Records.Forecasts); n == 0 || n > 4 {
 		t.Errorf("%d states go with a request", n)
 	}
-	c.Step(r.now, core.Stop{})
+	c.Step(r.now, input.Stop{})
 	stored := 0
 	for c.Pending() {
 		out.Reset()

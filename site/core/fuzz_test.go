@@ -7,6 +7,7 @@ import (
 
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/internal/testfuzz"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // FuzzChanges: a change in a value or a snapshot of another site is refused or takes
@@ -53,10 +54,10 @@ func FuzzChanges(tf *testing.F) {
 // state that the first core then stores.
 func takesEffect(take func(c *Core, e *entity)) error {
 	cfg := Config{Self: "a", Members: []SiteID{"a", "b", "c"}, Rand: rand.New(rand.NewPCG(1, 2))}
-	from := Restored{
-		Catalogue: &CatalogueRecord{Generation: 1},
-		Entities:  []EntityRecord{{Name: "e", Generation: 1, Initial: 1000, Limit: 1000, Version: 1}},
-		Books:     []BooksRecord{{Name: "e", Generation: 1, Left: 500}},
+	from := stored.Restored{
+		Catalogue: &stored.Catalogue{Generation: 1},
+		Entities:  []stored.Entity{{Name: "e", Generation: 1, Initial: 1000, Limit: 1000, Version: 1}},
+		Books:     []stored.Books{{Name: "e", Generation: 1, Left: 500}},
 	}
 	c, err := New(cfg, from)
 	if err != nil {
@@ -66,7 +67,7 @@ func takesEffect(take func(c *Core, e *entity)) error {
 	take(c, e)
 	var out Effects
 	c.Drain(&out)
-	stored := Restored{
+	stored := stored.Restored{
 		Catalogue: from.Catalogue, Entities: out.Records.Entities, Books: out.Records.Books, Changes: out.Records.Changes,
 	}
 	if out.Records.Catalogue != nil {

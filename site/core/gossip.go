@@ -2,6 +2,8 @@ package core
 
 import (
 	"slices"
+
+	"github.com/samya-db/samya/site/core/message"
 )
 
 // gossiping exchanges reports of busy entities with other sites.
@@ -11,31 +13,6 @@ type gossiping struct {
 	*assessing
 	*auditing
 	*rebalancing
-}
-
-// Gossip tells another site about the sender's busy entities. It is a hint: no guarantee
-// rests on it.
-type Gossip struct {
-	From, To  SiteID
-	Summaries []Summary
-}
-
-// Summary is a site's report of an entity: the tokens it has, and its expected need.
-type Summary struct {
-	Entity     string
-	Generation uint64
-	// Left is the number of tokens that may be handed out now; negative in a debt.
-	Left Tokens
-	// Median is the site's expected need at even odds over the horizon of a
-	// redistribution, waiting acquires included.
-	Median Tokens
-	// Target is the number of tokens the site wants to hold to be safe, waiting acquires
-	// included.
-	Target Tokens
-	// Net and Offered are balances of the sender's books.
-	Net, Offered Tokens
-	// Busy says that the sender has demand of its own, beyond others' reports.
-	Busy bool
 }
 
 const (
@@ -50,7 +27,7 @@ const (
 // longer busy.
 func (c *gossiping) tellBusy() {
 	g := &c.gossip
-	var summaries []Summary
+	var summaries []message.Summary
 	for n := min(len(g.busy), c.cfg.MaxSummaries); n > 0; n-- {
 		if g.next >= len(g.busy) {
 			g.next = 0
@@ -81,7 +58,7 @@ func (c *gossiping) tellBusy() {
 	}
 	for _, m := range c.cfg.Members {
 		if m != c.cfg.Self {
-			c.out.Messages = append(c.out.Messages, Envelope{Gossip: &Gossip{From: c.cfg.Self, To: m, Summaries: summaries}})
+			c.out.Messages = append(c.out.Messages, message.Envelope{Gossip: &message.Gossip{From: c.cfg.Self, To: m, Summaries: summaries}})
 		}
 	}
 }
@@ -94,7 +71,7 @@ const (
 )
 
 // hear takes in another site's gossip.
-func (c *gossiping) hear(g *Gossip) {
+func (c *gossiping) hear(g *message.Gossip) {
 	from := slices.Index(c.cfg.Members, g.From)
 	for i := range g.Summaries {
 		s := &g.Summaries[i]

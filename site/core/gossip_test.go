@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // TestGossipIsBounded: with more busy entities than a message may tell of, no message
@@ -11,12 +13,12 @@ import (
 // or gone, are forgotten.
 func TestGossipIsBounded(t *testing.T) {
 	const entities = 3*512 + 7
-	var from Restored
-	from.Catalogue = &CatalogueRecord{Generation: entities}
+	var from stored.Restored
+	from.Catalogue = &stored.Catalogue{Generation: entities}
 	for i := range entities {
 		name := fmt.Sprintf("e%04d", i)
-		from.Entities = append(from.Entities, EntityRecord{Name: name, Generation: uint64(i + 1), Initial: 9, Limit: 9, Version: 1})
-		from.Books = append(from.Books, BooksRecord{Name: name, Generation: uint64(i + 1), Left: 3})
+		from.Entities = append(from.Entities, stored.Entity{Name: name, Generation: uint64(i + 1), Initial: 9, Limit: 9, Version: 1})
+		from.Books = append(from.Books, stored.Books{Name: name, Generation: uint64(i + 1), Left: 3})
 	}
 	c, err := New(Config{Self: "a", Members: []SiteID{"a", "b", "c"}, Trigger: "reactive", Rand: rand.New(rand.NewPCG(1, 2))}, from)
 	if err != nil {

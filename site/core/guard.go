@@ -2,6 +2,12 @@ package core
 
 import (
 	"slices"
+
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 const (
@@ -28,8 +34,8 @@ type vouching struct {
 type guard struct {
 	// start is the mark of the data at the beginning of this run; without a Run there is
 	// no guard.
-	start   Mark
-	commits Commits
+	start   message.Mark
+	commits message.Commits
 	peers   []guardedPeer
 	// need is the number of members that must vouch before the site serves. The site then
 	// waits until waitUntil for the word of all others; 0 before the first step.
@@ -47,7 +53,7 @@ type guard struct {
 
 // guardedPeer is another member.
 type guardedPeer struct {
-	Remembered
+	stored.Remembered
 	// dirty: Remembered is not handed over yet.
 	dirty bool
 	// vouched: the member has vouched for this run. nothing: it remembers nothing of the
@@ -55,23 +61,23 @@ type guardedPeer struct {
 	vouched, nothing bool
 	// inVain is the mark it asked about while this site's word did not count; zero for
 	// none.
-	inVain Mark
+	inVain message.Mark
 	// askedAt, repliedAt and toldAt are the times when this site last asked it, answered
 	// it VouchWho, and sent it anything with a mark; told is the latest mark sent to it.
 	askedAt, repliedAt, toldAt Tick
-	told                       Commits
+	told                       message.Commits
 }
 
-func (c *vouching) startGuard(from *Restored) {
+func (c *vouching) startGuard(from *stored.Restored) {
 	g := &c.guard
-	g.start = Mark{Incarnation: from.Incarnation, Run: c.cfg.Run, Commits: from.Commits}
+	g.start = message.Mark{Incarnation: from.Incarnation, Run: c.cfg.Run, Commits: from.Commits}
 	g.commits = from.Commits
 	for _, m := range c.cfg.Members {
 		if m == c.cfg.Self {
 			continue
 		}
-		p := guardedPeer{Remembered: Remembered{Site: m}, told: from.Commits}
-		if i := slices.IndexFunc(from.Remembered, func(r Remembered) bool { return r.Site == m }); i >= 0 {
+		p := guardedPeer{Remembered: stored.Remembered{Site: m}, told: from.Commits}
+		if i := slices.IndexFunc(from.Remembered, func(r stored.Remembered) bool { return r.Site == m }); i >= 0 {
 			p.Remembered = from.Remembered[i]
 		}
 		g.peers = append(g.peers, p)
@@ -125,7 +131,7 @@ func (c *vouching) serveVouched() {
 	c.serve()
 	for i := range g.peers {
 		if p := &g.peers[i]; p.vouched {
-			c.say(p.Site, Vouch{Kind: VouchTell})
+			c.say(p.Site, message.Vouch{Kind: message.VouchTell})
 		}
 	}
 }
@@ -134,9 +140,9 @@ func (c *vouching) serveVouched() {
 func (c *vouching) serve() {
 	g := &c.guard
 	g.open = true
-	c.out.Events = append(c.out.Events, Event{Kind: Serving})
+	c.out.Events = append(c.out.Events, event.Event{Kind: event.Serving})
 	for i := range g.peers {
-		if p := &g.peers[i]; p.inVain != (Mark{}) {
+		if p := &g.peers[i]; p.inVain != (message.Mark{}) {
 			c.answerAsk(p, p.inVain)
 		}
 	}
@@ -155,36 +161,36 @@ func (c *vouching) disown(err error) {
 }
 
 // stepGuarded handles an input while nobody may be served.
-func (c *vouching) stepGuarded(in Input) {
-	no := Answer{Code: Unvouched, Missing: c.guard.missing()}
+func (c *vouching) stepGuarded(in input.Input) {
+	no := answer.Answer{Code: answer.Unvouched, Missing: c.guard.missing()}
 	switch in := in.(type) {
-	case *Acquire:
+	case *input.Acquire:
 		c.reply(in.Call, no)
-	case *AcquireAll:
+	case *input.AcquireAll:
 		c.reply(in.Call, no)
-	case *Release:
+	case *input.Release:
 		c.reply(in.Call, no)
-	case *Read:
+	case *input.Read:
 		c.reply(in.Call, no)
-	case *ReadMode:
+	case *input.ReadMode:
 		c.reply(in.Call, no)
-	case *SetForecast:
+	case *input.SetForecast:
 		c.reply(in.Call, no)
-	case *ReadForecast:
+	case *input.ReadForecast:
 		c.reply(in.Call, no)
-	case *List:
+	case *input.List:
 		c.reply(in.Call, no)
-	case *Watch:
+	case *input.Watch:
 		c.reply(in.Call, no)
-	case *Change:
+	case *input.Change:
 		c.reply(in.Call, no)
-	case *RenewLease:
+	case *input.RenewLease:
 		c.reply(in.Call, no)
-	case *CommitLease:
+	case *input.CommitLease:
 		c.reply(in.Call, no)
-	case *ListLeases:
+	case *input.ListLeases:
 		c.reply(in.Call, no)
-	case Stop:
+	case input.Stop:
 		c.stopping = true
 	}
 	if c.guard.refused != nil {
@@ -194,16 +200,16 @@ func (c *vouching) stepGuarded(in Input) {
 		c.guard.waitUntil = c.now.Tick + c.cfg.VouchWait
 	}
 	switch in := in.(type) {
-	case Deliver:
+	case input.Deliver:
 		for i := range in.Messages {
 			e := &in.Messages[i]
 			if e.Vouch != nil && e.From() == in.From && e.To() == c.cfg.Self {
 				c.vouch(in.From, e)
 			}
 		}
-	case Reachable:
+	case input.Reachable:
 		c.reach(in.Sites)
-	case Wake:
+	case input.Wake:
 		c.wakeGuard()
 	}
 }
@@ -234,61 +240,61 @@ func (c *vouching) ask(p *guardedPeer) {
 		return
 	}
 	p.askedAt = c.now.Tick
-	c.say(p.Site, Vouch{Kind: VouchAsk, Asked: c.guard.start})
+	c.say(p.Site, message.Vouch{Kind: message.VouchAsk, Asked: c.guard.start})
 }
 
-func (c *vouching) say(to SiteID, v Vouch) {
+func (c *vouching) say(to SiteID, v message.Vouch) {
 	v.From, v.To = c.cfg.Self, to
-	c.out.Messages = append(c.out.Messages, Envelope{Vouch: &v})
+	c.out.Messages = append(c.out.Messages, message.Envelope{Vouch: &v})
 }
 
 // vouch handles a message about data.
-func (c *vouching) vouch(from SiteID, e *Envelope) {
+func (c *vouching) vouch(from SiteID, e *message.Envelope) {
 	g, v, p := &c.guard, e.Vouch, c.guarded(from)
 	if p == nil || g.start.Run == 0 {
 		return
 	}
 	switch v.Kind {
-	case VouchAsk:
+	case message.VouchAsk:
 		c.answerAsk(p, v.Asked)
-	case VouchYes:
+	case message.VouchYes:
 		// An answer to another run says nothing about this run.
 		if v.Asked != g.start || p.vouched {
 			return
 		}
 		p.vouched = true
 		if g.open {
-			c.say(p.Site, Vouch{Kind: VouchTell})
+			c.say(p.Site, message.Vouch{Kind: message.VouchTell})
 			return
 		}
 		c.serveVouched()
-	case VouchNothing:
+	case message.VouchNothing:
 		if v.Asked == g.start {
 			p.nothing = true
 			c.serveVouched()
 		}
-	case VouchNo:
+	case message.VouchNo:
 		if v.Asked == g.start && (v.Known.Incarnation != g.start.Incarnation || v.Known.Commits > g.start.Commits) {
 			c.disown(&StaleError{By: from, Mine: g.start, Known: v.Known})
 		}
-	case VouchWho:
+	case message.VouchWho:
 		if v.Asked.Run == g.start.Run && p.vouched {
 			// The member has lost its memory of this run.
 			p.vouched = false
 			g.nextRound = max(1, c.now.Tick)
 		}
 		c.ask(p)
-	case VouchTell:
+	case message.VouchTell:
 		c.heard(p, e.Mark)
 	}
 }
 
 // answerAsk says whether a member's data is the latest, as far as this site remembers.
-func (c *vouching) answerAsk(p *guardedPeer, asked Mark) {
+func (c *vouching) answerAsk(p *guardedPeer, asked message.Mark) {
 	if asked.Incarnation == 0 || asked.Run == 0 {
 		return
 	}
-	p.inVain = Mark{}
+	p.inVain = message.Mark{}
 	known := p.Mark
 	same := known.Incarnation == asked.Incarnation
 	// If nobody vouches for a site's own data, its lack of memory says nothing: its disk
@@ -298,12 +304,12 @@ func (c *vouching) answerAsk(p *guardedPeer, asked Mark) {
 	switch {
 	case same && known.Run == asked.Run:
 	case same && asked.Commits < known.Commits, !same && p.Served:
-		c.say(p.Site, Vouch{Kind: VouchNo, Asked: asked, Known: known})
+		c.say(p.Site, message.Vouch{Kind: message.VouchNo, Asked: asked, Known: known})
 		return
 	case !counts:
 		// Nor is the mark remembered: it would count at the next start.
 		p.inVain = asked
-		c.say(p.Site, Vouch{Kind: VouchNothing, Asked: asked})
+		c.say(p.Site, message.Vouch{Kind: message.VouchNothing, Asked: asked})
 		return
 	case same:
 		p.Mark, p.Before = asked, known.Run
@@ -314,12 +320,12 @@ func (c *vouching) answerAsk(p *guardedPeer, asked Mark) {
 	}
 	// The vouched mark is durable before the answer leaves.
 	c.guard.flush = c.guard.flush || p.dirty
-	c.say(p.Site, Vouch{Kind: VouchYes, Asked: asked})
+	c.say(p.Site, message.Vouch{Kind: message.VouchYes, Asked: asked})
 }
 
 // heard notes the mark that came with a member's message. It reports whether the message
 // may be taken, as this site has vouched for the message's run.
-func (c *vouching) heard(p *guardedPeer, m Mark) bool {
+func (c *vouching) heard(p *guardedPeer, m message.Mark) bool {
 	switch {
 	case p == nil || m.Incarnation != p.Mark.Incarnation:
 	case m.Run == p.Mark.Run:
@@ -333,13 +339,13 @@ func (c *vouching) heard(p *guardedPeer, m Mark) bool {
 	}
 	if p != nil && (p.repliedAt == 0 || c.now.Tick >= p.repliedAt+pressing) {
 		p.repliedAt = c.now.Tick
-		c.say(p.Site, Vouch{Kind: VouchWho, Asked: m})
+		c.say(p.Site, message.Vouch{Kind: message.VouchWho, Asked: m})
 	}
 	return false
 }
 
 // takes reports whether a protocol message may be taken.
-func (c *vouching) takes(from SiteID, e *Envelope) bool {
+func (c *vouching) takes(from SiteID, e *message.Envelope) bool {
 	return c.guard.start.Run == 0 || c.heard(c.guarded(from), e.Mark)
 }
 
@@ -386,7 +392,7 @@ func (c *vouching) wakeGuard() {
 		case p.told == g.commits:
 			continue
 		case up && c.now.Tick >= p.toldAt+c.cfg.Tell:
-			c.say(p.Site, Vouch{Kind: VouchTell})
+			c.say(p.Site, message.Vouch{Kind: message.VouchTell})
 		}
 		g.nextRound = c.now.Tick + c.cfg.Tell
 	}
@@ -416,7 +422,7 @@ func (c *vouching) seal() {
 	if g.start.Run == 0 {
 		return
 	}
-	mark := Mark{Incarnation: g.start.Incarnation, Run: g.start.Run, Commits: g.commits}
+	mark := message.Mark{Incarnation: g.start.Incarnation, Run: g.start.Run, Commits: g.commits}
 	for i := range c.out.Messages {
 		e := &c.out.Messages[i]
 		e.Mark = mark

@@ -8,13 +8,17 @@ import (
 
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/coretest"
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
 )
 
 // guarded makes a rig with guarded sites: each start is a run of its own.
 func guarded(t *testing.T, n int, tweak func(*core.Config)) *rig {
 	t.Helper()
-	run := core.Run(0)
+	run := message.Run(0)
 	return newRig(t, n, func(cfg *core.Config) {
 		run++
 		cfg.Run = run
@@ -74,7 +78,7 @@ func TestSitesVouchForEachOther(t *testing.T) {
 				t.Errorf("of %d: %s does not serve once all are there", n, name)
 			}
 		}
-		if got := r.count(core.Serving); got != n {
+		if got := r.count(event.Serving); got != n {
 			t.Errorf("of %d: %d begin to serve", n, got)
 		}
 		for _, name := range r.names {
@@ -104,26 +108,26 @@ func TestUnvouchedDoesNothing(t *testing.T) {
 	r.cut["a"] = true
 	r.restart("a")
 	r.sent = nil
-	for _, in := range []func(core.Call) core.Input{
-		func(c core.Call) core.Input {
-			return &core.Acquire{Call: c, Entity: "e", Tokens: 1, Request: key("x"), Wait: 100}
+	for _, in := range []func(input.Call) input.Input{
+		func(c input.Call) input.Input {
+			return &input.Acquire{Call: c, Entity: "e", Tokens: 1, Request: key("x"), Wait: 100}
 		},
-		func(c core.Call) core.Input {
-			return &core.Release{Call: c, Entity: "e", Tokens: 1, Request: key("y")}
+		func(c input.Call) input.Input {
+			return &input.Release{Call: c, Entity: "e", Tokens: 1, Request: key("y")}
 		},
-		func(c core.Call) core.Input {
-			return &core.AcquireAll{Call: c, Parts: []core.Part{{Entity: "e", Tokens: 1}}, Request: key("w")}
+		func(c input.Call) input.Input {
+			return &input.AcquireAll{Call: c, Parts: []input.Part{{Entity: "e", Tokens: 1}}, Request: key("w")}
 		},
-		func(c core.Call) core.Input { return &core.Read{Call: c, Entity: "e"} },
-		func(c core.Call) core.Input { return &core.ReadMode{Call: c} },
-		func(c core.Call) core.Input { return &core.List{Call: c, Count: 1} },
-		func(c core.Call) core.Input {
-			return &core.Change{Call: c, Kind: core.DeleteEntity, Name: "e", RequestID: "z", Wait: 100}
+		func(c input.Call) input.Input { return &input.Read{Call: c, Entity: "e"} },
+		func(c input.Call) input.Input { return &input.ReadMode{Call: c} },
+		func(c input.Call) input.Input { return &input.List{Call: c, Count: 1} },
+		func(c input.Call) input.Input {
+			return &input.Change{Call: c, Kind: input.DeleteEntity, Name: "e", RequestID: "z", Wait: 100}
 		},
 	} {
 		call := r.nextCall()
 		r.step("a", in(call))
-		if a := r.answer(call); a.Code != core.Unvouched || a.Missing != 1 {
+		if a := r.answer(call); a.Code != answer.Unvouched || a.Missing != 1 {
 			t.Errorf("%T is answered %+v", in(call), a)
 		}
 	}
@@ -132,7 +136,7 @@ func TestUnvouchedDoesNothing(t *testing.T) {
 	for _, e := range r.sent {
 		switch {
 		case e.From() != "a":
-		case e.Vouch == nil || e.Vouch.Kind != core.VouchAsk:
+		case e.Vouch == nil || e.Vouch.Kind != message.VouchAsk:
 			t.Errorf("sent %+v", e)
 		default:
 			asked++
@@ -146,7 +150,7 @@ func TestUnvouchedDoesNothing(t *testing.T) {
 	}
 	clear(r.cut)
 	r.advance(2000)
-	if a := r.acquire("a", "e", 1, "x"); a.Code != core.OK {
+	if a := r.acquire("a", "e", 1, "x"); a.Code != answer.OK {
 		t.Errorf("vouched for, it answers %+v", a)
 	}
 }
@@ -257,7 +261,7 @@ func TestEmptySiteDoesNotVouch(t *testing.T) {
 		r.create("e", 30)
 		r.advance(after)
 		old, b := r.copied("a"), r.disks["b"]
-		r.wantCode(r.acquire("a", "e", 10, "x"), core.OK)
+		r.wantCode(r.acquire("a", "e", 10, "x"), answer.OK)
 		r.advance(5000)
 		a := r.disks["a"]
 		r.cut["c"] = true
@@ -322,7 +326,7 @@ func TestAllAreAskedBeforeServing(t *testing.T) {
 	r.cut["b"], r.cut["c"] = true, true
 	r.create("e", 50)
 	old := r.copied("a")
-	r.wantCode(r.acquire("a", "e", 3, "x"), core.OK)
+	r.wantCode(r.acquire("a", "e", 3, "x"), answer.OK)
 	r.advance(3000)
 	right := r.disks["a"]
 	// b and c know no later data than the copy.
@@ -355,15 +359,15 @@ func TestAllAreAskedBeforeServing(t *testing.T) {
 // this start. A late answer to the question of an earlier start says nothing of this
 // data.
 func TestAnswersToAnotherStartDoNotCount(t *testing.T) {
-	for _, kind := range []core.VouchKind{core.VouchYes, core.VouchNothing} {
+	for _, kind := range []message.VouchKind{message.VouchYes, message.VouchNothing} {
 		r := guarded(t, 3, func(cfg *core.Config) { cfg.VouchWait = 500 })
 		r.advance(100)
 		r.create("e", 30)
 		r.cut["b"], r.cut["c"] = true, true
 		r.restart("a")
 		for _, from := range []core.SiteID{"b", "c"} {
-			r.step("a", core.Deliver{From: from, Messages: []core.Envelope{{Vouch: &core.Vouch{
-				Kind: kind, From: from, To: "a", Asked: core.Mark{Incarnation: 1, Run: 1 << 20, Commits: 1},
+			r.step("a", input.Deliver{From: from, Messages: []message.Envelope{{Vouch: &message.Vouch{
+				Kind: kind, From: from, To: "a", Asked: message.Mark{Incarnation: 1, Run: 1 << 20, Commits: 1},
 			}}}})
 		}
 		r.advance(2000)
@@ -405,14 +409,14 @@ func TestTwins(t *testing.T) {
 func TestNothingIsTakenFromWhoIsNotVouchedFor(t *testing.T) {
 	r := guarded(t, 3, nil)
 	r.advance(3000)
-	stranger := core.Envelope{
+	stranger := message.Envelope{
 		Entity: "", Message: avantan.Message{Kind: avantan.Applied, From: "a", To: "b", Applied: 1000},
-		Mark: core.Mark{Incarnation: 1, Run: 77, Commits: 1000},
+		Mark: message.Mark{Incarnation: 1, Run: 77, Commits: 1000},
 	}
 	before := r.copied("b")
 	r.sent = nil
-	r.step("b", core.Deliver{From: "a", Messages: []core.Envelope{stranger, stranger}})
-	if len(r.sent) != 1 || r.sent[0].Vouch == nil || r.sent[0].Vouch.Kind != core.VouchWho {
+	r.step("b", input.Deliver{From: "a", Messages: []message.Envelope{stranger, stranger}})
+	if len(r.sent) != 1 || r.sent[0].Vouch == nil || r.sent[0].Vouch.Kind != message.VouchWho {
 		t.Errorf("answered with %+v", r.sent)
 	}
 	r.advance(100)
@@ -454,7 +458,7 @@ func TestServesWithAllThatIsDue(t *testing.T) {
 	r := guarded(t, 3, func(cfg *core.Config) { cfg.VouchWait = 500 })
 	r.advance(1000)
 	r.create("e", 50)
-	r.wantCode(r.lease("a", "e", 3, "x", 120_000), core.OK)
+	r.wantCode(r.lease("a", "e", 3, "x", 120_000), answer.OK)
 	// The site's time is to be stored again by now.
 	r.advance(30_000)
 	r.cut["c"] = true

@@ -3,6 +3,8 @@ package core
 import (
 	"errors"
 	"fmt"
+
+	"github.com/samya-db/samya/site/core/event"
 )
 
 // A balance beyond its bound is a bug of samya. The site then halts the entity with its
@@ -35,7 +37,7 @@ func (c *common) keepWhole(e *entity, err error) {
 	if err == nil || c.halt.generations[e.generation] {
 		return
 	}
-	c.out.Events = append(c.out.Events, Event{Kind: BooksBroken, Entity: e.name, Err: fmt.Errorf("entity %q: %w", e.name, err)})
+	c.out.Events = append(c.out.Events, event.Event{Kind: event.BooksBroken, Entity: e.name, Err: fmt.Errorf("entity %q: %w", e.name, err)})
 	c.haltTree(e)
 }
 

@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/input"
 )
 
 // halting is a cluster with a tree, acme above acme/vm, and an entity beside the tree,
@@ -20,7 +23,7 @@ func halting(t *testing.T, strategy string) *rig {
 	r.create("acme", 300)
 	r.below("acme/vm", "acme", 300)
 	r.create("free", 300)
-	r.wantCode(r.acquire("a", "acme/vm", 10, "durable"), core.OK)
+	r.wantCode(r.acquire("a", "acme/vm", 10, "durable"), answer.OK)
 	return r
 }
 
@@ -32,42 +35,42 @@ func TestHalt(t *testing.T) {
 	// Others hear nothing of the waiting acquire, so they keep their tokens.
 	r.cut["a"] = true
 	waits := r.acquireAsync("a", "acme/vm", 290, "waits", 60_000)
-	limit := r.changeAsync("a", core.Change{Kind: core.SetLimit, Name: "acme/vm", Limit: 250, RequestID: "limit", Wait: 60_000})
+	limit := r.changeAsync("a", input.Change{Kind: input.SetLimit, Name: "acme/vm", Limit: 250, RequestID: "limit", Wait: 60_000})
 	r.unanswered(waits)
 	r.unanswered(limit)
 
 	// A single commit: acquires of the tree and of another entity, and then the bug.
-	calls := []core.Call{r.nextCall(), r.nextCall(), r.nextCall()}
+	calls := []input.Call{r.nextCall(), r.nextCall(), r.nextCall()}
 	for i, entity := range []string{"acme/vm", "free", "acme/vm"} {
 		if i == 2 {
 			r.cores["a"].Overdraw("acme")
 		}
-		r.cores["a"].Step(r.now, &core.Acquire{Call: calls[i], Entity: entity, Tokens: 5, Request: key(id("same commit", i))})
+		r.cores["a"].Step(r.now, &input.Acquire{Call: calls[i], Entity: entity, Tokens: 5, Request: key(id("same commit", i))})
 	}
 	r.sent = nil
 	r.drain("a")
 	r.cut["a"] = false
-	for i, want := range []core.Code{core.Unknown, core.Unknown, core.Halted} {
+	for i, want := range []answer.Code{answer.Unknown, answer.Unknown, answer.Halted} {
 		r.wantCode(r.answer(calls[i]), want)
 	}
-	r.wantCode(r.answer(waits), core.Halted)
-	r.wantCode(r.answer(limit), core.Unknown)
-	if n := r.count(core.BooksBroken); n != 1 || r.cores["a"].Status().Halted != 2 {
+	r.wantCode(r.answer(waits), answer.Halted)
+	r.wantCode(r.answer(limit), answer.Unknown)
+	if n := r.count(event.BooksBroken); n != 1 || r.cores["a"].Status().Halted != 2 {
 		t.Errorf("%d events, %d entities halted, want 1 and 2", n, r.cores["a"].Status().Halted)
 	}
 
 	// The site no longer serves the tree. It serves other entities, with their part of
 	// the commit.
-	r.wantCode(r.acquire("a", "acme/vm", 1, "later"), core.Halted)
-	r.wantCode(r.acquire("a", "acme/vm", 10, "durable"), core.Halted)
-	r.wantCode(r.release("a", "acme", 1, "release"), core.Halted)
-	r.wantCode(r.answer(r.changeAsync("a", core.Change{Kind: core.SetLimit, Name: "acme", Limit: 9, RequestID: "again"})), core.Halted)
-	r.wantCode(r.acquire("a", "free", 5, id("same commit", 1)), core.OK)
+	r.wantCode(r.acquire("a", "acme/vm", 1, "later"), answer.Halted)
+	r.wantCode(r.acquire("a", "acme/vm", 10, "durable"), answer.Halted)
+	r.wantCode(r.release("a", "acme", 1, "release"), answer.Halted)
+	r.wantCode(r.answer(r.changeAsync("a", input.Change{Kind: input.SetLimit, Name: "acme", Limit: 9, RequestID: "again"})), answer.Halted)
+	r.wantCode(r.acquire("a", "free", 5, id("same commit", 1)), answer.OK)
 	r.wantNet("a", map[string]core.Tokens{"free": 5})
 	// Other sites get tokens from each other.
 	all := r.acquireAsync("b", "acme/vm", 180, "of two", 60_000)
 	r.advance(30_000)
-	r.wantCode(r.answer(all), core.OK)
+	r.wantCode(r.answer(all), answer.OK)
 	for _, e := range r.sent {
 		if e.From() == "a" && (e.Entity == "acme" || e.Entity == "acme/vm") {
 			t.Errorf("a halted entity's message is sent: %+v", e)
@@ -79,8 +82,8 @@ func TestHalt(t *testing.T) {
 	r.wantNet("a", map[string]core.Tokens{"acme/vm": 10})
 	r.wantNet("a", map[string]core.Tokens{"acme": 10})
 	r.wantNet("a", map[string]core.Tokens{"free": 5})
-	r.wantCode(r.acquire("a", "acme/vm", 10, "durable"), core.OK)
-	r.wantCode(r.acquire("a", "free", 5, id("same commit", 1)), core.OK)
+	r.wantCode(r.acquire("a", "acme/vm", 10, "durable"), answer.OK)
+	r.wantCode(r.acquire("a", "free", 5, id("same commit", 1)), answer.OK)
 	for _, name := range []string{"acme", "acme/vm"} {
 		limit := r.view("a", name).Limit
 		if left, offered, net := r.books(name); left+offered+net != limit {
@@ -101,11 +104,11 @@ func TestHaltOfPledges(t *testing.T) {
 	}
 	r.cores["b"].Unpledge("free")
 	r.drain("b")
-	if r.count(core.BooksBroken) != 1 {
+	if r.count(event.BooksBroken) != 1 {
 		t.Error("the pledge that was forgotten went unnoticed")
 	}
-	r.wantCode(r.acquire("b", "free", 1, "later"), core.Halted)
-	r.wantCode(r.acquire("b", "acme/vm", 1, "other"), core.OK)
+	r.wantCode(r.acquire("b", "free", 1, "later"), answer.Halted)
+	r.wantCode(r.acquire("b", "acme/vm", 1, "other"), answer.OK)
 	r.restart("b")
 	r.advance(60_000)
 	if left, offered, net := r.books("free"); left+offered+net != 300 || offered != 0 {
@@ -119,23 +122,23 @@ func TestHaltOfPartners(t *testing.T) {
 	r := halting(t, "transfer")
 	r.create("far", 300)
 	all := r.nextCall()
-	r.cores["a"].Step(r.now, &core.AcquireAll{
-		Call: all, Request: key("all"), Parts: []core.Part{{Entity: "free", Tokens: 7}, {Entity: "acme/vm", Tokens: 7}},
+	r.cores["a"].Step(r.now, &input.AcquireAll{
+		Call: all, Request: key("all"), Parts: []input.Part{{Entity: "free", Tokens: 7}, {Entity: "acme/vm", Tokens: 7}},
 	})
 	r.cores["a"].Overdraw("acme/vm")
 	r.drain("a")
-	r.wantCode(r.answer(all), core.Unknown)
-	r.wantCode(r.acquire("a", "free", 1, "partner"), core.Halted)
-	r.wantCode(r.acquire("a", "far", 1, "far"), core.OK)
+	r.wantCode(r.answer(all), answer.Unknown)
+	r.wantCode(r.acquire("a", "free", 1, "partner"), answer.Halted)
+	r.wantCode(r.acquire("a", "far", 1, "far"), answer.OK)
 	r.restart("a")
 	r.advance(2000)
 	r.wantNet("a", map[string]core.Tokens{"free": 0})
 	r.wantNet("a", map[string]core.Tokens{"acme/vm": 10})
 	again := r.nextCall()
-	r.step("a", &core.AcquireAll{
-		Call: again, Request: key("all"), Parts: []core.Part{{Entity: "free", Tokens: 7}, {Entity: "acme/vm", Tokens: 7}},
+	r.step("a", &input.AcquireAll{
+		Call: again, Request: key("all"), Parts: []input.Part{{Entity: "free", Tokens: 7}, {Entity: "acme/vm", Tokens: 7}},
 	})
-	r.wantCode(r.answer(again), core.OK)
+	r.wantCode(r.answer(again), answer.OK)
 	r.wantNet("a", map[string]core.Tokens{"free": 7})
 }
 
@@ -144,21 +147,21 @@ func TestHaltOfPartners(t *testing.T) {
 func TestHaltOfLeases(t *testing.T) {
 	r := halting(t, "transfer")
 	leased := r.nextCall()
-	r.step("a", &core.Acquire{
-		Call: leased, Entity: "acme/vm", Tokens: 20, Request: key("lease"), Lease: &core.LeaseTerms{ID: "lease", TTL: 10_000},
+	r.step("a", &input.Acquire{
+		Call: leased, Entity: "acme/vm", Tokens: 20, Request: key("lease"), Lease: &input.LeaseTerms{ID: "lease", TTL: 10_000},
 	})
-	r.wantCode(r.answer(leased), core.OK)
+	r.wantCode(r.answer(leased), answer.OK)
 	r.cores["a"].Overdraw("acme/vm")
 	r.drain("a")
-	for _, in := range []core.Input{
-		&core.RenewLease{Call: "renew", Lease: key("lease")}, &core.CommitLease{Call: "commit", Lease: key("lease")},
+	for _, in := range []input.Input{
+		&input.RenewLease{Call: "renew", Lease: key("lease")}, &input.CommitLease{Call: "commit", Lease: key("lease")},
 	} {
 		r.step("a", in)
 	}
-	r.wantCode(r.answer("renew"), core.Halted)
-	r.wantCode(r.answer("commit"), core.Halted)
+	r.wantCode(r.answer("renew"), answer.Halted)
+	r.wantCode(r.answer("commit"), answer.Halted)
 	// The entity above is halted as well.
-	r.wantCode(r.acquire("a", "acme", 1, "above"), core.Halted)
+	r.wantCode(r.acquire("a", "acme", 1, "above"), answer.Halted)
 	r.advance(20_000)
 	r.restart("a")
 	r.advance(20_000)
@@ -172,9 +175,9 @@ func TestHaltAndTheCatalogue(t *testing.T) {
 	r.cores["a"].Overdraw("free")
 	r.drain("a")
 	r.below("free/new", "free", 10)
-	r.wantCode(r.acquire("a", "free/new", 1, "new"), core.Halted)
-	r.wantCode(r.acquire("b", "free/new", 1, "new at b"), core.OK)
-	r.wantCode(r.changed("b", core.Change{Kind: core.DeleteEntity, Name: "free", Subtree: true, RequestID: "delete"}), core.OK)
+	r.wantCode(r.acquire("a", "free/new", 1, "new"), answer.Halted)
+	r.wantCode(r.acquire("b", "free/new", 1, "new at b"), answer.OK)
+	r.wantCode(r.changed("b", input.Change{Kind: input.DeleteEntity, Name: "free", Subtree: true, RequestID: "delete"}), answer.OK)
 	if n := r.cores["a"].Status().Halted; n != 0 {
 		t.Errorf("%d entities are halted, want 0", n)
 	}

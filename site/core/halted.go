@@ -4,10 +4,16 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // refuseHalted answers an input about a halted entity, and reports whether it was one.
-func (c *Core) refuseHalted(in Input) bool {
+func (c *Core) refuseHalted(in input.Input) bool {
 	if c.halt.generations == nil {
 		return false
 	}
@@ -19,28 +25,28 @@ func (c *Core) refuseHalted(in Input) bool {
 		}
 		return false
 	}
-	leased := func(key RequestKey) bool {
+	leased := func(key attempt.Key) bool {
 		l := c.leases.byKey[key]
 		return l != nil && c.halt.generations[l.Generation]
 	}
-	var call Call
+	var call input.Call
 	halted := false
 	switch in := in.(type) {
-	case *Acquire:
+	case *input.Acquire:
 		call, halted = in.Call, named(in.Entity)
-	case *AcquireAll:
-		call, halted = in.Call, slices.ContainsFunc(in.Parts, func(p Part) bool { return named(p.Entity) })
-	case *Release:
+	case *input.AcquireAll:
+		call, halted = in.Call, slices.ContainsFunc(in.Parts, func(p input.Part) bool { return named(p.Entity) })
+	case *input.Release:
 		call, halted = in.Call, named(in.Entity)
-	case *RenewLease:
+	case *input.RenewLease:
 		call, halted = in.Call, leased(in.Lease)
-	case *CommitLease:
+	case *input.CommitLease:
 		call, halted = in.Call, leased(in.Lease)
-	case *Change:
-		call, halted = in.Call, in.Kind == SetLimit && named(in.Name)
+	case *input.Change:
+		call, halted = in.Call, in.Kind == input.SetLimit && named(in.Name)
 	}
 	if halted {
-		c.reply(call, Answer{Code: Halted})
+		c.reply(call, answer.Answer{Code: answer.Halted})
 	}
 	return halted
 }
@@ -66,8 +72,8 @@ func (c *Core) verify() {
 	for i := range c.out.Replies {
 		// It is no longer known whether the request was about a halted entity and was
 		// done. A repeat tells.
-		if a := &c.out.Replies[i].Answer; a.Code == OK {
-			*a = Answer{Code: Unknown}
+		if a := &c.out.Replies[i].Answer; a.Code == answer.OK {
+			*a = answer.Answer{Code: answer.Unknown}
 		}
 	}
 }
@@ -79,11 +85,11 @@ func (c *Core) withhold() {
 	}
 	gone := c.halt.generations
 	r := &c.out.Records
-	r.Leases = slices.DeleteFunc(r.Leases, func(l LeaseRecord) bool { return gone[l.Generation] })
-	r.Block.Records = slices.DeleteFunc(r.Block.Records, func(q RequestRecord) bool { return gone[q.Generation] })
-	c.out.Messages = slices.DeleteFunc(c.out.Messages, func(m Envelope) bool {
+	r.Leases = slices.DeleteFunc(r.Leases, func(l stored.Lease) bool { return gone[l.Generation] })
+	r.Block.Records = slices.DeleteFunc(r.Block.Records, func(q stored.Request) bool { return gone[q.Generation] })
+	c.out.Messages = slices.DeleteFunc(c.out.Messages, func(m message.Envelope) bool {
 		if m.Gossip != nil {
-			return slices.ContainsFunc(m.Gossip.Summaries, func(s Summary) bool { return gone[s.Generation] })
+			return slices.ContainsFunc(m.Gossip.Summaries, func(s message.Summary) bool { return gone[s.Generation] })
 		}
 		return m.Entity != "" && gone[m.Generation]
 	})
@@ -96,7 +102,7 @@ func (c *Core) haltPartners() {
 		again = false
 		for i := range c.out.Records.Block.Records {
 			parts := c.out.Records.Block.Records[i].Parts
-			halted := func(p RecordedPart) bool { return c.halt.generations[p.Generation] }
+			halted := func(p stored.Part) bool { return c.halt.generations[p.Generation] }
 			if !slices.ContainsFunc(parts, halted) {
 				continue
 			}
@@ -122,14 +128,14 @@ func (c *Core) endHalted() {
 	slices.SortFunc(ws, func(a, b *waiting) int { return cmp.Compare(a.arrived, b.arrived) })
 	for _, w := range ws {
 		w.at.queue.remove(w)
-		c.ended(w, Answer{Code: Halted})
+		c.ended(w, answer.Answer{Code: answer.Halted})
 	}
 	c.space.ascend("", func(e *entity) bool {
 		if !e.halted() {
 			return true
 		}
 		for _, p := range e.limitChanges() {
-			c.answerAll(p, Answer{Code: Unknown})
+			c.answerAll(p, answer.Answer{Code: answer.Unknown})
 		}
 		e.setLimitChanges(nil)
 		c.endAcks(e)

@@ -5,41 +5,44 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/policy"
 )
 
 // away cuts a site off, and tells the site so.
 func (r *rig) away(site core.SiteID) {
 	r.cut[site] = true
-	r.step(site, core.Reachable{Sites: []core.SiteID{site}})
+	r.step(site, input.Reachable{Sites: []core.SiteID{site}})
 	r.advance(20_000)
 }
 
 // TestLargeStopsNobody: an acquire that a cut-off site cannot serve waits for its time.
 // The site serves all others from the tokens left there.
 func TestLargeStopsNobody(t *testing.T) {
-	for _, protocol := range core.ProtocolNames() {
-		for _, strategy := range core.StrategyNames() {
+	for _, protocol := range policy.ProtocolNames() {
+		for _, strategy := range policy.StrategyNames() {
 			t.Run(protocol+" "+strategy, func(t *testing.T) {
 				r := newRig(t, 3, func(c *core.Config) { c.Protocol, c.Strategy = protocol, strategy })
 				r.create("e", 900)
 				r.away("c")
 				large := r.acquireAsync("c", "e", 301, "large", 60_000)
 				for i := range 50 {
-					if a := r.acquire("c", "e", 1, id("no wait", i)); a.Code != core.OK {
+					if a := r.acquire("c", "e", 1, id("no wait", i)); a.Code != answer.OK {
 						t.Fatalf("%d s after the large one: %+v", i, a)
 					}
 					r.advance(100)
 					waits := r.acquireAsync("c", "e", 1, id("waits", i), 5000)
 					r.advance(900)
 					if i > 0 {
-						r.wantCode(r.answer(waits), core.OK)
+						r.wantCode(r.answer(waits), answer.OK)
 					}
 				}
 				if protocol != "star" {
 					r.unanswered(large)
 				}
 				r.advance(10_000)
-				r.wantCode(r.answer(large), core.OutOfTokens)
+				r.wantCode(r.answer(large), answer.OutOfTokens)
 				if v := r.view("c", "e"); v.Left != 200 || v.Waiting != 0 {
 					t.Errorf("%+v", v)
 				}
@@ -61,10 +64,10 @@ func TestLargeStopsNobodyBelow(t *testing.T) {
 	for i := range 20 {
 		for _, name := range []string{"x", "y", "org"} {
 			call := r.acquireAsync("c", name, 1, id(name, i), 5000)
-			r.wantCode(r.answer(call), core.OK)
+			r.wantCode(r.answer(call), answer.OK)
 		}
 		both := r.allAsync("c", id("both", i), 5000, part("x", 1), part("y", 1))
-		r.wantCode(r.answer(both), core.OK)
+		r.wantCode(r.answer(both), answer.OK)
 		r.advance(1000)
 	}
 	r.unanswered(large)
@@ -82,15 +85,15 @@ func TestLargeStopsNobodyElsewhere(t *testing.T) {
 		r.cut[n] = true
 	}
 	for _, n := range []core.SiteID{"c", "d"} {
-		r.step(n, core.Reachable{Sites: []core.SiteID{"c", "d"}})
+		r.step(n, input.Reachable{Sites: []core.SiteID{"c", "d"}})
 	}
 	r.advance(20_000)
-	r.wantCode(r.acquire("d", "e", 300, "all of d"), core.OK)
+	r.wantCode(r.acquire("d", "e", 300, "all of d"), answer.OK)
 	large := r.acquireAsync("c", "e", 301, "large", 60_000)
 	r.advance(2000)
 	call := r.acquireAsync("d", "e", 1, "small", 5000)
 	r.advance(5000)
-	r.wantCode(r.answer(call), core.OK)
+	r.wantCode(r.answer(call), answer.OK)
 	r.unanswered(large)
 }
 
@@ -102,24 +105,24 @@ func TestCancelMany(t *testing.T) {
 	r.create("e", 3)
 	r.cut["a"] = true
 	r.acquire("a", "e", 1, "all")
-	calls := make([]core.Call, n)
+	calls := make([]input.Call, n)
 	for i := range calls {
 		calls[i] = r.nextCall()
-		r.cores["a"].Step(r.now, &core.Acquire{Call: calls[i], Entity: "e", Tokens: 1, Request: key(id("w", i)), Wait: 50_000})
+		r.cores["a"].Step(r.now, &input.Acquire{Call: calls[i], Entity: "e", Tokens: 1, Request: key(id("w", i)), Wait: 50_000})
 	}
 	if waiting := r.cores["a"].Status().Waiting; waiting != n {
 		t.Fatalf("%d wait", waiting)
 	}
 	began := time.Now()
 	for _, c := range calls[:n/2] {
-		r.cores["a"].Step(r.now, &core.Cancel{Call: c})
+		r.cores["a"].Step(r.now, &input.Cancel{Call: c})
 	}
 	if took := time.Since(began); took > 3*time.Second {
 		t.Errorf("cancelling %d of %d took %v", n/2, n, took)
 	}
-	r.step("a", &core.Release{Call: r.nextCall(), Entity: "e", Tokens: n, Request: key("r")})
+	r.step("a", &input.Release{Call: r.nextCall(), Entity: "e", Tokens: n, Request: key("r")})
 	for _, c := range calls[n/2:] {
-		r.wantCode(r.answer(c), core.OK)
+		r.wantCode(r.answer(c), answer.OK)
 	}
 }
 
@@ -133,19 +136,19 @@ func TestHold(t *testing.T) {
 	large := r.acquireAsync("c", "e", 301, "large", 60_000)
 	waits := r.acquireAsync("c", "e", 2, "waits", 5000)
 	r.unanswered(waits)
-	r.wantCode(r.acquire("c", "e", 1, "cannot wait"), core.OK)
+	r.wantCode(r.acquire("c", "e", 1, "cannot wait"), answer.OK)
 	soon := r.acquireAsync("c", "e", 3, "its time is up first", 200)
 	r.advance(200)
-	r.wantCode(r.answer(soon), core.OK)
+	r.wantCode(r.answer(soon), answer.OK)
 	r.advance(99)
 	r.unanswered(waits)
 	r.advance(1)
-	r.wantCode(r.answer(waits), core.OK)
+	r.wantCode(r.answer(waits), answer.OK)
 	// For ten times Hold the next large acquire keeps nobody waiting either.
-	r.step("c", &core.Cancel{Call: large})
+	r.step("c", &input.Cancel{Call: large})
 	for i := range 5 {
 		r.acquireAsync("c", "e", 301, id("large again", i), 60_000)
-		r.wantCode(r.answer(r.acquireAsync("c", "e", 1, id("passes", i), 5000)), core.OK)
+		r.wantCode(r.answer(r.acquireAsync("c", "e", 1, id("passes", i), 5000)), answer.OK)
 		r.advance(500)
 	}
 	r.advance(3000)
@@ -157,7 +160,7 @@ func TestHold(t *testing.T) {
 func TestHoldServesLarge(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("e", 900)
-	var smalls []core.Call
+	var smalls []input.Call
 	small := func(site core.SiteID) {
 		smalls = append(smalls, r.acquireAsync(site, "e", 1, id("small", len(smalls)), 5000))
 	}
@@ -168,11 +171,11 @@ func TestHoldServesLarge(t *testing.T) {
 		}
 		r.advance(10)
 	}
-	r.wantCode(r.answer(large), core.OK)
+	r.wantCode(r.answer(large), answer.OK)
 	r.advance(2000)
 	granted := 0
 	for _, call := range smalls {
-		if r.answer(call).Code == core.OK {
+		if r.answer(call).Code == answer.OK {
 			granted++
 		}
 	}
@@ -188,6 +191,6 @@ func TestCrowdedServes(t *testing.T) {
 	r.create("e", 900)
 	r.cut["c"] = true
 	r.acquireAsync("c", "e", 301, "large", 60_000)
-	r.wantCode(r.answer(r.acquireAsync("c", "e", 1, "small", 5000)), core.OK)
-	r.wantCode(r.answer(r.acquireAsync("c", "e", 301, "another", 5000)), core.QueueFull)
+	r.wantCode(r.answer(r.acquireAsync("c", "e", 1, "small", 5000)), answer.OK)
+	r.wantCode(r.answer(r.acquireAsync("c", "e", 301, "another", 5000)), answer.QueueFull)
 }

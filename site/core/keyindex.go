@@ -2,6 +2,8 @@ package core
 
 import (
 	"hash/maphash"
+
+	"github.com/samya-db/samya/site/core/attempt"
 )
 
 // keyIndex finds numbers by keys. It holds no keys: the caller tells whether a number
@@ -46,7 +48,7 @@ func newKeyIndex(records int) *keyIndex {
 }
 
 // locate returns the place of a key: its shard, and its tag, which is not 0.
-func (x *keyIndex) locate(key *RequestKey) (*indexShard, uint32) {
+func (x *keyIndex) locate(key *attempt.Key) (*indexShard, uint32) {
 	h := maphash.Bytes(x.seed, key[:])
 	return &x.shards[h%indexShards], uint32(h>>32) | 1<<31
 }

@@ -3,6 +3,9 @@ package core
 import (
 	"sync"
 	"sync/atomic"
+
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // laning knows the lanes, and the entities whose escrow is split over them.
@@ -67,9 +70,9 @@ type lanes struct {
 
 // lane gathers the results of serving on a partition.
 type lane struct {
-	now     Now
+	now     input.Now
 	replies []Reply
-	records []RequestRecord
+	records []stored.Request
 	// touched are the machines with something to persist. looks may have to ask for
 	// tokens, or this site to tell others of them. freed got tokens back, and this site
 	// may have to tell others of them. closed had bins of demand closed.

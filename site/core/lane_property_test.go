@@ -7,6 +7,10 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/internal/race"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // home gives machines places.
@@ -22,7 +26,7 @@ type laned struct {
 }
 
 // hand has a random lane serve an input, or steps the core if no lane can.
-func (l *laned) hand(rnd *rand.Rand, now Now, in Input) {
+func (l *laned) hand(rnd *rand.Rand, now input.Now, in input.Input) {
 	if ms, ok := l.Route(in, nil); ok && len(l.lanes.all) > 0 && Servable(in) && l.Serve(rnd.IntN(len(l.lanes.all)), now, in, ms) {
 		l.served++
 		return
@@ -40,12 +44,12 @@ func TestLanesAnswerAsSteps(t *testing.T) {
 	for seed := range uint64(60) {
 		rnd := rand.New(rand.NewPCG(seed, 7))
 		of := threeLevels(2)
-		data := func() Restored {
-			d := Restored{Catalogue: &CatalogueRecord{Generation: uint64(len(of.records))}}
+		data := func() stored.Restored {
+			d := stored.Restored{Catalogue: &stored.Catalogue{Generation: uint64(len(of.records))}}
 			for i, e := range of.records {
 				e.Generation, e.Initial, e.Limit, e.Version = uint64(i+1), 200, 200, 1
 				d.Entities = append(d.Entities, e)
-				d.Books = append(d.Books, BooksRecord{Name: e.Name, Generation: e.Generation, Left: 200})
+				d.Books = append(d.Books, stored.Books{Name: e.Name, Generation: e.Generation, Left: 200})
 			}
 			return d
 		}
@@ -61,7 +65,7 @@ func TestLanesAnswerAsSteps(t *testing.T) {
 			return l
 		}
 		plain, lanes := core(0), core(1+rnd.IntN(3))
-		now := Now{Tick: 1, Wall: 1_700_000_000_000}
+		now := input.Now{Tick: 1, Wall: 1_700_000_000_000}
 		var outs [2]Effects
 		for i := range 4000 {
 			now.Tick += Tick(rnd.IntN(3))
@@ -71,9 +75,9 @@ func TestLanesAnswerAsSteps(t *testing.T) {
 				lanes.Split(name, rnd.IntN(3) > 0)
 				lanes.Resume()
 			}
-			ins := [2]Input{}
+			ins := [2]input.Input{}
 			kind, names := rnd.IntN(20), [2]string{of.records[rnd.IntN(len(of.records))].Name, of.names[rnd.IntN(len(of.names))]}
-			tokens, id := Tokens(1+rnd.IntN(6)), RequestKey{byte(rnd.IntN(256)), byte(rnd.IntN(40)), byte(seed)}
+			tokens, id := Tokens(1+rnd.IntN(6)), attempt.Key{byte(rnd.IntN(256)), byte(rnd.IntN(40)), byte(seed)}
 			if rnd.IntN(30) == 0 {
 				// About as much as the limits, which releases let be left and more.
 				tokens += 196
@@ -82,15 +86,15 @@ func TestLanesAnswerAsSteps(t *testing.T) {
 			for j := range ins {
 				switch {
 				case kind < 9:
-					ins[j] = &Acquire{Call: i, Entity: names[0], Tokens: tokens, Least: least, Request: id}
+					ins[j] = &input.Acquire{Call: i, Entity: names[0], Tokens: tokens, Least: least, Request: id}
 				case kind < 11:
-					ins[j] = &AcquireAll{Call: i, Parts: []Part{{names[0], tokens}, {names[1], 1}}, Request: id}
+					ins[j] = &input.AcquireAll{Call: i, Parts: []input.Part{{Entity: names[0], Tokens: tokens}, {Entity: names[1], Tokens: 1}}, Request: id}
 				case kind < 12:
-					ins[j] = &Acquire{Call: i, Entity: names[0], Tokens: tokens, Request: id, Tries: Tries{NotAfter: now.Wall + 50 - int64(id[0])}}
+					ins[j] = &input.Acquire{Call: i, Entity: names[0], Tokens: tokens, Request: id, Tries: input.Tries{NotAfter: now.Wall + 50 - int64(id[0])}}
 				case kind < 13:
-					ins[j] = &Read{Call: i, Entity: names[0]}
+					ins[j] = &input.Read{Call: i, Entity: names[0]}
 				default:
-					ins[j] = &Release{Call: i, Entity: names[0], Tokens: tokens, Request: id}
+					ins[j] = &input.Release{Call: i, Entity: names[0], Tokens: tokens, Request: id}
 				}
 			}
 			plain.Step(now, ins[0])
@@ -104,7 +108,7 @@ func TestLanesAnswerAsSteps(t *testing.T) {
 			if err := sameEffects(&outs[0], &outs[1]); err != nil {
 				t.Fatalf("seed %d, input %d: %v", seed, i, err)
 			}
-			n := plain.Recount(func(RequestKey) string { return "" })[""]
+			n := plain.Recount(func(attempt.Key) string { return "" })[""]
 			if x, y := plain.HeldAll(), lanes.HeldAll(); x != y || x[0] != n {
 				t.Fatalf("seed %d, input %d: counted are %v, by lanes %v, there are %d", seed, i, x, y, n)
 			}
@@ -114,10 +118,10 @@ func TestLanesAnswerAsSteps(t *testing.T) {
 				}
 			}
 			for _, r := range outs[1].Replies {
-				if r.Answer.Code == Overloaded {
+				if r.Answer.Code == answer.Overloaded {
 					full++
 				}
-				if r.Answer.Code == ExceedsLimit && r.Answer.Left > r.Answer.Tokens {
+				if r.Answer.Code == answer.ExceedsLimit && r.Answer.Left > r.Answer.Tokens {
 					refused++
 				}
 			}
@@ -138,22 +142,22 @@ func TestLanesAnswerAsSteps(t *testing.T) {
 
 // sameEffects compares the effects of two cores, in any order.
 func sameEffects(a, b *Effects) error {
-	answers := func(e *Effects) map[Call]Answer {
-		m := make(map[Call]Answer)
+	answers := func(e *Effects) map[input.Call]answer.Answer {
+		m := make(map[input.Call]answer.Answer)
 		for _, r := range e.Replies {
 			m[r.Call] = r.Answer
 		}
 		return m
 	}
-	books := func(e *Effects) map[string]BooksRecord {
-		m := make(map[string]BooksRecord)
+	books := func(e *Effects) map[string]stored.Books {
+		m := make(map[string]stored.Books)
 		for _, r := range e.Records.Books {
 			m[r.Name] = r
 		}
 		return m
 	}
-	records := func(e *Effects) map[RequestKey]RequestRecord {
-		m := make(map[RequestKey]RequestRecord)
+	records := func(e *Effects) map[attempt.Key]stored.Request {
+		m := make(map[attempt.Key]stored.Request)
 		for _, r := range e.Records.Block.Records {
 			m[r.Key] = r
 		}

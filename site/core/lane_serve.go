@@ -2,6 +2,11 @@ package core
 
 import (
 	"slices"
+
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // serving serves requests on lanes, side by side, and joins what they have done.
@@ -23,26 +28,26 @@ type serving struct {
 // and nothing falls due. It reports whether it did; if not it has changed nothing, and
 // the request is for Step. ms are the machines that the caller has to itself, as Route
 // told. Lanes may serve at the same time, each in a single goroutine.
-func (c *serving) Serve(number int, now Now, in Input, ms []*Machine) bool {
+func (c *serving) Serve(number int, now input.Now, in input.Input, ms []*Machine) bool {
 	if !c.lanes.open {
 		return false
 	}
 	l := &c.lanes.all[number]
 	l.now.Tick, l.now.Wall = max(l.now.Tick, now.Tick), now.Wall
 	switch in := in.(type) {
-	case *Acquire:
+	case *input.Acquire:
 		return c.serveAcquire(number, in, ms)
-	case *Release:
+	case *input.Release:
 		return c.serveRelease(number, in, ms)
-	case *AcquireAll:
+	case *input.AcquireAll:
 		return c.serveAll(number, in, ms)
 	}
 	return false
 }
 
 // inTime reports whether a request may run now and needs no other site to be asked.
-func (c *serving) inTime(t *Tries, now Now) bool {
-	return t.simple() && (t.NotAfter == 0 || t.NotAfter >= now.Wall && t.NotAfter <= now.Wall+c.cfg.RequestHorizon())
+func (c *serving) inTime(t *input.Tries, now input.Now) bool {
+	return t.Simple() && (t.NotAfter == 0 || t.NotAfter >= now.Wall && t.NotAfter <= now.Wall+c.cfg.RequestHorizon())
 }
 
 // leafOf is the machine of a name, from the caller's machines or the split ones.
@@ -72,23 +77,23 @@ func (e *entity) chargeHere(room charge, tokens Tokens, ms []*Machine) charge {
 	return room
 }
 
-func (c *serving) serveAcquire(number int, a *Acquire, ms []*Machine) bool {
+func (c *serving) serveAcquire(number int, a *input.Acquire, ms []*Machine) bool {
 	l := &c.lanes.all[number]
 	e := c.leafOf(a.Entity, ms)
-	if e == nil || a.DryRun || a.Lease != nil || !a.valid() || !c.inTime(&a.Tries, l.now) {
+	if e == nil || a.DryRun || a.Lease != nil || !a.Valid() || !c.inTime(&a.Tries, l.now) {
 		return false
 	}
 	ch := e.chargeHere(l.room[:0], a.Tokens, ms)
 	if ch == nil || !c.affords(number, ch) {
 		return false
 	}
-	r := a.request()
+	r := acquireRequest(a)
 	return c.serveGrant(number, a.Call, &r, ch)
 }
 
-func (c *serving) serveAll(number int, a *AcquireAll, ms []*Machine) bool {
+func (c *serving) serveAll(number int, a *input.AcquireAll, ms []*Machine) bool {
 	l := &c.lanes.all[number]
-	if len(a.Parts) > maxServedParts || !a.valid() || !c.inTime(&a.Tries, l.now) {
+	if len(a.Parts) > maxServedParts || !a.Valid() || !c.inTime(&a.Tries, l.now) {
 		return false
 	}
 	clear(l.placed)
@@ -117,7 +122,7 @@ func (c *serving) serveAll(number int, a *AcquireAll, ms []*Machine) bool {
 	if !c.affords(number, ch) {
 		return false
 	}
-	r := a.request()
+	r := allRequest(a)
 	return c.serveGrant(number, a.Call, &r, ch)
 }
 
@@ -174,14 +179,14 @@ func (l *lane) roll(c *forecasting, e *entity) {
 
 // serveGrant takes the tokens and records the grant, unless the id of the request was
 // seen.
-func (c *serving) serveGrant(number int, call Call, r *request, ch charge) bool {
+func (c *serving) serveGrant(number int, call input.Call, r *request, ch charge) bool {
 	l := &c.lanes.all[number]
 	e, tokens := ch[0].of, ch[0].tokens
 	if r.parts != nil {
 		tokens = r.tokens
 	}
-	record := RequestRecord{
-		Key: r.key, Body: r.body, Kind: r.kind, State: Ran, Attempt: firstAttempt, Generation: e.generation,
+	record := stored.Request{
+		Key: r.key, Body: r.body, Kind: r.kind, State: stored.Ran, Attempt: attempt.First, Generation: e.generation,
 		Tokens: tokens, Left: c.leftOn(number, e) - ch[0].tokens,
 	}
 	if r.parts != nil {
@@ -208,23 +213,23 @@ func (c *serving) serveGrant(number int, call Call, r *request, ch charge) bool 
 			l.lookLater(e)
 		}
 	}
-	l.replies = append(l.replies, Reply{Call: call, Answer: Answer{Code: OK, Tokens: tokens, Left: record.Left}})
+	l.replies = append(l.replies, Reply{Call: call, Answer: answer.Answer{Code: answer.OK, Tokens: tokens, Left: record.Left}})
 	return true
 }
 
-func (c *serving) serveRelease(number int, a *Release, ms []*Machine) bool {
+func (c *serving) serveRelease(number int, a *input.Release, ms []*Machine) bool {
 	l := &c.lanes.all[number]
 	e := c.leafOf(a.Entity, ms)
-	if e == nil || a.Lease != nil || a.Tokens < 1 || a.Tokens > MaxTokens || !c.inTime(&a.Tries, l.now) {
+	if e == nil || a.Lease != nil || a.Tokens < 1 || a.Tokens > input.MaxTokens || !c.inTime(&a.Tries, l.now) {
 		return false
 	}
 	ch := e.chargeHere(l.room[:0], a.Tokens, ms)
 	if ch == nil || !c.takesBack(number, ch) {
 		return false
 	}
-	r := a.request()
-	record := RequestRecord{
-		Key: r.key, Body: r.body, Kind: ReleaseRequest, State: Ran, Attempt: firstAttempt, Generation: e.generation,
+	r := releaseRequest(a)
+	record := stored.Request{
+		Key: r.key, Body: r.body, Kind: stored.ReleaseRequest, State: stored.Ran, Attempt: attempt.First, Generation: e.generation,
 		Tokens: a.Tokens, Left: c.leftOn(number, e) + a.Tokens,
 	}
 	if !c.noteServed(l, &record, ch[0].of) {
@@ -245,7 +250,7 @@ func (c *serving) serveRelease(number int, a *Release, ms []*Machine) bool {
 			l.freedLater(e)
 		}
 	}
-	l.replies = append(l.replies, Reply{Call: a.Call, Answer: Answer{Code: OK, Tokens: a.Tokens, Left: record.Left}})
+	l.replies = append(l.replies, Reply{Call: a.Call, Answer: answer.Answer{Code: answer.OK, Tokens: a.Tokens, Left: record.Left}})
 	return true
 }
 
@@ -276,7 +281,7 @@ func (c *laning) atEase(e *entity) bool {
 // noteServed makes a record findable and has it stored, unless its key has a record or a
 // waiting acquire, or there is no room. The record is counted for the tenant of the first
 // entity.
-func (c *serving) noteServed(l *lane, r *RequestRecord, first *entity) bool {
+func (c *serving) noteServed(l *lane, r *stored.Request, first *entity) bool {
 	if len(c.waiting) > 0 {
 		if _, waits := c.waiting[r.Key]; waits {
 			return false
@@ -294,7 +299,7 @@ func (c *serving) noteServed(l *lane, r *RequestRecord, first *entity) bool {
 }
 
 // addServed makes a record findable, unless its key has a record or there is no room.
-func (c *serving) addServed(r *RequestRecord, first *entity) bool {
+func (c *serving) addServed(r *stored.Request, first *entity) bool {
 	held, tenant := &c.requests.held, c.cfg.tenantOf(first.name)
 	if !held.Fits(tenant, c.cfg.MaxRequests, 1+len(r.Parts)) {
 		return false

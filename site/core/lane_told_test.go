@@ -7,6 +7,10 @@ import (
 
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/internal/race"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // amongOthers is a core among three members, with left tokens left and net out of e.
@@ -21,10 +25,10 @@ func amongOthers(t *testing.T, protocol string, lanes int, left, net Tokens) *la
 	c, err := New(Config{
 		Self: "a", Members: members, Rand: rand.New(rand.NewPCG(1, 2)), Retention: 100_000, Skew: 1, Bin: 1000,
 		Protocol: protocol,
-	}, Restored{
-		Catalogue: &CatalogueRecord{Generation: 1},
-		Entities:  []EntityRecord{{Name: "e", Generation: 1, Initial: 3000, Limit: 3000, Version: 1}},
-		Books:     []BooksRecord{{Name: "e", Generation: 1, Left: left, Net: net}},
+	}, stored.Restored{
+		Catalogue: &stored.Catalogue{Generation: 1},
+		Entities:  []stored.Entity{{Name: "e", Generation: 1, Initial: 3000, Limit: 3000, Version: 1}},
+		Books:     []stored.Books{{Name: "e", Generation: 1, Left: left, Net: net}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -37,11 +41,11 @@ func amongOthers(t *testing.T, protocol string, lanes int, left, net Tokens) *la
 }
 
 // wordOf is gossip of b and c about e, each with left tokens left.
-func wordOf(left Tokens) []Deliver {
-	var told []Deliver
+func wordOf(left Tokens) []input.Deliver {
+	var told []input.Deliver
 	for _, from := range []SiteID{"b", "c"} {
-		told = append(told, Deliver{From: from, Messages: []Envelope{{Gossip: &Gossip{
-			From: from, To: "a", Summaries: []Summary{{Entity: "e", Generation: 1, Left: left, Net: 1000 - left, Busy: true}},
+		told = append(told, input.Deliver{From: from, Messages: []message.Envelope{{Gossip: &message.Gossip{
+			From: from, To: "a", Summaries: []message.Summary{{Entity: "e", Generation: 1, Left: left, Net: 1000 - left, Busy: true}},
 		}}}})
 	}
 	return told
@@ -56,7 +60,7 @@ func TestLanesTellOfGains(t *testing.T) {
 		split bool
 	}{{"stepped", 0, false}, {"on lanes", 2, false}, {"split", 2, true}} {
 		l := amongOthers(t, "majority", c.lanes, 12, 988)
-		now := Now{Tick: 1, Wall: 1_700_000_000_000}
+		now := input.Now{Tick: 1, Wall: 1_700_000_000_000}
 		for _, d := range wordOf(2) {
 			l.Step(now, d)
 		}
@@ -64,7 +68,7 @@ func TestLanesTellOfGains(t *testing.T) {
 		for end := now.Tick + 3000; told() == 0 && now.Tick < end; {
 			now.Tick++
 			if at := l.WakeAt(); at != 0 && at <= now.Tick {
-				l.Step(now, Wake{})
+				l.Step(now, input.Wake{})
 			}
 		}
 		if told() == 0 {
@@ -78,7 +82,7 @@ func TestLanesTellOfGains(t *testing.T) {
 		out.Reset()
 		l.Resume()
 		now.Tick += gainPause
-		l.hand(rand.New(rand.NewPCG(1, 1)), now, &Release{Call: 1, Entity: "e", Tokens: 100, Request: RequestKey{9}})
+		l.hand(rand.New(rand.NewPCG(1, 1)), now, &input.Release{Call: 1, Entity: "e", Tokens: 100, Request: attempt.Key{9}})
 		l.Drain(&out)
 		if served := c.lanes > 0; served != (l.served == 1) {
 			t.Fatalf("%s: %d requests served on lanes", c.what, l.served)
@@ -107,11 +111,11 @@ func TestLanesSendAsSteps(t *testing.T) {
 		left := Tokens(10 + rnd.IntN(300))
 		protocol := []string{"majority", "auto"}[seed%2]
 		plain, lanes := amongOthers(t, protocol, 0, left, 1000-left), amongOthers(t, protocol, 2, left, 1000-left)
-		both := func(now Now, in Input) {
+		both := func(now input.Now, in input.Input) {
 			plain.Step(now, in)
 			lanes.Step(now, in)
 		}
-		now := Now{Tick: 1, Wall: 1_700_000_000_000}
+		now := input.Now{Tick: 1, Wall: 1_700_000_000_000}
 		var outs [2]Effects
 		for i := range 1500 {
 			now.Tick += Tick(rnd.IntN(8))
@@ -122,7 +126,7 @@ func TestLanesSendAsSteps(t *testing.T) {
 				}
 			}
 			if rnd.IntN(200) == 0 {
-				both(now, Reachable{Sites: [][]SiteID{nil, {"b"}, {"b", "c"}, {}}[rnd.IntN(4)]})
+				both(now, input.Reachable{Sites: [][]SiteID{nil, {"b"}, {"b", "c"}, {}}[rnd.IntN(4)]})
 			}
 			lends := rnd.IntN(30) == 0
 			for _, l := range []*laned{plain, lanes} {
@@ -137,15 +141,15 @@ func TestLanesSendAsSteps(t *testing.T) {
 			if at := plain.WakeAt(); at != lanes.WakeAt() {
 				t.Fatalf("seed %d, input %d: woken at %d, with lanes at %d", seed, i, at, lanes.WakeAt())
 			} else if at != 0 && at <= now.Tick {
-				both(now, Wake{})
+				both(now, input.Wake{})
 			}
-			id, tokens := RequestKey{byte(i), byte(i >> 8), byte(seed)}, Tokens(1+rnd.IntN(12))
-			ins := [2]Input{}
+			id, tokens := attempt.Key{byte(i), byte(i >> 8), byte(seed)}, Tokens(1+rnd.IntN(12))
+			ins := [2]input.Input{}
 			acquires := rnd.IntN(2) == 0
 			for j := range ins {
-				ins[j] = &Release{Call: i, Entity: "e", Tokens: tokens, Request: id}
+				ins[j] = &input.Release{Call: i, Entity: "e", Tokens: tokens, Request: id}
 				if acquires {
-					ins[j] = &Acquire{Call: i, Entity: "e", Tokens: tokens, Request: id}
+					ins[j] = &input.Acquire{Call: i, Entity: "e", Tokens: tokens, Request: id}
 				}
 			}
 			plain.Step(now, ins[0])
@@ -185,7 +189,7 @@ func TestLanesGrantNothingThatAnOfferLacks(t *testing.T) {
 		e.majority = avantan.New(&l.machine, &entityLedger{c: l.rebalancing, e: e}, avantan.State{
 			Promised: avantan.Ballot{Number: 1, Site: "b"}, Pledge: &avantan.Contribution{Site: "a", Offered: -lacking},
 		})
-		now := Now{Tick: 1, Wall: 1_700_000_000_000}
+		now := input.Now{Tick: 1, Wall: 1_700_000_000_000}
 		if split && !l.Split("e", true) {
 			t.Fatal("not split")
 		}
@@ -193,7 +197,7 @@ func TestLanesGrantNothingThatAnOfferLacks(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(1, 1))
 		for i := range uint64(left) {
 			l.Resume()
-			l.hand(rnd, now, &Acquire{Call: int(i), Entity: "e", Tokens: 1, Request: RequestKey{1, byte(i)}})
+			l.hand(rnd, now, &input.Acquire{Call: int(i), Entity: "e", Tokens: 1, Request: attempt.Key{1, byte(i)}})
 			var out Effects
 			l.Drain(&out)
 			for _, r := range out.Replies {
@@ -212,8 +216,8 @@ func TestLanesGrantNothingThatAnOfferLacks(t *testing.T) {
 func TestNothingIsSpreadWhileAcquiresWait(t *testing.T) {
 	l := amongOthers(t, "majority", 2, 100, 0)
 	e := l.space.find("e")
-	now := Now{Tick: 1, Wall: 1_700_000_000_000}
-	l.Step(now, &Acquire{Call: 1, Entity: "e", Tokens: 200, Wait: 5000, Request: RequestKey{1}})
+	now := input.Now{Tick: 1, Wall: 1_700_000_000_000}
+	l.Step(now, &input.Acquire{Call: 1, Entity: "e", Tokens: 200, Wait: 5000, Request: attempt.Key{1}})
 	if e.queue.len() != 1 {
 		t.Fatalf("%d acquires wait", e.queue.len())
 	}

@@ -1,5 +1,12 @@
 package core
 
+import (
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
+)
+
 const (
 	// maxEnding bounds the leases that end by themselves in a step: further leases follow
 	// a millisecond later.
@@ -73,7 +80,7 @@ func (c *leasing) creditLease(l *lease) bool {
 		c.leases.ends.add(l)
 		return false
 	}
-	c.leaseEvent(l, LeaseExpired)
+	c.leaseEvent(l, event.LeaseExpired)
 	return true
 }
 
@@ -87,7 +94,7 @@ func (c *leasing) deletedLeases(e *entity) {
 // firstOf returns the first lease of a generation.
 func (t *leases) firstOf(generation uint64) (*lease, bool) {
 	var first *lease
-	t.byEntity.Ascend(&lease{LeaseRecord: LeaseRecord{Generation: generation}}, func(l *lease) bool {
+	t.byEntity.Ascend(&lease{Lease: stored.Lease{Generation: generation}}, func(l *lease) bool {
 		if l.Generation == generation {
 			first = l
 		}
@@ -113,23 +120,23 @@ func (c *leasing) loseLeases(room int) int {
 // barred refuses an acquire that cannot become a lease, and reports whether it did. There
 // are too many leases, or a lease has that id although its acquire is no longer
 // remembered.
-func (c *leasing) barred(call Call, r *request) bool {
+func (c *leasing) barred(call input.Call, r *request) bool {
 	if r.lease == nil {
 		return false
 	}
 	if l, ok := c.leases.byKey[r.key]; ok {
 		if _, live := c.leaseOf(r.key); live {
-			c.reply(call, Answer{Code: Reused})
+			c.reply(call, answer.Answer{Code: answer.Reused})
 			return true
 		}
 		if !c.expireLease(l) {
-			c.reply(call, Answer{Code: Overflow})
+			c.reply(call, answer.Answer{Code: answer.Overflow})
 			return true
 		}
 	}
 	if len(c.leases.byKey)+len(c.waiting) < c.cfg.MaxLeases {
 		return false
 	}
-	c.reply(call, Answer{Code: Overloaded, RetryAfter: 1000})
+	c.reply(call, answer.Answer{Code: answer.Overloaded, RetryAfter: 1000})
 	return true
 }

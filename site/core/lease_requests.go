@@ -1,25 +1,32 @@
 package core
 
+import (
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
+)
+
 // leaseInput handles requests about leases.
-func (c *leasing) leaseInput(in Input) {
+func (c *leasing) leaseInput(in input.Input) {
 	switch in := in.(type) {
-	case *RenewLease:
+	case *input.RenewLease:
 		c.renewLease(in)
-	case *CommitLease:
+	case *input.CommitLease:
 		c.commitLease(in)
-	case *ListLeases:
+	case *input.ListLeases:
 		c.listLeases(in)
 	}
 }
 
-func (c *leasing) renewLease(r *RenewLease) {
-	if r.TTL > MaxTTL {
-		c.reply(r.Call, Answer{Code: Invalid})
+func (c *leasing) renewLease(r *input.RenewLease) {
+	if r.TTL > input.MaxTTL {
+		c.reply(r.Call, answer.Answer{Code: answer.Invalid})
 		return
 	}
 	l, ok := c.leaseOf(r.Lease)
 	if !ok || r.Touches != nil && !r.Touches(l.Entity) {
-		c.reply(r.Call, Answer{Code: NoLease})
+		c.reply(r.Call, answer.Answer{Code: answer.NoLease})
 		return
 	}
 	ttl := r.TTL
@@ -27,38 +34,38 @@ func (c *leasing) renewLease(r *RenewLease) {
 		ttl = l.TTL
 	}
 	c.prolong(l, ttl)
-	c.leaseEvent(l, LeaseRenewed)
-	c.reply(r.Call, Answer{Details: &Details{Lease: c.leaseView(l)}})
+	c.leaseEvent(l, event.LeaseRenewed)
+	c.reply(r.Call, answer.Answer{Details: &answer.Details{Lease: c.leaseView(l)}})
 }
 
 // commitLease ends a lease and lets part of its tokens stay out without an end. It
 // records the outcome, as the lease that could tell is gone.
-func (c *leasing) commitLease(m *CommitLease) {
-	if m.Tokens < 0 || m.Tokens > MaxTokens {
-		c.reply(m.Call, Answer{Code: Invalid})
+func (c *leasing) commitLease(m *input.CommitLease) {
+	if m.Tokens < 0 || m.Tokens > input.MaxTokens {
+		c.reply(m.Call, answer.Answer{Code: answer.Invalid})
 		return
 	}
-	q := request{key: m.Request, kind: CommitRequest, tokens: m.Tokens}
+	q := request{key: m.Request, kind: stored.CommitRequest, tokens: m.Tokens}
 	q.body = mixBody(bodyHash(q.kind, "", m.Tokens), textHash(string(m.Lease[:])))
 	if old, ok := c.requests.find(q.key); ok {
 		if old.body != q.body {
-			c.reply(m.Call, Answer{Code: Reused})
+			c.reply(m.Call, answer.Answer{Code: answer.Reused})
 			return
 		}
 		c.reply(m.Call, old.answer())
 		return
 	}
 	if _, ok := c.waiting[q.key]; ok {
-		c.reply(m.Call, Answer{Code: Reused})
+		c.reply(m.Call, answer.Answer{Code: answer.Reused})
 		return
 	}
 	l, ok := c.leaseOf(m.Lease)
 	switch {
 	case !ok || m.Touches != nil && !m.Touches(l.Entity):
-		c.reply(m.Call, Answer{Code: NoLease})
+		c.reply(m.Call, answer.Answer{Code: answer.NoLease})
 		return
 	case m.Tokens > l.Tokens:
-		c.reply(m.Call, Answer{Code: Invalid})
+		c.reply(m.Call, answer.Answer{Code: answer.Invalid})
 		return
 	case c.tableFull(m.Call, l.entity, 0):
 		return
@@ -66,47 +73,47 @@ func (c *leasing) commitLease(m *CommitLease) {
 	e, kept := l.entity, l.part(m.Tokens)
 	returned := l.Tokens - kept
 	if returned > 0 && !c.credit(e, returned) {
-		c.reply(m.Call, Answer{Code: Overflow, Left: e.usable()})
+		c.reply(m.Call, answer.Answer{Code: answer.Overflow, Left: e.usable()})
 		return
 	}
 	c.dropLease(l)
-	c.leaseEvent(l, LeaseCommitted)
-	c.record(RequestRecord{
-		Key: q.key, Body: q.body, Kind: q.kind, State: Ran, Attempt: q.tries.attempt(),
+	c.leaseEvent(l, event.LeaseCommitted)
+	c.record(stored.Request{
+		Key: q.key, Body: q.body, Kind: q.kind, State: stored.Ran, Attempt: q.tries.Number(),
 		Generation: e.generation, Tokens: kept, Left: returned,
 	}, c.takeFor(e.name, 1))
-	c.reply(m.Call, Answer{Tokens: kept, Returned: returned})
+	c.reply(m.Call, answer.Answer{Tokens: kept, Returned: returned})
 	c.freed(e)
 }
 
 // returnLease gives back tokens of a lease of this site, for a release.
-func (c *leasing) returnLease(r *Release, q *request) {
+func (c *leasing) returnLease(r *input.Release, q *request) {
 	l, ok := c.leaseOf(r.Lease.Request)
 	switch {
 	case !ok || l.Entity != r.Entity:
-		c.reply(r.Call, Answer{Code: NoLease})
+		c.reply(r.Call, answer.Answer{Code: answer.NoLease})
 		return
 	case c.tableFull(r.Call, l.entity, 0):
 		return
 	}
 	e, tokens := l.entity, l.part(r.Tokens)
 	if !c.takeBack(l, tokens) {
-		c.reply(r.Call, Answer{Code: Overflow, Left: e.usable()})
+		c.reply(r.Call, answer.Answer{Code: answer.Overflow, Left: e.usable()})
 		return
 	}
-	c.leaseEvent(l, LeaseReturned)
-	c.remember(q, e, Ran, tokens)
-	c.reply(r.Call, Answer{Tokens: tokens, Left: e.usable()})
+	c.leaseEvent(l, event.LeaseReturned)
+	c.remember(q, e, stored.Ran, tokens)
+	c.reply(r.Call, answer.Answer{Tokens: tokens, Left: e.usable()})
 	c.freed(e)
 }
 
 // listLeases visits only matching leases, and some that have just ended.
-func (c *leasing) listLeases(r *ListLeases) {
+func (c *leasing) listLeases(r *input.ListLeases) {
 	if r.Count < 1 {
-		c.reply(r.Call, Answer{Code: Invalid})
+		c.reply(r.Call, answer.Answer{Code: answer.Invalid})
 		return
 	}
-	from := &lease{LeaseRecord: LeaseRecord{Number: r.After + 1, Holder: r.Holder}}
+	from := &lease{Lease: stored.Lease{Number: r.After + 1, Holder: r.Holder}}
 	index := c.leases.byNumber
 	switch {
 	case r.Entity == "" && r.Holder != "":
@@ -114,7 +121,7 @@ func (c *leasing) listLeases(r *ListLeases) {
 	case r.Entity != "":
 		e := c.space.find(r.Entity)
 		if e == nil {
-			c.reply(r.Call, Answer{})
+			c.reply(r.Call, answer.Answer{})
 			return
 		}
 		from.Generation = e.generation
@@ -123,8 +130,8 @@ func (c *leasing) listLeases(r *ListLeases) {
 			index = c.leases.byBoth
 		}
 	}
-	var a Answer
-	var page []LeaseView
+	var a answer.Answer
+	var page []answer.Lease
 	index.Ascend(from, func(l *lease) bool {
 		if r.Holder != "" && l.Holder != r.Holder || r.Entity != "" && l.Generation != from.Generation {
 			return false
@@ -139,6 +146,6 @@ func (c *leasing) listLeases(r *ListLeases) {
 		page = append(page, c.leaseView(l))
 		return true
 	})
-	a.Details = &Details{Leases: page}
+	a.Details = &answer.Details{Leases: page}
 	c.reply(r.Call, a)
 }

@@ -3,6 +3,10 @@ package core
 import (
 	"cmp"
 
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/stored"
 	"github.com/tidwall/btree"
 )
 
@@ -16,14 +20,11 @@ type leasing struct {
 	clock  clock
 }
 
-// MaxTTL bounds the time to live of a lease, in milliseconds: 7 days.
-const MaxTTL Tick = 7 * 24 * 60 * 60 * 1000
-
 // lease is a lease that has not ended. A million leases with ids of 26 bytes and 1000
 // holders take about 300 bytes of memory each, see TestMemoryOfLeases.
 type lease struct {
-	LeaseRecord
-	key RequestKey
+	stored.Lease
+	key attempt.Key
 	// entity is nil if its generation did not exist at the restart.
 	entity *entity
 	// until is the tick of its end, in this life; heapAt its place in the calendar, or
@@ -35,7 +36,7 @@ type lease struct {
 // leases are the leases of a site. A lease ends once: the record that removes it and the
 // books that count its tokens as given back are in the same transaction.
 type leases struct {
-	byKey map[RequestKey]*lease
+	byKey map[attempt.Key]*lease
 	// ends orders the leases by their ends.
 	ends calendar[*lease]
 	// The indexes are for listings; each ends with the number.
@@ -66,7 +67,7 @@ func newLeases() leases {
 		return btree.NewBTreeGOptions(func(a, b *lease) bool { return order(a, b) < 0 }, btree.Options{NoLocks: true, Degree: 16})
 	}
 	return leases{
-		byKey:    make(map[RequestKey]*lease),
+		byKey:    make(map[attempt.Key]*lease),
 		byNumber: index(byNumber),
 		byHolder: index(func(a, b *lease) int { return cmp.Or(cmp.Compare(a.Holder, b.Holder), byNumber(a, b)) }),
 		byEntity: index(func(a, b *lease) int { return cmp.Or(cmp.Compare(a.Generation, b.Generation), byNumber(a, b)) }),
@@ -100,10 +101,10 @@ func (t *leases) remove(l *lease) {
 
 // restoreLeases takes up the leases found at the start. startLeases sets their ends, once
 // the time is known.
-func (c *leasing) restoreLeases(records []LeaseRecord) {
+func (c *leasing) restoreLeases(records []stored.Lease) {
 	c.leases = newLeases()
 	for _, r := range records {
-		l := &lease{LeaseRecord: r, key: KeyOf(r.ID), heapAt: -1}
+		l := &lease{Lease: r, key: attempt.KeyOf(r.ID), heapAt: -1}
 		c.leases.number = max(c.leases.number, r.Number)
 		if e := c.space.find(r.Entity); e != nil && e.generation == r.Generation {
 			l.entity = e
@@ -128,7 +129,7 @@ func (c *leasing) startLeases() {
 }
 
 // leaseOf returns a lease that has not ended.
-func (c *leasing) leaseOf(key RequestKey) (*lease, bool) {
+func (c *leasing) leaseOf(key attempt.Key) (*lease, bool) {
 	l, ok := c.leases.byKey[key]
 	if !ok || l.until <= c.now.Tick || l.entity == nil || !c.exists(l.entity) {
 		return nil, false
@@ -137,10 +138,10 @@ func (c *leasing) leaseOf(key RequestKey) (*lease, bool) {
 }
 
 // lend makes a lease of granted tokens.
-func (c *leasing) lend(e *entity, r *request, tokens Tokens) LeaseView {
+func (c *leasing) lend(e *entity, r *request, tokens Tokens) answer.Lease {
 	c.leases.number++
 	l := &lease{
-		LeaseRecord: LeaseRecord{
+		Lease: stored.Lease{
 			Number: c.leases.number, ID: r.lease.ID, Entity: e.name, Generation: e.generation, Tokens: tokens,
 			Holder: r.lease.Holder,
 		},
@@ -148,7 +149,7 @@ func (c *leasing) lend(e *entity, r *request, tokens Tokens) LeaseView {
 	}
 	c.leases.add(l)
 	c.prolong(l, r.lease.TTL)
-	c.leaseEvent(l, LeaseGranted)
+	c.leaseEvent(l, event.LeaseGranted)
 	return c.leaseView(l)
 }
 
@@ -160,7 +161,7 @@ func (c *leasing) prolong(l *lease, ttl Tick) {
 }
 
 func (c *leasing) storeLease(l *lease) {
-	c.out.Records.Leases = append(c.out.Records.Leases, l.LeaseRecord)
+	c.out.Records.Leases = append(c.out.Records.Leases, l.Lease)
 }
 
 // dropLease ends a lease; the caller takes care of its tokens.
@@ -185,7 +186,7 @@ func (c *leasing) takeBack(l *lease, tokens Tokens) bool {
 
 // giveBack gives back a lease's tokens, up to most, 0 being all, and returns their
 // number. An ended lease has no tokens to give back.
-func (c *leasing) giveBack(key RequestKey, most Tokens) Tokens {
+func (c *leasing) giveBack(key attempt.Key, most Tokens) Tokens {
 	l, ok := c.leaseOf(key)
 	if !ok {
 		return 0
@@ -194,13 +195,13 @@ func (c *leasing) giveBack(key RequestKey, most Tokens) Tokens {
 	if !c.takeBack(l, tokens) {
 		return 0
 	}
-	c.leaseEvent(l, LeaseReturned)
+	c.leaseEvent(l, event.LeaseReturned)
 	c.freed(l.entity)
 	return tokens
 }
 
 // endLease ends a lease and returns the number of tokens that it gave back.
-func (c *leasing) endLease(key RequestKey) Tokens { return c.giveBack(key, 0) }
+func (c *leasing) endLease(key attempt.Key) Tokens { return c.giveBack(key, 0) }
 
 // part is the number of its tokens asked for, 0 being all.
 func (l *lease) part(most Tokens) Tokens {
@@ -210,12 +211,12 @@ func (l *lease) part(most Tokens) Tokens {
 	return min(most, l.Tokens)
 }
 
-func (c *leasing) leaseView(l *lease) LeaseView {
-	return LeaseView{
+func (c *leasing) leaseView(l *lease) answer.Lease {
+	return answer.Lease{
 		Number: l.Number, ID: l.ID, Entity: l.Entity, Tokens: l.Tokens, Remaining: l.until - c.now.Tick, Holder: l.Holder,
 	}
 }
 
-func (c *leasing) leaseEvent(l *lease, kind EventKind) {
-	c.out.Events = append(c.out.Events, Event{Kind: kind, Entity: l.Entity})
+func (c *leasing) leaseEvent(l *lease, kind event.Kind) {
+	c.out.Events = append(c.out.Events, event.Event{Kind: kind, Entity: l.Entity})
 }

@@ -4,10 +4,11 @@ import (
 	"runtime"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/samya-db/samya/internal/race"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
+	"pgregory.net/rapid"
 )
 
 // leaseWorld is a rig with the clients' knowledge of their leases.
@@ -74,12 +75,12 @@ func TestLeasesGiveBackOnce(t *testing.T) {
 			held: map[string]core.Tokens{}, seen: map[string]bool{},
 		}
 		w.create("e", limit)
-		waiting := map[core.Call]string{}
+		waiting := map[input.Call]string{}
 		collect := func() {
 			for call, id := range waiting {
 				if a, ok := w.answers[call]; ok {
 					delete(waiting, call)
-					if a.Code == core.OK {
+					if a.Code == answer.OK {
 						w.granted[id] = a.Tokens
 						w.ids = append(w.ids, id)
 					}
@@ -104,10 +105,10 @@ func TestLeasesGiveBackOnce(t *testing.T) {
 				w.at[lease] = site
 				waiting[call] = lease
 				w.granted[lease] = tokens
-				w.step(site, &core.Acquire{
+				w.step(site, &input.Acquire{
 					Call: call, Entity: "e", Tokens: max(1, tokens), Least: 1, Request: key(lease),
 					Wait:  core.Tick(rapid.SampledFrom([]int{0, 500}).Draw(rt, "wait")),
-					Lease: &core.LeaseTerms{ID: lease, TTL: core.Tick(rapid.IntRange(1, 3000).Draw(rt, "ttl"))},
+					Lease: &input.LeaseTerms{ID: lease, TTL: core.Tick(rapid.IntRange(1, 3000).Draw(rt, "ttl"))},
 				})
 			case op == "cut":
 				w.cut[site] = !w.cut[site]
@@ -118,11 +119,11 @@ func TestLeasesGiveBackOnce(t *testing.T) {
 				w.restart(site)
 			case lease == "":
 			case op == "renew":
-				w.step(site, &core.RenewLease{Call: call, Lease: key(lease), TTL: core.Tick(rapid.IntRange(0, 3000).Draw(rt, "ttl"))})
+				w.step(site, &input.RenewLease{Call: call, Lease: key(lease), TTL: core.Tick(rapid.IntRange(0, 3000).Draw(rt, "ttl"))})
 			case op == "commit":
 				request := w.id()
-				w.step(site, &core.CommitLease{Call: call, Lease: key(lease), Tokens: tokens, Request: key(request)})
-				if a := w.answer(call); a.Code == core.OK {
+				w.step(site, &input.CommitLease{Call: call, Lease: key(lease), Tokens: tokens, Request: key(request)})
+				if a := w.answer(call); a.Code == answer.OK {
 					w.kept[site] += a.Tokens
 					again := w.commit(site, lease, tokens, request)
 					if again.Tokens != a.Tokens || again.Returned != a.Returned {
@@ -132,12 +133,12 @@ func TestLeasesGiveBackOnce(t *testing.T) {
 			case op == "release":
 				request := w.id()
 				a := w.giveBack(site, "e", lease, tokens, request)
-				if again := w.giveBack(site, "e", lease, tokens, request); a.Code == core.OK && again.Tokens != a.Tokens {
+				if again := w.giveBack(site, "e", lease, tokens, request); a.Code == answer.OK && again.Tokens != a.Tokens {
 					rt.Fatalf("gave back %+v, repeated %+v", a, again)
 				}
 			default:
 				// A stepped and never committed input was not done.
-				w.cores[site].Step(w.now, &core.CommitLease{Call: call, Lease: key(lease), Request: key(w.id())})
+				w.cores[site].Step(w.now, &input.CommitLease{Call: call, Lease: key(lease), Request: key(w.id())})
 				w.restart(site)
 			}
 			collect()
@@ -162,7 +163,7 @@ func TestMemoryOfLeases(t *testing.T) {
 	race.OneGoroutine(t)
 	const n = 100_000
 	r := newRig(t, 1, func(c *core.Config) { c.Retention = 1 })
-	r.create("e", core.MaxTokens)
+	r.create("e", input.MaxTokens)
 	heap := func() uint64 {
 		var m runtime.MemStats
 		runtime.GC()
@@ -176,8 +177,8 @@ func TestMemoryOfLeases(t *testing.T) {
 	for i := range n {
 		r.now.Tick, r.now.Wall = r.now.Tick+1, r.now.Wall+1
 		name := id("01ARZ3NDEKTSV4RRFF", 1_000_000+i)
-		c.Step(r.now, &core.Acquire{Entity: "e", Tokens: 1, Request: key(name), Lease: &core.LeaseTerms{
-			ID: name, TTL: core.MaxTTL, Holder: id("holder", i%1000),
+		c.Step(r.now, &input.Acquire{Entity: "e", Tokens: 1, Request: key(name), Lease: &input.LeaseTerms{
+			ID: name, TTL: input.MaxTTL, Holder: id("holder", i%1000),
 		}})
 		c.Drain(&out)
 		out.Reset()

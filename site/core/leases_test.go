@@ -6,49 +6,52 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/input"
 )
 
 // lease asks for a lease and does not wait for tokens.
-func (r *rig) lease(site core.SiteID, entity string, tokens core.Tokens, id string, ttl core.Tick) core.Answer {
+func (r *rig) lease(site core.SiteID, entity string, tokens core.Tokens, id string, ttl core.Tick) answer.Answer {
 	r.t.Helper()
 	return r.answer(r.leaseAsync(site, entity, tokens, id, ttl, 0))
 }
 
-func (r *rig) leaseAsync(site core.SiteID, entity string, tokens core.Tokens, id string, ttl, wait core.Tick) core.Call {
+func (r *rig) leaseAsync(site core.SiteID, entity string, tokens core.Tokens, id string, ttl, wait core.Tick) input.Call {
 	call := r.nextCall()
-	r.step(site, &core.Acquire{
+	r.step(site, &input.Acquire{
 		Call: call, Entity: entity, Tokens: tokens, Request: key(id), Wait: wait,
-		Lease: &core.LeaseTerms{ID: id, TTL: ttl, Holder: "h"},
+		Lease: &input.LeaseTerms{ID: id, TTL: ttl, Holder: "h"},
 	})
 	return call
 }
 
-func (r *rig) renew(site core.SiteID, lease string, ttl core.Tick) core.Answer {
+func (r *rig) renew(site core.SiteID, lease string, ttl core.Tick) answer.Answer {
 	r.t.Helper()
 	call := r.nextCall()
-	r.step(site, &core.RenewLease{Call: call, Lease: key(lease), TTL: ttl})
+	r.step(site, &input.RenewLease{Call: call, Lease: key(lease), TTL: ttl})
 	return r.answer(call)
 }
 
-func (r *rig) commit(site core.SiteID, lease string, tokens core.Tokens, id string) core.Answer {
+func (r *rig) commit(site core.SiteID, lease string, tokens core.Tokens, id string) answer.Answer {
 	r.t.Helper()
 	call := r.nextCall()
-	r.step(site, &core.CommitLease{Call: call, Lease: key(lease), Tokens: tokens, Request: key(id)})
+	r.step(site, &input.CommitLease{Call: call, Lease: key(lease), Tokens: tokens, Request: key(id)})
 	return r.answer(call)
 }
 
 // giveBack releases tokens of a lease of the site.
-func (r *rig) giveBack(site core.SiteID, entity, lease string, tokens core.Tokens, id string) core.Answer {
+func (r *rig) giveBack(site core.SiteID, entity, lease string, tokens core.Tokens, id string) answer.Answer {
 	r.t.Helper()
 	call := r.nextCall()
-	r.step(site, &core.Release{
+	r.step(site, &input.Release{
 		Call: call, Entity: entity, Tokens: tokens, Request: key(id),
-		Lease: &core.LeaseRef{Home: site, Request: key(lease)},
+		Lease: &input.LeaseRef{Home: site, Request: key(lease)},
 	})
 	return r.answer(call)
 }
 
-func (r *rig) leases(site core.SiteID, q core.ListLeases) core.Answer {
+func (r *rig) leases(site core.SiteID, q input.ListLeases) answer.Answer {
 	r.t.Helper()
 	q.Call = r.nextCall()
 	if q.Count == 0 {
@@ -66,9 +69,9 @@ func TestLeaseStories(t *testing.T) {
 		books books
 		live  int
 	}
-	ok := func(r *rig, got core.Answer, tokens, returned core.Tokens) {
+	ok := func(r *rig, got answer.Answer, tokens, returned core.Tokens) {
 		r.t.Helper()
-		if got.Code != core.OK || got.Tokens != tokens || got.Returned != returned {
+		if got.Code != answer.OK || got.Tokens != tokens || got.Returned != returned {
 			r.t.Errorf("got %+v, want %d tokens, %d returned", got, tokens, returned)
 		}
 	}
@@ -76,14 +79,14 @@ func TestLeaseStories(t *testing.T) {
 		"held": {func(r *rig) { r.advance(999) }, books{6, 4}, 1},
 		"ended": {func(r *rig) {
 			r.advance(1000)
-			r.wantCode(r.renew("a", "x", 0), core.NoLease)
+			r.wantCode(r.renew("a", "x", 0), answer.NoLease)
 		}, books{10, 0}, 0},
 		"late operations before the wake": {func(r *rig) {
 			r.now.Tick += 1000
-			r.wantCode(r.renew("a", "x", 0), core.NoLease)
-			r.wantCode(r.commit("a", "x", 0, "c"), core.NoLease)
-			r.wantCode(r.giveBack("a", "e", "x", 0, "g"), core.NoLease)
-			if a := r.lease("a", "e", 4, "x", 1000); a.Code != core.OK || a.Lease().ID != "" {
+			r.wantCode(r.renew("a", "x", 0), answer.NoLease)
+			r.wantCode(r.commit("a", "x", 0, "c"), answer.NoLease)
+			r.wantCode(r.giveBack("a", "e", "x", 0, "g"), answer.NoLease)
+			if a := r.lease("a", "e", 4, "x", 1000); a.Code != answer.OK || a.Lease().ID != "" {
 				r.t.Errorf("the repeat tells of a lease that has ended: %+v", a)
 			}
 			r.advance(0)
@@ -92,23 +95,23 @@ func TestLeaseStories(t *testing.T) {
 		"renewed": {func(r *rig) {
 			r.advance(900)
 			a := r.renew("a", "x", 0)
-			if a.Code != core.OK || a.Lease().Remaining != 1000 || a.Lease().Tokens != 4 {
+			if a.Code != answer.OK || a.Lease().Remaining != 1000 || a.Lease().Tokens != 4 {
 				r.t.Errorf("renewed: %+v", a)
 			}
 			r.advance(999)
 		}, books{6, 4}, 1},
 		"renewed for another time": {func(r *rig) {
-			r.wantCode(r.renew("a", "x", 5000), core.OK)
+			r.wantCode(r.renew("a", "x", 5000), answer.OK)
 			r.advance(4999)
-			r.wantCode(r.renew("a", "x", 0), core.OK)
+			r.wantCode(r.renew("a", "x", 0), answer.OK)
 			r.advance(4999)
 		}, books{6, 4}, 1},
 		"renewed to end sooner": {func(r *rig) {
-			r.wantCode(r.renew("a", "x", 10), core.OK)
+			r.wantCode(r.renew("a", "x", 10), answer.OK)
 			r.advance(10)
 		}, books{10, 0}, 0},
 		"renewed for too long": {func(r *rig) {
-			r.wantCode(r.renew("a", "x", core.MaxTTL+1), core.Invalid)
+			r.wantCode(r.renew("a", "x", input.MaxTTL+1), answer.Invalid)
 		}, books{6, 4}, 1},
 		"committed": {func(r *rig) {
 			ok(r, r.commit("a", "x", 0, "c"), 4, 0)
@@ -120,28 +123,28 @@ func TestLeaseStories(t *testing.T) {
 				r.restart("a")
 				r.advance(5000)
 			}
-			r.wantCode(r.commit("a", "x", 2, "c"), core.Reused)
-			r.wantCode(r.commit("a", "y", 1, "c"), core.Reused)
-			r.wantCode(r.acquire("a", "e", 1, "c"), core.Reused)
-			r.wantCode(r.commit("a", "x", 1, "another"), core.NoLease)
+			r.wantCode(r.commit("a", "x", 2, "c"), answer.Reused)
+			r.wantCode(r.commit("a", "y", 1, "c"), answer.Reused)
+			r.wantCode(r.acquire("a", "e", 1, "c"), answer.Reused)
+			r.wantCode(r.commit("a", "x", 1, "another"), answer.NoLease)
 		}, books{9, 1}, 0},
 		"committed beyond what it holds": {func(r *rig) {
-			r.wantCode(r.commit("a", "x", 5, "c"), core.Invalid)
-			r.wantCode(r.commit("a", "x", -1, "c"), core.Invalid)
+			r.wantCode(r.commit("a", "x", 5, "c"), answer.Invalid)
+			r.wantCode(r.commit("a", "x", -1, "c"), answer.Invalid)
 		}, books{6, 4}, 1},
 		"given back in parts": {func(r *rig) {
 			ok(r, r.giveBack("a", "e", "x", 3, "g"), 3, 0)
 			ok(r, r.giveBack("a", "e", "x", 3, "g"), 3, 0)
 			ok(r, r.giveBack("a", "e", "x", 3, "g2"), 1, 0)
 			ok(r, r.giveBack("a", "e", "x", 3, "g2"), 1, 0)
-			r.wantCode(r.giveBack("a", "e", "x", 3, "g3"), core.NoLease)
+			r.wantCode(r.giveBack("a", "e", "x", 3, "g3"), answer.NoLease)
 			r.advance(5000)
 		}, books{10, 0}, 0},
 		"given back in part, then ended": {func(r *rig) {
 			ok(r, r.giveBack("a", "e", "x", 3, "g"), 3, 0)
 			r.restart("a")
 			r.advance(999)
-			if l := r.leases("a", core.ListLeases{}).Leases(); len(l) != 1 || l[0].Tokens != 1 {
+			if l := r.leases("a", input.ListLeases{}).Leases(); len(l) != 1 || l[0].Tokens != 1 {
 				r.t.Errorf("leases: %+v", l)
 			}
 			r.advance(1)
@@ -174,9 +177,9 @@ func TestLeaseStories(t *testing.T) {
 		}, books{10, 0}, 0},
 		"given back to another entity": {func(r *rig) {
 			r.create("f", 5)
-			r.wantCode(r.renew("a", "x", 5000), core.NoLease) // 2 s have passed
-			r.wantCode(r.lease("a", "e", 4, "y", 5000), core.OK)
-			r.wantCode(r.giveBack("a", "f", "y", 0, "g"), core.NoLease)
+			r.wantCode(r.renew("a", "x", 5000), answer.NoLease) // 2 s have passed
+			r.wantCode(r.lease("a", "e", 4, "y", 5000), answer.OK)
+			r.wantCode(r.giveBack("a", "f", "y", 0, "g"), answer.NoLease)
 		}, books{6, 4}, 1},
 		"the acquire repeated": {func(r *rig) {
 			r.advance(100)
@@ -185,8 +188,8 @@ func TestLeaseStories(t *testing.T) {
 			if a.Lease().Remaining != 900 || a.Lease().Tokens != 4 || a.Lease().Entity != "e" || a.Lease().Holder != "h" {
 				r.t.Errorf("the repeat tells of %+v", a.Lease())
 			}
-			r.wantCode(r.lease("a", "e", 4, "x", 1001), core.Reused)
-			r.wantCode(r.acquire("a", "e", 4, "x"), core.Reused)
+			r.wantCode(r.lease("a", "e", 4, "x", 1001), answer.Reused)
+			r.wantCode(r.acquire("a", "e", 4, "x"), answer.Reused)
 		}, books{6, 4}, 1},
 		"over a restart": {func(r *rig) {
 			r.advance(600)
@@ -203,7 +206,7 @@ func TestLeaseStories(t *testing.T) {
 		"ended while the site was down": {func(r *rig) {
 			r.now.Wall += 3600_000
 			r.restart("a")
-			r.wantCode(r.renew("a", "x", 0), core.NoLease)
+			r.wantCode(r.renew("a", "x", 0), answer.NoLease)
 			r.advance(1)
 		}, books{10, 0}, 0},
 		"the wall clock put back over a restart": {func(r *rig) {
@@ -222,7 +225,7 @@ func TestLeaseStories(t *testing.T) {
 			r := newRig(t, 1, nil)
 			r.create("e", 10)
 			a := r.lease("a", "e", 4, "x", 1000)
-			if a.Code != core.OK || a.Tokens != 4 || a.Left != 6 || a.Lease().Tokens != 4 || a.Lease().Remaining != 1000 || a.Lease().ID != "x" {
+			if a.Code != answer.OK || a.Tokens != 4 || a.Left != 6 || a.Lease().Tokens != 4 || a.Lease().Remaining != 1000 || a.Lease().ID != "x" {
 				t.Fatalf("granted: %+v", a)
 			}
 			s.tell(r)
@@ -244,14 +247,14 @@ func TestLeaseStories(t *testing.T) {
 func TestLeaseTermsAreChecked(t *testing.T) {
 	r := newRig(t, 1, nil)
 	r.create("e", 10)
-	for _, terms := range []core.LeaseTerms{
-		{ID: "x"}, {ID: "x", TTL: core.MaxTTL + 1}, {TTL: 1000}, {ID: "y", TTL: 1000},
+	for _, terms := range []input.LeaseTerms{
+		{ID: "x"}, {ID: "x", TTL: input.MaxTTL + 1}, {TTL: 1000}, {ID: "y", TTL: 1000},
 	} {
 		call := r.nextCall()
-		r.step("a", &core.Acquire{Call: call, Entity: "e", Tokens: 1, Request: key("x"), Lease: &terms})
-		r.wantCode(r.answer(call), core.Invalid)
+		r.step("a", &input.Acquire{Call: call, Entity: "e", Tokens: 1, Request: key("x"), Lease: &terms})
+		r.wantCode(r.answer(call), answer.Invalid)
 	}
-	r.wantCode(r.lease("a", "e", 1, "x", core.MaxTTL), core.OK)
+	r.wantCode(r.lease("a", "e", 1, "x", input.MaxTTL), answer.OK)
 }
 
 // TestEndedLeasesServeTheQueue: tokens of an ended lease go to the acquire that has
@@ -267,12 +270,12 @@ func TestEndedLeasesServeTheQueue(t *testing.T) {
 	r.advance(999)
 	r.unanswered(first)
 	r.advance(1)
-	if a := r.answer(first); a.Code != core.OK || a.Lease().Remaining != 9000 || a.Lease().Tokens != 5 {
+	if a := r.answer(first); a.Code != answer.OK || a.Lease().Remaining != 9000 || a.Lease().Tokens != 5 {
 		t.Errorf("the first: %+v", a)
 	}
 	r.unanswered(second)
 	r.giveBack("a", "e", "y", 3, "g")
-	r.wantCode(r.answer(second), core.OK)
+	r.wantCode(r.answer(second), answer.OK)
 	if v := r.view("a", "e"); v.Left != 0 || v.Net != 10 {
 		t.Errorf("the books are %+v", v)
 	}
@@ -285,16 +288,16 @@ func TestDeletedEntitysLeases(t *testing.T) {
 		r := newRig(t, 1, nil)
 		r.create("e", 5000)
 		for i := range 2500 {
-			r.wantCode(r.lease("a", "e", 1, id("x", i), 600_000), core.OK)
+			r.wantCode(r.lease("a", "e", 1, id("x", i), 600_000), answer.OK)
 		}
-		r.step("a", &core.Change{Call: "delete", Kind: core.DeleteEntity, Name: "e", RequestID: "d", Wait: 1000})
-		r.wantCode(r.answer("delete"), core.OK)
-		r.step("a", &core.Change{Call: "create", Kind: core.CreateEntity, Name: "e", Limit: 7, RequestID: "c", Wait: 1000})
-		r.wantCode(r.answer("create"), core.OK)
-		r.wantCode(r.renew("a", id("x", 3), 0), core.NoLease)
-		r.wantCode(r.commit("a", id("x", 3), 0, "c3"), core.NoLease)
-		r.wantCode(r.giveBack("a", "e", id("x", 3), 0, "g3"), core.NoLease)
-		if l := r.leases("a", core.ListLeases{Entity: "e"}); len(l.Leases()) != 0 || l.More {
+		r.step("a", &input.Change{Call: "delete", Kind: input.DeleteEntity, Name: "e", RequestID: "d", Wait: 1000})
+		r.wantCode(r.answer("delete"), answer.OK)
+		r.step("a", &input.Change{Call: "create", Kind: input.CreateEntity, Name: "e", Limit: 7, RequestID: "c", Wait: 1000})
+		r.wantCode(r.answer("create"), answer.OK)
+		r.wantCode(r.renew("a", id("x", 3), 0), answer.NoLease)
+		r.wantCode(r.commit("a", id("x", 3), 0, "c3"), answer.NoLease)
+		r.wantCode(r.giveBack("a", "e", id("x", 3), 0, "g3"), answer.NoLease)
+		if l := r.leases("a", input.ListLeases{Entity: "e"}); len(l.Leases()) != 0 || l.More {
 			t.Errorf("it has leases: %+v", l)
 		}
 		if restart {
@@ -319,11 +322,11 @@ func TestManyLeasesEndAtOnce(t *testing.T) {
 	r := newRig(t, 1, nil)
 	r.create("e", 10_000)
 	for i := range 3500 {
-		r.wantCode(r.lease("a", "e", 1, id("x", i), 1000), core.OK)
+		r.wantCode(r.lease("a", "e", 1, id("x", i), 1000), answer.OK)
 	}
 	r.now.Tick += 1000
 	for want := 2500; want > 0; want -= 1000 {
-		r.step("a", core.Wake{})
+		r.step("a", input.Wake{})
 		if n := r.cores["a"].Status().Leases; n != want {
 			t.Fatalf("%d leases are left, want %d", n, want)
 		}
@@ -332,11 +335,11 @@ func TestManyLeasesEndAtOnce(t *testing.T) {
 		}
 		r.now.Tick++
 	}
-	r.step("a", core.Wake{})
+	r.step("a", input.Wake{})
 	if v := r.view("a", "e"); v.Left != 10_000 || v.Net != 0 || r.cores["a"].Status().Leases != 0 {
 		t.Errorf("the books are %+v", v)
 	}
-	if n := r.count(core.LeaseExpired); n != 3500 {
+	if n := r.count(event.LeaseExpired); n != 3500 {
 		t.Errorf("%d ends were told", n)
 	}
 }
@@ -347,14 +350,14 @@ func TestTooManyLeases(t *testing.T) {
 	r.create("e", 10)
 	r.lease("a", "e", 1, "x", 1000)
 	r.lease("a", "e", 1, "y", 2000)
-	r.wantCode(r.lease("a", "e", 1, "z", 1000), core.Overloaded)
-	r.wantCode(r.acquire("a", "e", 1, "plain"), core.OK)
-	r.wantCode(r.lease("a", "e", 1, "y", 2000), core.OK)
+	r.wantCode(r.lease("a", "e", 1, "z", 1000), answer.Overloaded)
+	r.wantCode(r.acquire("a", "e", 1, "plain"), answer.OK)
+	r.wantCode(r.lease("a", "e", 1, "y", 2000), answer.OK)
 	if v := r.view("a", "e"); v.Left != 7 || v.Net != 3 {
 		t.Errorf("the books are %+v", v)
 	}
 	r.advance(1000)
-	r.wantCode(r.lease("a", "e", 1, "z", 1000), core.OK)
+	r.wantCode(r.lease("a", "e", 1, "z", 1000), answer.OK)
 }
 
 // TestLeaseOutlivesItsRecord: a repeat of an acquire that is no longer remembered does
@@ -368,10 +371,10 @@ func TestLeaseOutlivesItsRecord(t *testing.T) {
 	if n := r.cores["a"].Status().Requests; n != 0 {
 		t.Fatalf("%d requests are remembered", n)
 	}
-	r.wantCode(r.lease("a", "e", 4, "x", 100_000), core.Reused)
+	r.wantCode(r.lease("a", "e", 4, "x", 100_000), answer.Reused)
 	r.now.Tick += 100_000
 	r.now.Wall += 100_000
-	r.wantCode(r.lease("a", "e", 3, "x", 100_000), core.OK)
+	r.wantCode(r.lease("a", "e", 3, "x", 100_000), answer.OK)
 	if v := r.view("a", "e"); v.Left != 7 || v.Net != 3 || r.cores["a"].Status().Leases != 1 {
 		t.Errorf("the books are %+v", v)
 	}
@@ -390,16 +393,16 @@ func TestLeasesOutliveAClockSetAhead(t *testing.T) {
 	} {
 		r := newRig(t, 1, func(cfg *core.Config) { cfg.Skew = skew })
 		r.create("e", 10)
-		r.wantCode(r.lease("a", "e", 10, "x", 600_000), core.OK)
+		r.wantCode(r.lease("a", "e", 10, "x", 600_000), answer.OK)
 		r.advance(1000)
 		began := r.now.Tick
 		step(r)
 		r.advance(599_000 - 2*skew - (r.now.Tick - began))
-		if a := r.acquire("a", "e", 10, "early"); a.Code == core.OK {
+		if a := r.acquire("a", "e", 10, "early"); a.Code == answer.OK {
 			t.Errorf("%s: a lease of 600 s has ended after 580 s", name)
 		}
 		r.advance(3 * skew)
-		if a := r.acquire("a", "e", 10, "late"); a.Code != core.OK {
+		if a := r.acquire("a", "e", 10, "late"); a.Code != answer.OK {
 			t.Errorf("%s: a lease of 600 s has not ended after 610 s: %+v", name, a)
 		}
 	}
@@ -410,13 +413,13 @@ func TestLeasesOutliveAClockSetAhead(t *testing.T) {
 func TestLeasesOfARestartingSiteEnd(t *testing.T) {
 	r := newRig(t, 1, func(cfg *core.Config) { cfg.Skew = 1000 })
 	r.create("e", 10)
-	r.wantCode(r.lease("a", "e", 10, "x", 60_000), core.OK)
+	r.wantCode(r.lease("a", "e", 10, "x", 60_000), answer.OK)
 	for range 20 {
 		r.advance(5000)
 		r.now.Wall -= 5000 // no help from this
 		r.restart("a")
 	}
-	if a := r.acquire("a", "e", 10, "y"); a.Code != core.OK {
+	if a := r.acquire("a", "e", 10, "y"); a.Code != answer.OK {
 		t.Errorf("a lease of 60 s lasts for 100 s: %+v", a)
 	}
 }
@@ -429,11 +432,11 @@ func TestListOfLeases(t *testing.T) {
 	for i := range 30 {
 		name, entity, holder := id("x", i), []string{"e", "f"}[i%2], []string{"", "h1", "h2"}[i%3]
 		call := r.nextCall()
-		r.step("a", &core.Acquire{
+		r.step("a", &input.Acquire{
 			Call: call, Entity: entity, Tokens: 1, Request: key(name),
-			Lease: &core.LeaseTerms{ID: name, TTL: core.Tick(100_000 - 1000*i), Holder: holder},
+			Lease: &input.LeaseTerms{ID: name, TTL: core.Tick(100_000 - 1000*i), Holder: holder},
 		})
-		r.wantCode(r.answer(call), core.OK)
+		r.wantCode(r.answer(call), answer.OK)
 		for _, h := range slices.Compact([]string{"", holder}) {
 			for _, e := range []string{"", entity} {
 				want[[2]string{h, e}] = append(want[[2]string{h, e}], name)
@@ -446,7 +449,7 @@ func TestListOfLeases(t *testing.T) {
 			for _, entity := range []string{"", "e", "f", "g"} {
 				for _, count := range []int{1, 4, 5, 100} {
 					var got []string
-					q := core.ListLeases{Holder: holder, Entity: entity, Count: count}
+					q := input.ListLeases{Holder: holder, Entity: entity, Count: count}
 					for more := true; more; {
 						a := r.leases("a", q)
 						if len(a.Leases()) > count || a.More && len(a.Leases()) != count {
@@ -469,8 +472,8 @@ func TestListOfLeases(t *testing.T) {
 	r.restart("a")
 	check("after a restart")
 	call := r.nextCall()
-	r.step("a", &core.ListLeases{Call: call})
-	r.wantCode(r.answer(call), core.Invalid)
+	r.step("a", &input.ListLeases{Call: call})
+	r.wantCode(r.answer(call), answer.Invalid)
 	// The last two end; the wake that ends them has not come.
 	r.now.Tick += 72_000
 	for k, names := range want {
@@ -482,11 +485,11 @@ func TestListOfLeases(t *testing.T) {
 // TestUnvouchedSiteHasNoLeases: a site that does not serve says so.
 func TestUnvouchedSiteHasNoLeases(t *testing.T) {
 	r := newRig(t, 3, func(c *core.Config) { c.Run = 1 })
-	for i, in := range []core.Input{
-		&core.RenewLease{Call: "0"}, &core.CommitLease{Call: "1"}, &core.ListLeases{Call: "2", Count: 1}, &core.Watch{Call: "3"},
+	for i, in := range []input.Input{
+		&input.RenewLease{Call: "0"}, &input.CommitLease{Call: "1"}, &input.ListLeases{Call: "2", Count: 1}, &input.Watch{Call: "3"},
 	} {
 		r.step("a", in)
-		r.wantCode(r.answer(fmt.Sprint(i)), core.Unvouched)
+		r.wantCode(r.answer(fmt.Sprint(i)), answer.Unvouched)
 	}
 }
 
@@ -496,22 +499,22 @@ func TestAWakeThatGrantsALease(t *testing.T) {
 	r := newRig(t, 3, func(c *core.Config) { c.Skew = 2000 })
 	r.create("e", 30)
 	r.cut["a"] = true
-	r.wantCode(r.lease("a", "e", 5, "first", 1000), core.OK)
+	r.wantCode(r.lease("a", "e", 5, "first", 1000), answer.OK)
 	r.advance(4000)
 	call := r.nextCall()
-	r.step("a", &core.Acquire{
+	r.step("a", &input.Acquire{
 		Call: call, Entity: "e", Tokens: 20, Least: 5, Request: key("second"), Wait: 1500,
-		Lease: &core.LeaseTerms{ID: "second", TTL: 60_000},
+		Lease: &input.LeaseTerms{ID: "second", TTL: 60_000},
 	})
 	r.unanswered(call)
 	r.advance(1499)
 	r.now.Tick, r.now.Wall = r.now.Tick+1, r.now.Wall+1
-	r.cores["a"].Step(r.now, core.Wake{})
+	r.cores["a"].Step(r.now, input.Wake{})
 	if at := r.cores["a"].WakeAt(); at != 0 && at <= r.now.Tick {
 		t.Errorf("woken at %d, it wants to be woken at %d again", r.now.Tick, at)
 	}
 	r.drain("a")
-	if a := r.answer(call); a.Code != core.OK || a.Tokens != 10 {
+	if a := r.answer(call); a.Code != answer.OK || a.Tokens != 10 {
 		t.Errorf("%+v, want the 10 that are here", a)
 	}
 }

@@ -25,7 +25,7 @@ func (l *entityLedger) Pledge(_ avantan.Instance, press avantan.Press) (avantan.
 func (l *entityLedger) pledge(press avantan.Press, settles bool) avantan.Contribution {
 	c, e := l.c, l.e
 	s := c.situation(e)
-	offer := c.mods.offer.Offer(s, press)
+	offer := c.mods.Offer.Offer(s, press)
 	owes := e.debt() != nil
 	if owes && settles {
 		offer = e.books.Left() - e.lacking()
@@ -35,8 +35,8 @@ func (l *entityLedger) pledge(press avantan.Press, settles bool) avantan.Contrib
 	// them.
 	promised, _ := e.pledged()
 	bound := promised + c.inFlight(e)
-	target, median := c.mods.want.Target(s)
-	queued := max(0, c.mods.want.Waiting(s)-kept)
+	target, median := c.mods.Want.Target(s)
+	queued := max(0, c.mods.Want.Waiting(s)-kept)
 	c.keepWhole(e, e.books.Pledge(offer))
 	c.dirtyBooks(e)
 	if owes && !settles && s.Left <= 0 {
@@ -66,7 +66,7 @@ func (l *entityLedger) CanApply(v *avantan.Value) error {
 // outcome is the effect of deciding a value.
 type outcome struct {
 	// result is the result of its limit change, nil for none.
-	result *LimitResult
+	result *settledLimit
 	// grant is this site's grant.
 	grant Tokens
 	// moved is the number of tokens that sites get beyond their offers.

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
 )
 
 // limitChanged notes that the limit was changed in an instance applied now.
@@ -16,11 +18,11 @@ func (c *limiting) limitChanged(e *entity, t avantan.Instance) {
 	s.acks.at, s.acks.missing = t, c.peers()
 }
 
-func (c *limiting) changeLimit(ch *Change, p *pendingChange) {
+func (c *limiting) changeLimit(ch *input.Change, p *pendingChange) {
 	c.space.Execute([]string{ch.Name}, func(es []*entity) {
 		e := es[0]
 		if e == nil {
-			c.reply(ch.Call, Answer{Code: NotFound})
+			c.reply(ch.Call, answer.Answer{Code: answer.NotFound})
 			return
 		}
 		if c.answerLimit(e, p) {
@@ -32,16 +34,16 @@ func (c *limiting) changeLimit(ch *Change, p *pendingChange) {
 			return
 		}
 		if len(e.limitChanges()) >= c.cfg.MaxChanges {
-			c.reply(ch.Call, Answer{Code: Overloaded, RetryAfter: 1000})
+			c.reply(ch.Call, answer.Answer{Code: answer.Overloaded, RetryAfter: 1000})
 			return
 		}
 		times, code := c.changeTimes(ch, e.clock())
-		if code != OK {
-			c.reply(ch.Call, Answer{Code: code})
+		if code != answer.OK {
+			c.reply(ch.Call, answer.Answer{Code: code})
 			return
 		}
 		if wait := c.resultsFull(e, times.Asked); wait > 0 {
-			c.reply(ch.Call, Answer{Code: Overloaded, RetryAfter: Tick(wait)})
+			c.reply(ch.Call, answer.Answer{Code: answer.Overloaded, RetryAfter: Tick(wait)})
 			return
 		}
 		p.times = times
@@ -50,7 +52,7 @@ func (c *limiting) changeLimit(ch *Change, p *pendingChange) {
 			RequestID: ch.RequestID, Body: p.body, Limit: ch.Limit, Expected: ch.Expected, ChangeTimes: times,
 		})
 		if err != nil {
-			c.reply(ch.Call, Answer{Code: Invalid})
+			c.reply(ch.Call, answer.Answer{Code: answer.Invalid})
 			return
 		}
 		p.encoded = encoded
@@ -68,7 +70,7 @@ func (c *limiting) answerLimit(e *entity, p *pendingChange) bool {
 	case r == nil:
 		return false
 	case r.Body != p.body:
-		c.answerAll(p, Answer{Code: Reused})
+		c.answerAll(p, answer.Answer{Code: answer.Reused})
 		return true
 	}
 	for _, caller := range p.callers {

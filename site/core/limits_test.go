@@ -5,17 +5,20 @@ import (
 
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/input"
 )
 
 func TestRaise(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("e", 9)
-	r.wantCode(r.answer(r.acquireAsync("b", "e", 50, "x", 20_000)), core.ExceedsLimit)
-	r.wantCode(r.change("a", core.SetLimit, "e", 60, "raise"), core.OK)
+	r.wantCode(r.answer(r.acquireAsync("b", "e", 50, "x", 20_000)), answer.ExceedsLimit)
+	r.wantCode(r.change("a", input.SetLimit, "e", 60, "raise"), answer.OK)
 	r.advance(10_000)
 	waits := r.acquireAsync("b", "e", 50, "y", 20_000)
 	r.advance(2000)
-	r.wantCode(r.answer(waits), core.OK)
+	r.wantCode(r.answer(waits), answer.OK)
 	if left, offered, net := r.books("e"); left != 10 || offered != 0 || net != 50 {
 		t.Errorf("books %d, %d, %d", left, offered, net)
 	}
@@ -27,15 +30,15 @@ func TestLowerBelowUsage(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("e", 90)
 	for i, site := range r.names {
-		r.wantCode(r.acquire(site, "e", 30, id("x", i)), core.OK)
+		r.wantCode(r.acquire(site, "e", 30, id("x", i)), answer.OK)
 	}
-	r.wantCode(r.change("a", core.SetLimit, "e", 30, "lower"), core.OK)
+	r.wantCode(r.change("a", input.SetLimit, "e", 30, "lower"), answer.OK)
 	r.advance(5000)
 	if left, offered, net := r.books("e"); left+offered != -60 || net != 90 {
 		t.Fatalf("books %d, %d, %d", left, offered, net)
 	}
 	for i, site := range r.names {
-		r.wantCode(r.acquire(site, "e", 1, id("y", i)), core.OutOfTokens)
+		r.wantCode(r.acquire(site, "e", 1, id("y", i)), answer.OutOfTokens)
 	}
 	// 60 of 90 come back, all to a single site: 30 are out, none is left.
 	r.release("b", "e", 60, "back")
@@ -47,12 +50,12 @@ func TestLowerBelowUsage(t *testing.T) {
 		if v := r.view(site, "e"); v.Left != 0 {
 			t.Errorf("%s has %d left", site, v.Left)
 		}
-		r.wantCode(r.acquire(site, "e", 1, "z"+string(site)), core.OutOfTokens)
+		r.wantCode(r.acquire(site, "e", 1, "z"+string(site)), answer.OutOfTokens)
 	}
 	r.release("c", "e", 5, "more")
 	call := r.acquireAsync("a", "e", 5, "last", 30_000)
 	r.advance(30_000)
-	r.wantCode(r.answer(call), core.OK)
+	r.wantCode(r.answer(call), answer.OK)
 }
 
 // TestLowerWhileBusy: a lowered limit takes the tokens that sites would keep for
@@ -61,15 +64,15 @@ func TestLowerWhileBusy(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("e", 9000)
 	for i := range 300 {
-		r.wantCode(r.acquire("a", "e", 1, id("busy", i)), core.OK)
+		r.wantCode(r.acquire("a", "e", 1, id("busy", i)), answer.OK)
 		r.advance(20)
 	}
-	lowered := r.changeAsync("a", core.Change{Kind: core.SetLimit, Name: "e", Limit: 299, RequestID: "lower", Wait: 10_000})
+	lowered := r.changeAsync("a", input.Change{Kind: input.SetLimit, Name: "e", Limit: 299, RequestID: "lower", Wait: 10_000})
 	for _, decided := r.answers[lowered]; !decided; _, decided = r.answers[lowered] {
 		r.advance(10)
 	}
-	r.wantCode(r.answer(lowered), core.OK)
-	r.wantCode(r.acquire("a", "e", 1, "late"), core.OutOfTokens)
+	r.wantCode(r.answer(lowered), answer.OK)
+	r.wantCode(r.acquire("a", "e", 1, "late"), answer.OutOfTokens)
 	if v := r.view("a", "e"); v.Left > 0 {
 		t.Errorf("%d are left, with 300 of 299 out", v.Left)
 	}
@@ -96,7 +99,7 @@ func TestDebtBacksOff(t *testing.T) {
 				r.acquire(site, "e", 30, id("x", i))
 				r.restart(site)
 			}
-			r.wantCode(r.change("a", core.SetLimit, "e", 0, "lower"), core.OK)
+			r.wantCode(r.change("a", input.SetLimit, "e", 0, "lower"), answer.OK)
 			before := r.view("a", "e").Applied
 			r.advance(600_000)
 			if n := r.view("a", "e").Applied - before; n > 10 {
@@ -119,13 +122,13 @@ func TestDebtBacksOff(t *testing.T) {
 func TestPendingLimitsAreDecidedInOrder(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("e", 9)
-	var calls []core.Call
+	var calls []input.Call
 	for i := range 30 {
-		calls = append(calls, r.changeAsync("b", core.Change{Kind: core.SetLimit, Name: "e", Limit: core.Tokens(10 + i), RequestID: id("l", i), Wait: 30_000}))
+		calls = append(calls, r.changeAsync("b", input.Change{Kind: input.SetLimit, Name: "e", Limit: core.Tokens(10 + i), RequestID: id("l", i), Wait: 30_000}))
 	}
 	r.advance(30_000)
 	for i, c := range calls {
-		if a := r.answer(c); a.Code != core.OK || a.View().Version != uint64(i+2) || a.View().Limit != core.Tokens(10+i) {
+		if a := r.answer(c); a.Code != answer.OK || a.View().Version != uint64(i+2) || a.View().Limit != core.Tokens(10+i) {
 			t.Errorf("limit %d: %+v", i, a)
 		}
 	}
@@ -146,7 +149,7 @@ func TestLeftOutSiteIsAskedAgain(t *testing.T) {
 	r.advance(460)
 	delete(r.cut, "c")
 	r.advance(3000)
-	r.wantCode(r.answer(call), core.OK)
+	r.wantCode(r.answer(call), answer.OK)
 }
 
 // TestHalfTheSitesAreGone: with a majority that has no tokens, an acquire is refused long
@@ -159,22 +162,22 @@ func TestHalfTheSitesAreGone(t *testing.T) {
 	r.cut["c"] = true
 	call := r.acquireAsync("a", "e", 3, "x", 60_000)
 	r.advance(5000)
-	r.wantCode(r.answer(call), core.OutOfTokens)
+	r.wantCode(r.answer(call), answer.OutOfTokens)
 	r.cut["b"] = true
 	r.advance(10_000)
 	call = r.acquireAsync("a", "e", 3, "y", 20_000)
 	r.advance(19_999)
 	r.unanswered(call)
 	r.advance(1)
-	r.wantCode(r.answer(call), core.OutOfTokens)
-	if n := r.count(core.RedistributionFailed); n == 0 {
+	r.wantCode(r.answer(call), answer.OutOfTokens)
+	if n := r.count(event.RedistributionFailed); n == 0 {
 		t.Error("no instance failed")
 	}
 	clear(r.cut)
 	r.advance(10_000)
 	call = r.acquireAsync("a", "e", 3, "z", 20_000)
 	r.advance(10_000)
-	r.wantCode(r.answer(call), core.OK)
+	r.wantCode(r.answer(call), answer.OK)
 }
 
 // TestReachableSpeedsUp: a leader does not sit out its window for sites known to be down.
@@ -185,7 +188,7 @@ func TestReachableSpeedsUp(t *testing.T) {
 			r.create("e", 9)
 			r.cut["c"] = true
 			if hint {
-				r.step("a", core.Reachable{Sites: []core.SiteID{"b"}})
+				r.step("a", input.Reachable{Sites: []core.SiteID{"b"}})
 			}
 			call := r.acquireAsync("a", "e", 4, "x", 10_000)
 			// Two instances: the first asks for the tokens that b can spare.
@@ -194,7 +197,7 @@ func TestReachableSpeedsUp(t *testing.T) {
 				t.Errorf("answered after four round trips: %v", answered)
 			}
 			r.advance(2000)
-			r.wantCode(r.answer(call), core.OK)
+			r.wantCode(r.answer(call), answer.OK)
 		})
 	}
 }
@@ -204,7 +207,7 @@ func TestAdmissionRefuse(t *testing.T) {
 	r := newRig(t, 3, func(c *core.Config) { c.Admission = "refuse" })
 	r.create("e", 9)
 	sent := len(r.sent)
-	r.wantCode(r.answer(r.acquireAsync("a", "e", 4, "x", 10_000)), core.OutOfTokens)
+	r.wantCode(r.answer(r.acquireAsync("a", "e", 4, "x", 10_000)), answer.OutOfTokens)
 	if len(r.sent) != sent {
 		t.Error("messages are sent")
 	}
@@ -231,7 +234,7 @@ func TestOpenInstanceSurvivesARestart(t *testing.T) {
 			if net != 5 && who != "a" {
 				t.Errorf("%s restarts after %d ms: %d out", who, at, net)
 			}
-			if n := r.count(core.ProtocolFault); n != 0 {
+			if n := r.count(event.ProtocolFault); n != 0 {
 				t.Fatalf("%s restarts after %d ms: %d faults", who, at, n)
 			}
 		}
@@ -267,7 +270,7 @@ func TestLimitsAreLearntLate(t *testing.T) {
 	}
 	r.cut["c"] = true
 	for i := range changed {
-		r.changeAsync("a", core.Change{Kind: core.SetLimit, Name: id("e", i), Limit: 20, RequestID: "l", Wait: 5000})
+		r.changeAsync("a", input.Change{Kind: input.SetLimit, Name: id("e", i), Limit: 20, RequestID: "l", Wait: 5000})
 	}
 	r.advance(60_000)
 	delete(r.cut, "c")
@@ -289,16 +292,16 @@ func TestDebtIsPaidFromElsewhere(t *testing.T) {
 				r := newRig(t, 3, func(c *core.Config) { c.Protocol, c.Strategy = protocol, strategy })
 				r.create("e", 90)
 				for _, name := range r.names {
-					r.wantCode(r.acquire(name, "e", 30, "all "+string(name)), core.OK)
+					r.wantCode(r.acquire(name, "e", 30, "all "+string(name)), answer.OK)
 				}
-				r.change("a", core.SetLimit, "e", 60, "lower")
+				r.change("a", input.SetLimit, "e", 60, "lower")
 				if left, offered, net := r.books("e"); net != 90 || left+offered != -30 {
 					t.Fatalf("left %d, offered %d, out %d after the limit was lowered", left, offered, net)
 				}
 				for _, name := range r.names {
-					r.wantCode(r.acquire(name, "e", 1, "no "+string(name)), core.OutOfTokens)
+					r.wantCode(r.acquire(name, "e", 1, "no "+string(name)), answer.OutOfTokens)
 				}
-				r.wantCode(r.release("c", "e", 40, "back"), core.OK)
+				r.wantCode(r.release("c", "e", 40, "back"), answer.OK)
 				r.advance(60_000)
 				for _, name := range r.names {
 					if v := r.view(name, "e"); v.Left < 0 || v.Offered != 0 || v.Limit != 60 {
@@ -308,8 +311,8 @@ func TestDebtIsPaidFromElsewhere(t *testing.T) {
 				if left, _, net := r.books("e"); net != 50 || left != 10 {
 					t.Errorf("left %d, out %d", left, net)
 				}
-				r.wantCode(r.answer(r.waitAndAdvance("a", "e", 10, "rest")), core.OK)
-				r.wantCode(r.acquire("a", "e", 1, "more"), core.OutOfTokens)
+				r.wantCode(r.answer(r.waitAndAdvance("a", "e", 10, "rest")), answer.OK)
+				r.wantCode(r.acquire("a", "e", 1, "more"), answer.OutOfTokens)
 			})
 		}
 	}

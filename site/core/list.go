@@ -2,15 +2,18 @@ package core
 
 import (
 	"strings"
+
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
 )
 
-func (c *reading) list(l *List) {
+func (c *reading) list(l *input.List) {
 	if l.Count < 1 {
-		c.reply(l.Call, Answer{Code: Invalid})
+		c.reply(l.Call, answer.Answer{Code: answer.Invalid})
 		return
 	}
-	var ans Answer
-	var page []View
+	var ans answer.Answer
+	var page []answer.View
 	c.space.ascend(max(l.Prefix, l.After), func(e *entity) bool {
 		if l.After != "" && e.name <= l.After {
 			return true
@@ -25,6 +28,6 @@ func (c *reading) list(l *List) {
 		page = append(page, e.view())
 		return true
 	})
-	ans.Details = &Details{Views: page}
+	ans.Details = &answer.Details{Views: page}
 	c.reply(l.Call, ans)
 }

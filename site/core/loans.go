@@ -1,5 +1,9 @@
 package core
 
+import (
+	"github.com/samya-db/samya/site/core/policy"
+)
+
 // While a majority is there, sites share out the tokens of all. Without a majority, under
 // a protocol that goes on all the same, they lend: the escrow of a site at the last time
 // with a majority stays its own. Another site borrows the tokens that it is short of at
@@ -12,7 +16,7 @@ package core
 // majority again it drops the belief in a drought shown by a minority. It is called
 // before any decision about the entity's tokens.
 func (c *assessing) keepApart(e *entity) {
-	p := protocols[c.modeNow().Protocol()]
+	p := c.protocol()
 	there := p.Choose(true) == p.Choose(false) || c.majorityThere(e)
 	switch {
 	case there && e.apart():
@@ -28,7 +32,7 @@ func (c *assessing) keepApart(e *entity) {
 
 // loans sets the tokens that the site would have left of its own, and the part of them
 // that others hold and can spare, by their reports.
-func (c *assessing) loans(e *entity, s *Situation) {
+func (c *assessing) loans(e *entity, s *policy.Situation) {
 	if !e.apart() {
 		return
 	}

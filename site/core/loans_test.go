@@ -4,6 +4,9 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/policy"
 )
 
 // minority has five sites. Only a and b are left, each with a thousand tokens of its own.
@@ -18,15 +21,15 @@ func minority(t *testing.T, tweak func(*core.Config)) *rig {
 	for _, name := range r.names[2:] {
 		r.cut[name] = true
 	}
-	r.step("a", core.Reachable{Sites: []core.SiteID{"b"}})
-	r.step("b", core.Reachable{Sites: []core.SiteID{"a"}})
+	r.step("a", input.Reachable{Sites: []core.SiteID{"b"}})
+	r.step("b", input.Reachable{Sites: []core.SiteID{"a"}})
 	return r
 }
 
 // strategies runs a test with direct transfers and without.
 func strategies(t *testing.T, f func(t *testing.T, tweak func(*core.Config))) {
 	t.Helper()
-	for _, s := range core.StrategyNames() {
+	for _, s := range policy.StrategyNames() {
 		t.Run(s, func(t *testing.T) { f(t, func(c *core.Config) { c.Strategy = s }) })
 	}
 }
@@ -37,14 +40,14 @@ func TestLoans(t *testing.T) {
 	strategies(t, func(t *testing.T, tweak func(*core.Config)) {
 		t.Helper()
 		r := minority(t, tweak)
-		r.wantCode(r.acquire("b", "e", 1, "busy"), core.OK) // keeps b telling
+		r.wantCode(r.acquire("b", "e", 1, "busy"), answer.OK) // keeps b telling
 		borrowed := r.acquireAsync("a", "e", 1300, "burst", 5000)
 		r.advance(2000)
-		r.wantCode(r.answer(borrowed), core.OK)
+		r.wantCode(r.answer(borrowed), answer.OK)
 		if v := r.view("b", "e"); v.Left > 700 {
 			t.Fatalf("b has %d left, after a took 1300", v.Left)
 		}
-		r.wantCode(r.release("a", "e", 1300, "back"), core.OK)
+		r.wantCode(r.release("a", "e", 1300, "back"), answer.OK)
 		r.advance(8000)
 		a, b := r.view("a", "e"), r.view("b", "e")
 		if a.Left < 980 || a.Left > 1020 || a.Left+b.Left != 1999 {
@@ -60,10 +63,10 @@ func TestNothingIsGivenBackThatIsNeeded(t *testing.T) {
 		r := minority(t, tweak)
 		borrowed := r.acquireAsync("a", "e", 1300, "burst", 5000)
 		r.advance(2000)
-		r.wantCode(r.answer(borrowed), core.OK)
+		r.wantCode(r.answer(borrowed), answer.OK)
 		begun := total(r.begun())
 		for i := range 20 {
-			r.wantCode(r.acquire("b", "e", 1, id("busy", i)), core.OK)
+			r.wantCode(r.acquire("b", "e", 1, id("busy", i)), answer.OK)
 			r.advance(500)
 		}
 		if a := r.view("a", "e"); a.Net != 1300 || a.Left < 0 {
@@ -81,8 +84,8 @@ func TestAMinorityDoesNotRefuse(t *testing.T) {
 	strategies(t, func(t *testing.T, tweak func(*core.Config)) {
 		t.Helper()
 		r := minority(t, tweak)
-		r.wantCode(r.acquire("a", "e", 1000, "all of a"), core.OK)
-		r.wantCode(r.acquire("b", "e", 1000, "all of b"), core.OK)
+		r.wantCode(r.acquire("a", "e", 1000, "all of a"), answer.OK)
+		r.wantCode(r.acquire("b", "e", 1000, "all of b"), answer.OK)
 		first := r.acquireAsync("a", "e", 900, "first", 60_000)
 		r.advance(20_000)
 		second := r.acquireAsync("a", "e", 7, "second", 30_000)
@@ -94,12 +97,12 @@ func TestAMinorityDoesNotRefuse(t *testing.T) {
 		if n := total(r.begun()) - begun; n > 2 {
 			t.Errorf("%d redistributions in 10 s for what nobody has: %v", n, r.begun())
 		}
-		r.wantCode(r.release("b", "e", 903, "back"), core.OK)
+		r.wantCode(r.release("b", "e", 903, "back"), answer.OK)
 		r.advance(9000)
-		r.wantCode(r.answer(first), core.OK)
+		r.wantCode(r.answer(first), answer.OK)
 		r.advance(2000)
-		r.wantCode(r.answer(second), core.OutOfTokens)
-		r.wantCode(r.answer(third), core.OutOfTokens)
+		r.wantCode(r.answer(second), answer.OutOfTokens)
+		r.wantCode(r.answer(third), answer.OutOfTokens)
 	})
 }
 
@@ -109,7 +112,7 @@ func TestAMajorityEndsLoans(t *testing.T) {
 	strategies(t, func(t *testing.T, tweak func(*core.Config)) {
 		t.Helper()
 		r := minority(t, tweak)
-		r.wantCode(r.acquire("b", "e", 1000, "all of b"), core.OK)
+		r.wantCode(r.acquire("b", "e", 1000, "all of b"), answer.OK)
 		waits := r.acquireAsync("a", "e", 4500, "more than there is", 60_000)
 		r.advance(20_000)
 		r.unanswered(waits)
@@ -117,10 +120,10 @@ func TestAMajorityEndsLoans(t *testing.T) {
 			delete(r.cut, name)
 		}
 		for _, name := range r.names {
-			r.step(name, core.Reachable{Sites: r.names})
+			r.step(name, input.Reachable{Sites: r.names})
 		}
 		r.advance(20_000)
-		r.wantCode(r.answer(waits), core.OutOfTokens)
-		r.wantCode(r.answer(r.acquireAsync("a", "e", 4000, "all there is", 60_000)), core.OK)
+		r.wantCode(r.answer(waits), answer.OutOfTokens)
+		r.wantCode(r.answer(r.acquireAsync("a", "e", 4000, "all there is", 60_000)), answer.OK)
 	})
 }

@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/internal/race"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // TestMemoryOfAChange bounds the heap of a core, in bytes, that the kept result of a
@@ -15,22 +18,22 @@ import (
 func TestMemoryOfAChange(t *testing.T) {
 	race.OneGoroutine(t)
 	const entities, most = 20_000, 160
-	c, err := New(Config{Self: "a", Members: []SiteID{"a"}, Rand: rand.New(rand.NewPCG(1, 2))}, Restored{})
+	c, err := New(Config{Self: "a", Members: []SiteID{"a"}, Rand: rand.New(rand.NewPCG(1, 2))}, stored.Restored{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	now := Now{Tick: 1, Wall: 1_700_000_000_000}
+	now := input.Now{Tick: 1, Wall: 1_700_000_000_000}
 	var out Effects
-	step := func(in Input) {
+	step := func(in input.Input) {
 		c.Step(now, in)
 		out.Reset()
 		c.Drain(&out)
 	}
-	step(Wake{})
+	step(input.Wake{})
 	for i := range entities {
 		name := fmt.Sprintf("acme/entity-%06d", i)
-		step(&Change{Call: i, Kind: CreateEntity, Name: name, Limit: 1000, RequestID: fmt.Sprintf("create-entity-%06d", i), Wait: 1000})
-		if len(out.Replies) != 1 || out.Replies[0].Answer.Code != OK {
+		step(&input.Change{Call: i, Kind: input.CreateEntity, Name: name, Limit: 1000, RequestID: fmt.Sprintf("create-entity-%06d", i), Wait: 1000})
+		if len(out.Replies) != 1 || out.Replies[0].Answer.Code != answer.OK {
 			t.Fatalf("creating %s: %+v", name, out.Replies)
 		}
 	}

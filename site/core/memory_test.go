@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/internal/race"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // TestMemoryOfAnEntity bounds an entity's part of a core's heap, in bytes, by the events
@@ -27,7 +30,7 @@ func TestMemoryOfAnEntity(t *testing.T) {
 		{[]SiteID{"a", "b", "c", "d", "e"}, 470, 220, 400, 1400},
 	} {
 		t.Run(fmt.Sprintf("%d members", len(tc.members)), func(t *testing.T) {
-			s := scale{t: t, now: Now{Tick: 1, Wall: 1_700_000_000_000}}
+			s := scale{t: t, now: input.Now{Tick: 1, Wall: 1_700_000_000_000}}
 			for i := range 20_000 {
 				s.names = append(s.names, fmt.Sprintf("acme/entity-%06d", i))
 			}
@@ -46,7 +49,7 @@ type scale struct {
 	t        *testing.T
 	core     *Core
 	names    []string
-	now      Now
+	now      input.Now
 	requests uint64
 }
 
@@ -70,11 +73,11 @@ func liveHeap() int {
 }
 
 func (s *scale) start(members []SiteID) {
-	from := Restored{Catalogue: &CatalogueRecord{Generation: uint64(len(s.names))}}
+	from := stored.Restored{Catalogue: &stored.Catalogue{Generation: uint64(len(s.names))}}
 	for i, name := range s.names {
 		g := uint64(i + 1) //nolint:gosec // small
-		from.Entities = append(from.Entities, EntityRecord{Name: name, Generation: g, Initial: 1000, Limit: 1000, Version: 1})
-		from.Books = append(from.Books, BooksRecord{Name: name, Generation: g, Left: 1000})
+		from.Entities = append(from.Entities, stored.Entity{Name: name, Generation: g, Initial: 1000, Limit: 1000, Version: 1})
+		from.Books = append(from.Books, stored.Books{Name: name, Generation: g, Left: 1000})
 	}
 	var err error
 	if s.core, err = New(Config{Self: "a", Members: members, Rand: rand.New(rand.NewPCG(1, 2))}, from); err != nil {
@@ -82,7 +85,7 @@ func (s *scale) start(members []SiteID) {
 	}
 }
 
-func (s *scale) step(in Input) {
+func (s *scale) step(in input.Input) {
 	s.core.Step(s.now, in)
 	var out Effects
 	s.core.Drain(&out)
@@ -91,7 +94,7 @@ func (s *scale) step(in Input) {
 func (s *scale) acquireEach() {
 	for _, name := range s.names {
 		s.requests++
-		a := &Acquire{Call: name, Entity: name, Tokens: 1}
+		a := &input.Acquire{Call: name, Entity: name, Tokens: 1}
 		binary.BigEndian.PutUint64(a.Request[:], s.requests)
 		s.step(a)
 	}
@@ -100,7 +103,7 @@ func (s *scale) acquireEach() {
 func (s *scale) hearOfEach() {
 	for _, m := range s.core.cfg.Members[1:] {
 		for i, name := range s.names {
-			s.step(Deliver{From: m, Messages: []Envelope{{Gossip: &Gossip{From: m, To: "a", Summaries: []Summary{{
+			s.step(input.Deliver{From: m, Messages: []message.Envelope{{Gossip: &message.Gossip{From: m, To: "a", Summaries: []message.Summary{{
 				Entity: name, Generation: uint64(i + 1), Left: 10, Median: 1, Target: 2, Busy: true, //nolint:gosec // small
 			}}}}}})
 		}

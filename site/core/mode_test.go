@@ -4,11 +4,14 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/policy"
 )
 
-func (r *rig) setMode(site core.SiteID, mode, id string) core.Answer {
+func (r *rig) setMode(site core.SiteID, mode, id string) answer.Answer {
 	r.t.Helper()
-	call := r.changeAsync(site, core.Change{Kind: core.SetMode, Mode: mode, RequestID: id})
+	call := r.changeAsync(site, input.Change{Kind: input.SetMode, Mode: mode, RequestID: id})
 	r.advance(2000)
 	return r.answer(call)
 }
@@ -25,32 +28,32 @@ func (r *rig) wantMode(mode string, version uint64) {
 func TestAnswersOfModeChanges(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.wantMode("majority", 0)
-	set := func(mode string, expected uint64, id string) core.Change {
-		return core.Change{Kind: core.SetMode, Mode: mode, Expected: expected, RequestID: id}
+	set := func(mode string, expected uint64, id string) input.Change {
+		return input.Change{Kind: input.SetMode, Mode: mode, Expected: expected, RequestID: id}
 	}
 	for _, tc := range []struct {
 		name    string
 		at      core.SiteID
-		ch      core.Change
-		want    core.Code
-		decided core.ModeRecord
+		ch      input.Change
+		want    answer.Code
+		decided answer.DecidedMode
 	}{
-		{"first", "a", set("star", 0, "1"), core.OK, core.ModeRecord{Protocol: "star", Version: 1}},
-		{"expected", "b", set("auto", 1, "2"), core.OK, core.ModeRecord{Protocol: "auto", Version: 2}},
-		{"repeated elsewhere", "c", set("star", 0, "1"), core.OK, core.ModeRecord{Protocol: "star", Version: 1}},
-		{"id of another mode", "c", set("auto", 0, "1"), core.Reused, core.ModeRecord{}},
-		{"id of another version", "a", set("star", 2, "1"), core.Reused, core.ModeRecord{}},
-		{"id of a creation", "a", core.Change{Kind: core.CreateEntity, Name: "star", RequestID: "1"}, core.Reused, core.ModeRecord{}},
-		{"another version", "a", set("majority", 1, "3"), core.Mismatch, core.ModeRecord{Version: 2}},
-		{"mismatch again", "b", set("majority", 1, "3"), core.Mismatch, core.ModeRecord{Version: 2}},
-		{"the same mode", "b", set("auto", 2, "4"), core.OK, core.ModeRecord{Protocol: "auto", Version: 3}},
-		{"unknown mode", "b", set("paxos", 0, "5"), core.Invalid, core.ModeRecord{}},
-		{"no mode", "b", set("", 0, "6"), core.Invalid, core.ModeRecord{}},
+		{"first", "a", set("star", 0, "1"), answer.OK, answer.DecidedMode{Protocol: "star", Version: 1}},
+		{"expected", "b", set("auto", 1, "2"), answer.OK, answer.DecidedMode{Protocol: "auto", Version: 2}},
+		{"repeated elsewhere", "c", set("star", 0, "1"), answer.OK, answer.DecidedMode{Protocol: "star", Version: 1}},
+		{"id of another mode", "c", set("auto", 0, "1"), answer.Reused, answer.DecidedMode{}},
+		{"id of another version", "a", set("star", 2, "1"), answer.Reused, answer.DecidedMode{}},
+		{"id of a creation", "a", input.Change{Kind: input.CreateEntity, Name: "star", RequestID: "1"}, answer.Reused, answer.DecidedMode{}},
+		{"another version", "a", set("majority", 1, "3"), answer.Mismatch, answer.DecidedMode{Version: 2}},
+		{"mismatch again", "b", set("majority", 1, "3"), answer.Mismatch, answer.DecidedMode{Version: 2}},
+		{"the same mode", "b", set("auto", 2, "4"), answer.OK, answer.DecidedMode{Protocol: "auto", Version: 3}},
+		{"unknown mode", "b", set("paxos", 0, "5"), answer.Invalid, answer.DecidedMode{}},
+		{"no mode", "b", set("", 0, "6"), answer.Invalid, answer.DecidedMode{}},
 		{
 			"creation with a mode", "b",
-			core.Change{Kind: core.CreateEntity, Name: "e", Mode: "star", RequestID: "7"},
-			core.Invalid,
-			core.ModeRecord{},
+			input.Change{Kind: input.CreateEntity, Name: "e", Mode: "star", RequestID: "7"},
+			answer.Invalid,
+			answer.DecidedMode{},
 		},
 	} {
 		call := r.changeAsync(tc.at, tc.ch)
@@ -66,7 +69,7 @@ func TestAnswersOfModeChanges(t *testing.T) {
 // configuration says.
 func TestModeIsDurable(t *testing.T) {
 	r := newRig(t, 3, nil)
-	r.wantCode(r.setMode("a", "star", "1"), core.OK)
+	r.wantCode(r.setMode("a", "star", "1"), answer.OK)
 	r.tweak = func(c *core.Config) { c.Protocol = "auto" }
 	for _, name := range r.names {
 		r.restart(name)
@@ -79,14 +82,14 @@ func TestModeIsDurable(t *testing.T) {
 func TestModeIsLearntLate(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.cut["c"] = true
-	r.wantCode(r.setMode("a", "star", "1"), core.OK)
+	r.wantCode(r.setMode("a", "star", "1"), answer.OK)
 	r.cut["c"] = false
 	r.advance(10_000)
 	r.wantMode("star", 1)
 	r.cut["c"] = true
-	r.wantCode(r.setMode("a", "auto", "2"), core.OK)
+	r.wantCode(r.setMode("a", "auto", "2"), answer.OK)
 	for n := range 5000 {
-		r.changeAsync("a", core.Change{Kind: core.DeleteEntity, Name: "none", RequestID: id("none", n)})
+		r.changeAsync("a", input.Change{Kind: input.DeleteEntity, Name: "none", RequestID: id("none", n)})
 	}
 	r.advance(5000)
 	r.cut["c"] = false
@@ -102,9 +105,9 @@ func TestModeNeedsAMajority(t *testing.T) {
 	for _, name := range []core.SiteID{"c", "d", "e"} {
 		r.cut[name] = true
 	}
-	call := r.changeAsync("a", core.Change{Kind: core.SetMode, Mode: "star", RequestID: "1", Wait: 1000})
+	call := r.changeAsync("a", input.Change{Kind: input.SetMode, Mode: "star", RequestID: "1", Wait: 1000})
 	r.advance(20_000)
-	r.wantCode(r.answer(call), core.NoQuorum)
+	r.wantCode(r.answer(call), answer.NoQuorum)
 	r.cut = make(map[core.SiteID]bool)
 	r.advance(20_000)
 	r.wantMode("majority", 0)
@@ -113,11 +116,11 @@ func TestModeNeedsAMajority(t *testing.T) {
 // TestModeSaysWhatBegins cuts two sites off from three: under the majority variant they
 // get nothing from each other, under the others they do.
 func TestModeSaysWhatBegins(t *testing.T) {
-	for _, configured := range core.ProtocolNames() {
-		for mode, want := range map[string]core.Code{"majority": core.OutOfTokens, "star": core.OK, "auto": core.OK} {
+	for _, configured := range policy.ProtocolNames() {
+		for mode, want := range map[string]answer.Code{"majority": answer.OutOfTokens, "star": answer.OK, "auto": answer.OK} {
 			r := newRig(t, 5, func(c *core.Config) { c.Protocol, c.Strategy = configured, "instance" })
 			r.create("acme/vm", 500)
-			r.wantCode(r.setMode("c", mode, "1"), core.OK)
+			r.wantCode(r.setMode("c", mode, "1"), answer.OK)
 			for _, name := range []core.SiteID{"a", "b", "c"} {
 				r.cut[name] = true
 			}
@@ -139,12 +142,12 @@ func TestWhatIsOpenEndsUnderItsOwn(t *testing.T) {
 			r.create("acme/vm", 500)
 			// The switch is decided while the instance is under way: at its beginning, in
 			// its middle, or just after it.
-			change := r.changeAsync("e", core.Change{Kind: core.SetMode, Mode: tc.to, RequestID: "switch"})
+			change := r.changeAsync("e", input.Change{Kind: input.SetMode, Mode: tc.to, RequestID: "switch"})
 			r.advance(at)
 			acquire := r.acquireAsync("a", "acme/vm", 250, "half", 20_000)
 			r.advance(60_000)
-			r.wantCode(r.answer(change), core.OK)
-			r.wantCode(r.answer(acquire), core.OK)
+			r.wantCode(r.answer(change), answer.OK)
+			r.wantCode(r.answer(acquire), answer.OK)
 			balanced(t, r, 500, 250)
 			r.wantMode(tc.to, 1)
 		}
@@ -165,7 +168,7 @@ func TestSlicesOutliveTheMode(t *testing.T) {
 	if v := r.view("b", "acme/vm"); v.Offered == 0 {
 		t.Fatalf("nothing is set aside: %+v", v)
 	}
-	r.wantCode(r.setMode("b", "majority", "1"), core.OK)
+	r.wantCode(r.setMode("b", "majority", "1"), answer.OK)
 	if v := r.view("b", "acme/vm"); v.Offered == 0 {
 		t.Errorf("what was set aside is gone with the mode: %+v", v)
 	}

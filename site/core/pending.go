@@ -4,6 +4,9 @@ import (
 	"slices"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // pendingChange is an administrative change asked for at this site and not yet decided.
@@ -12,12 +15,12 @@ type pendingChange struct {
 	body      uint64
 	until     Tick
 	// times bound the change's life; dies is its end in this site's ticks.
-	times ChangeTimes
+	times stored.ChangeTimes
 	dies  Tick
 	// encoded is the change as proposed in an entity's own sequence.
 	encoded []byte
 	// catalogue is the change as proposed in the catalogue's sequence.
-	catalogue CatalogueChange
+	catalogue stored.CatalogueChange
 	// proposed is set while the protocol may hold the change, built once it may be part
 	// of a value: the sites may then decide it whatever happens here.
 	proposed, built bool
@@ -28,7 +31,7 @@ type pendingChange struct {
 
 // changeCaller waits for the answer to a change.
 type changeCaller struct {
-	call Call
+	call input.Call
 	// until is the time at which the caller wants an answer. applied says that the caller
 	// waits for all members to apply the change.
 	until   Tick
@@ -36,7 +39,7 @@ type changeCaller struct {
 }
 
 // answerAll answers all callers that wait for a change.
-func (c *common) answerAll(p *pendingChange, a Answer) {
+func (c *common) answerAll(p *pendingChange, a answer.Answer) {
 	for _, caller := range p.callers {
 		c.reply(caller.call, a)
 	}
@@ -50,10 +53,10 @@ func joinPending(c *common, pending []*pendingChange, p *pendingChange) bool {
 	}
 	switch q := pending[i]; {
 	case q.body != p.body:
-		c.answerAll(p, Answer{Code: Reused})
+		c.answerAll(p, answer.Answer{Code: answer.Reused})
 	case len(q.callers) >= MaxCallers:
 		// Not Overloaded: the change may be decided.
-		c.answerAll(p, Answer{Code: Unknown})
+		c.answerAll(p, answer.Answer{Code: answer.Unknown})
 	default:
 		q.callers = append(q.callers, p.callers...)
 		if until := min(p.until, q.dies); until > q.until {
@@ -76,11 +79,11 @@ func (c *common) expireChanges(pending []*pendingChange, protocol *avantan.Machi
 			p.late, p.until = true, c.now.Tick+c.cfg.Window+1
 			return false
 		}
-		code := NoQuorum
+		code := answer.NoQuorum
 		if p.built || held {
-			code = Unknown
+			code = answer.Unknown
 		}
-		c.answerAll(p, Answer{Code: code, RetryAfter: 1000})
+		c.answerAll(p, answer.Answer{Code: code, RetryAfter: 1000})
 		return true
 	})
 }
@@ -112,13 +115,13 @@ func notProposed(pending []*pendingChange) {
 // with the change may have been built, the change may have been decided, and its result
 // forgotten.
 func (c *common) undecided(p *pendingChange, clock int64, gap bool) bool {
-	if !p.times.dead(clock) && (!gap || !p.built) {
+	if !p.times.Dead(clock) && (!gap || !p.built) {
 		return false
 	}
-	code := Expired
+	code := answer.Expired
 	if p.built {
-		code = Unknown
+		code = answer.Unknown
 	}
-	c.answerAll(p, Answer{Code: code, RetryAfter: 1000})
+	c.answerAll(p, answer.Answer{Code: code, RetryAfter: 1000})
 	return true
 }

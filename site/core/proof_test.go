@@ -6,6 +6,10 @@ import (
 
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/star"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/policy"
 )
 
 // rightAfter shows a drought of an entity and ends it at once.
@@ -23,7 +27,7 @@ func TestAsksForTheLittleThatLacks(t *testing.T) {
 		for _, told := range []Tokens{0, asked - left - 1, asked - left} {
 			l := amongOthers(t, protocol, 0, left, 1000-left)
 			e := l.space.find("e")
-			now := Now{Tick: 1, Wall: 1_700_000_000_000}
+			now := input.Now{Tick: 1, Wall: 1_700_000_000_000}
 			l.now = now
 			rightAfter(l.Core, e)
 			for _, word := range wordOf(0) {
@@ -32,7 +36,7 @@ func TestAsksForTheLittleThatLacks(t *testing.T) {
 			e.views[slices.Index(l.cfg.Members, "b")].left = told
 			// Direct transfers have brought too little: an instance comes next.
 			e.hunt.press, e.hunt.short = avantan.PressAll, true
-			l.Step(now, &Acquire{Call: 1, Entity: "e", Tokens: asked, Wait: 5000, Request: RequestKey{1}})
+			l.Step(now, &input.Acquire{Call: 1, Entity: "e", Tokens: asked, Wait: 5000, Request: attempt.Key{1}})
 			if want := told >= asked-left; e.hunting() != want || (e.queue.len() == 1) != want {
 				t.Errorf("%s: %d lack, others tell of %d: hunts %t, %d wait", protocol, asked-left, told, e.hunting(), e.queue.len())
 				continue
@@ -52,10 +56,10 @@ func TestAsksForTheLittleThatLacks(t *testing.T) {
 }
 
 // offers delivers a member's offer to the instance that a leads.
-func offers(l *laned, now Now, from SiteID, tokens Tokens) {
+func offers(l *laned, now input.Now, from SiteID, tokens Tokens) {
 	e := l.space.find("e")
 	offer := avantan.Contribution{Site: from, Offered: tokens}
-	m := Envelope{Entity: "e", Generation: 1}
+	m := message.Envelope{Entity: "e", Generation: 1}
 	if e.star != nil {
 		id, _ := e.star.Collecting()
 		m.Star = &star.Message{Kind: star.ElectionOk, From: from, To: "a", ID: id, Contribution: &offer}
@@ -64,19 +68,19 @@ func offers(l *laned, now Now, from SiteID, tokens Tokens) {
 			Kind: avantan.ElectionOk, From: from, To: "a", Instance: 1, Ballot: e.majority.State().Promised, Contribution: &offer,
 		}
 	}
-	l.Step(now, Deliver{From: from, Messages: []Envelope{m}})
+	l.Step(now, input.Deliver{From: from, Messages: []message.Envelope{m}})
 }
 
 // elected delivers the election of a leader of the majority variant, or of the star
 // variant, to a.
-func elected(l *laned, now Now, variant Variant, press avantan.Press) {
-	if variant == Majority {
-		l.Step(now, Deliver{From: "b", Messages: []Envelope{{Entity: "e", Generation: 1, Message: avantan.Message{
+func elected(l *laned, now input.Now, variant policy.Variant, press avantan.Press) {
+	if variant == policy.Majority {
+		l.Step(now, input.Deliver{From: "b", Messages: []message.Envelope{{Entity: "e", Generation: 1, Message: avantan.Message{
 			Kind: avantan.Election, From: "b", To: "a", Instance: 1, Ballot: avantan.Ballot{Number: 1, Site: "b"}, Press: press,
 		}}}})
 		return
 	}
-	l.Step(now, Deliver{From: "c", Messages: []Envelope{{Entity: "e", Generation: 1, Star: &star.Message{
+	l.Step(now, input.Deliver{From: "c", Messages: []message.Envelope{{Entity: "e", Generation: 1, Star: &star.Message{
 		Kind: star.Election, From: "c", To: "a", ID: star.ID{Leader: "c", Counter: 1}, Press: press,
 	}}}})
 }
@@ -88,9 +92,9 @@ func TestPledgesTellWhatIsBound(t *testing.T) {
 	const left = 100
 	l := amongOthers(t, "star", 0, left, 1000)
 	e := l.space.find("e")
-	now := Now{Tick: 1, Wall: 1_700_000_000_000}
-	elected(l, now, Star, avantan.PressAll)
-	elected(l, now, Majority, avantan.PressAll)
+	now := input.Now{Tick: 1, Wall: 1_700_000_000_000}
+	elected(l, now, policy.Star, avantan.PressAll)
+	elected(l, now, policy.Majority, avantan.PressAll)
 	if got := e.majority.State().Pledge.Kept; got != left {
 		t.Errorf("the contribution keeps %d, want %d", got, left)
 	}
@@ -103,29 +107,29 @@ func TestWaitsWhileTheSiteStandsStill(t *testing.T) {
 	const asked = 50
 	l := amongOthers(t, "star", 0, 0, 1000)
 	e := l.space.find("e")
-	now := Now{Tick: 1, Wall: 1_700_000_000_000}
+	now := input.Now{Tick: 1, Wall: 1_700_000_000_000}
 	e.hunt.press, e.hunt.short = avantan.PressAll, true
-	l.Step(now, &Acquire{Call: 1, Entity: "e", Tokens: asked, Wait: 5000, Request: RequestKey{1}})
+	l.Step(now, &input.Acquire{Call: 1, Entity: "e", Tokens: asked, Wait: 5000, Request: attempt.Key{1}})
 	id, open := e.star.Collecting()
 	if !open {
 		t.Fatal("no instance was begun")
 	}
 	for _, kind := range []star.Kind{star.ElectionOk, star.AcceptOk} {
 		if kind == star.AcceptOk {
-			elected(l, now, Majority, avantan.PressHold)
+			elected(l, now, policy.Majority, avantan.PressHold)
 		}
 		for _, from := range []SiteID{"b", "c"} {
 			m := &star.Message{Kind: kind, From: from, To: "a", ID: id}
 			if kind == star.ElectionOk {
 				m.Contribution = &avantan.Contribution{Site: from, Offered: asked / 2}
 			}
-			l.Step(now, Deliver{From: from, Messages: []Envelope{{Entity: "e", Generation: 1, Star: m}}})
+			l.Step(now, input.Deliver{From: from, Messages: []message.Envelope{{Entity: "e", Generation: 1, Star: m}}})
 		}
 	}
 	if e.books.Left() != asked || e.usable() != 0 || e.queue.len() != 1 {
 		t.Fatalf("%d left, %d usable, %d wait; want %d, 0, 1", e.books.Left(), e.usable(), e.queue.len(), asked)
 	}
-	l.Step(now, Deliver{From: "b", Messages: []Envelope{{Entity: "e", Generation: 1, Message: avantan.Message{
+	l.Step(now, input.Deliver{From: "b", Messages: []message.Envelope{{Entity: "e", Generation: 1, Message: avantan.Message{
 		Kind: avantan.Decision, From: "b", To: "a", Instance: 1,
 		Value: &avantan.Value{Policy: settling + l.cfg.Policy, Contributions: []avantan.Contribution{*e.majority.State().Pledge, {Site: "b"}, {Site: "c"}}},
 	}}}})
@@ -139,7 +143,7 @@ func TestWaitsWhileTheSiteStandsStill(t *testing.T) {
 func TestSuspicionThatPassesWakesNobody(t *testing.T) {
 	l := amongOthers(t, "majority", 0, 100, 1000)
 	e := l.space.find("e")
-	l.now = Now{Tick: 2 * watchFor, Wall: 1_700_000_000_000}
+	l.now = input.Now{Tick: 2 * watchFor, Wall: 1_700_000_000_000}
 	l.auditOf(e).suspected = l.now.Tick
 	l.suspect(e)
 	if at := e.auditWake(); e.audit != nil || at != 0 {

@@ -4,6 +4,8 @@ import (
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/avantan/transfer"
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/policy"
 )
 
 // rebalancing drives the protocols that move tokens between sites.
@@ -29,9 +31,9 @@ func (c *rebalancing) payDebt(e *entity) {
 	case e.owed() == 0 || e.busy():
 		return
 	case waits:
-		c.started(e, reactiveReason, Majority)
+		c.started(e, policy.ReactiveReason, policy.Majority)
 	case c.debtWake(e) != 0 && c.debtWake(e) <= c.now.Tick:
-		c.started(e, debtReason, Majority)
+		c.started(e, policy.DebtReason, policy.Majority)
 	default:
 		return
 	}
@@ -40,7 +42,7 @@ func (c *rebalancing) payDebt(e *entity) {
 
 // dryAgain reports whether a recent drought has come back: the other sites together
 // report fewer tokens than end a drought, and fewer than this site lacks.
-func (c *rebalancing) dryAgain(e *entity, s *Situation) bool {
+func (c *rebalancing) dryAgain(e *entity, s *policy.Situation) bool {
 	d := e.itsDrought()
 	enough := min(worth(e), e.lacks())
 	if d.shown == 0 || c.now.Tick > d.shown+memory || s.Elsewhere >= enough || !c.hearsAll(e) {
@@ -53,13 +55,13 @@ func (c *rebalancing) dryAgain(e *entity, s *Situation) bool {
 }
 
 // probe asks for tokens that others report in a drought, if it is time to.
-func (c *rebalancing) probe(e *entity, s *Situation) {
+func (c *rebalancing) probe(e *entity, s *policy.Situation) {
 	d := e.itsDrought()
 	left, spare := c.toldSince(e, d.since)
 	waits := e.queue.len() > 0 && (e.apart() || c.now.Tick < d.began+youngDrought+keepWaiting)
 	if waits && left >= max(1, e.limit/fewPart) && s.SinceTrigger >= c.cfg.Tell/2 {
 		e.hunt.short = false
-		c.redistribute(e, s, droughtReason, false)
+		c.redistribute(e, s, policy.DroughtReason, false)
 		return
 	}
 	switch {
@@ -73,7 +75,7 @@ func (c *rebalancing) probe(e *entity, s *Situation) {
 	// The tokens that lie about are fewer than sites keep unless they are pressed.
 	e.hunt.press = avantan.PressAll
 	c.pauseDrought(d)
-	c.redistribute(e, s, droughtReason, false)
+	c.redistribute(e, s, policy.DroughtReason, false)
 	d.refused = 0
 }
 
@@ -144,35 +146,35 @@ func (c *rebalancing) pursue(e *entity) {
 	}
 	c.doubt(e)
 	s := c.situation(e)
-	reason := c.mods.trigger.Due(s)
+	reason := c.mods.Trigger.Due(s)
 	if reason == "" && e.droughtNow().since == 0 && e.debt() == nil {
 		return
 	}
 	switch {
 	case s.Changing && !e.busy():
-		c.started(e, reason, Majority)
+		c.started(e, reason, policy.Majority)
 		c.begin(e)
 		return
 	case e.debt() != nil:
 		c.payDebt(e)
 		return
-	case reason == limitReason:
+	case reason == policy.LimitReason:
 		return
 	case c.emptyFor(e) > 0 && !c.debtDue(e):
 		c.probe(e, &s)
 		return
 	case reason == "":
-		if s.Rate < idleRate {
+		if s.Rate < policy.IdleRate {
 			// Otherwise the next acquire waits, and has others asked.
 			c.probe(e, &s)
 		}
 		return
 	}
-	if reason == aheadReason {
+	if reason == policy.AheadReason {
 		c.instance(e, reason)
 		return
 	}
-	if s.Elsewhere, s.Told = c.elsewhere(e); c.mods.trigger.Due(s) == "" {
+	if s.Elsewhere, s.Told = c.elsewhere(e); c.mods.Trigger.Due(s) == "" {
 		e.hunt.triggered = c.now.Tick
 		return
 	}
@@ -180,7 +182,7 @@ func (c *rebalancing) pursue(e *entity) {
 }
 
 // redistribute gets tokens from other sites; waiting acquires make it urgent.
-func (c *rebalancing) redistribute(e *entity, s *Situation, reason string, urgent bool) {
+func (c *rebalancing) redistribute(e *entity, s *policy.Situation, reason string, urgent bool) {
 	if urgent && !e.hunting() && c.dryAgain(e, s) {
 		return
 	}
@@ -188,7 +190,7 @@ func (c *rebalancing) redistribute(e *entity, s *Situation, reason string, urgen
 	if crowd && (e.hunting() || c.waitsForTurn(e)) {
 		return
 	}
-	direct := c.mods.strategy.Direct() && !crowd
+	direct := c.mods.Strategy.Direct() && !crowd
 	hopeless := s.Told && s.Elsewhere < worth(e)
 	if hopeless && urgent {
 		e.hunt.press = avantan.PressAll
@@ -204,20 +206,20 @@ func (c *rebalancing) redistribute(e *entity, s *Situation, reason string, urgen
 // instance begins an instance under the variant of the mode, if it can.
 func (c *rebalancing) instance(e *entity, reason string) {
 	switch {
-	case c.variant(e) == Star:
+	case c.variant(e) == policy.Star:
 		if !e.starBusy() {
-			c.started(e, reason, Star)
+			c.started(e, reason, policy.Star)
 			c.beginStar(e)
 		}
 	case !e.busy():
-		c.started(e, reason, Majority)
+		c.started(e, reason, policy.Majority)
 		c.begin(e)
 	}
 }
 
-func (c *rebalancing) started(e *entity, reason string, v Variant) {
+func (c *rebalancing) started(e *entity, reason string, v policy.Variant) {
 	e.hunt.triggered = c.now.Tick
-	c.out.Events = append(c.out.Events, Event{Kind: RedistributionStarted, Entity: e.name, Trigger: reason, Variant: v})
+	c.out.Events = append(c.out.Events, event.Event{Kind: event.RedistributionStarted, Entity: e.name, Trigger: reason, Variant: v})
 }
 
 // begin has the protocol begin an instance, with the first change that waits. If the
@@ -286,7 +288,7 @@ func (c *rebalancing) stepMajority(e *entity, in avantan.Input) {
 // afterInstance serves all that can be served after instances were applied, and decides
 // about the rest and about a debt: press harder, or give up.
 func (c *rebalancing) afterInstance(e *entity, s settled) {
-	c.out.Events = append(c.out.Events, Event{Kind: RedistributionApplied, Entity: e.name})
+	c.out.Events = append(c.out.Events, event.Event{Kind: event.RedistributionApplied, Entity: e.name})
 	waited := e.queue.len() > 0
 	c.turned(e, s.moved)
 	c.serveQueue(e)
@@ -322,12 +324,12 @@ func (c *rebalancing) giveUp(e *entity) {
 	e.unhold()
 	c.serveQueue(e)
 	c.dry(e)
-	c.out.Events = append(c.out.Events, Event{Kind: GaveUp, Entity: e.name})
+	c.out.Events = append(c.out.Events, event.Event{Kind: event.GaveUp, Entity: e.name})
 	if e.apart() {
 		return
 	}
 	mostNeeded := Tokens(0)
-	if c.mods.admission.Patient() {
+	if c.mods.Admission.Patient() {
 		mostNeeded = small(e)
 	}
 	e.queue.hasten(c.now.Tick+keepWaiting, mostNeeded)

@@ -3,6 +3,9 @@ package core
 import (
 	"math/rand/v2"
 	"testing"
+
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // BenchmarkForesight measures the cost of forecasts for an acquire that begins nothing,
@@ -11,10 +14,10 @@ import (
 func BenchmarkForesight(b *testing.B) {
 	c, err := New(Config{
 		Self: "a", Members: []SiteID{"a", "b", "c", "d", "e"}, Rand: rand.New(rand.NewPCG(1, 2)),
-	}, Restored{
-		Catalogue: &CatalogueRecord{Generation: 1},
-		Entities:  []EntityRecord{{Name: "e", Generation: 1, Initial: MaxTokens, Limit: MaxTokens, Version: 1}},
-		Books:     []BooksRecord{{Name: "e", Generation: 1, Left: MaxTokens}},
+	}, stored.Restored{
+		Catalogue: &stored.Catalogue{Generation: 1},
+		Entities:  []stored.Entity{{Name: "e", Generation: 1, Initial: input.MaxTokens, Limit: input.MaxTokens, Version: 1}},
+		Books:     []stored.Books{{Name: "e", Generation: 1, Left: input.MaxTokens}},
 	})
 	if err != nil {
 		b.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/samya-db/samya/internal/portion"
+	"github.com/samya-db/samya/site/core/input"
 )
 
 // waiting is an acquire that waits for tokens.
@@ -29,7 +30,7 @@ type waiting struct {
 	// queued is its slot in the counts of the queue; Nobody if it is not counted.
 	queued portion.Slot
 	// calls are the calls to answer: the first caller's and its repeats'.
-	calls []Call
+	calls []input.Call
 }
 
 // MaxCallers bounds the callers that may wait for a request id: further callers are
@@ -104,7 +105,7 @@ func (q *queue) last() uint64 {
 }
 
 // oldest is the acquire that has waited longest; nil if none waits.
-func (q *queue) oldest() *waiting { return q.fits(MaxTokens) }
+func (q *queue) oldest() *waiting { return q.fits(input.MaxTokens) }
 
 // first is the number of tokens that the longest waiting acquire asks for; 0 if none
 // waits.

@@ -1,5 +1,9 @@
 package core
 
+import (
+	"github.com/samya-db/samya/site/core/attempt"
+)
+
 // recall holds the records of answered requests in the order of the answers, and finds
 // the last record of a key. Its memory holds few pointers, so that collections of garbage
 // pass it by.
@@ -25,7 +29,7 @@ func (m *recall) at(number uint32) *remembered {
 
 // find returns the last record of a key, or nil. The result is valid until a record is
 // added or forgotten.
-func (m *recall) find(key *RequestKey) *remembered {
+func (m *recall) find(key *attempt.Key) *remembered {
 	shard, tag := m.index.locate(key)
 	if at, ok := shard.find(tag, m.is(key)); ok {
 		return m.at(shard.number(at))
@@ -33,7 +37,7 @@ func (m *recall) find(key *RequestKey) *remembered {
 	return nil
 }
 
-func (m *recall) is(key *RequestKey) func(uint32) bool {
+func (m *recall) is(key *attempt.Key) func(uint32) bool {
 	return func(number uint32) bool { return m.at(number).key == *key }
 }
 

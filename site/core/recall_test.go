@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/internal/portion"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // TestRecall compares the remembered requests with a map, while records come and go, some
@@ -26,12 +29,12 @@ func TestRecall(t *testing.T) {
 			m := recall{index: newKeyIndex(0), first: start, begin: start, end: start}
 			rnd := rand.New(rand.NewPCG(1, tc.keys))
 			type made struct {
-				key    RequestKey
+				key    attempt.Key
 				tokens Tokens
 			}
 			var order []made
-			last := make(map[RequestKey]Tokens)
-			check := func(key RequestKey) {
+			last := make(map[attempt.Key]Tokens)
+			check := func(key attempt.Key) {
 				t.Helper()
 				want, known := last[key]
 				if got := m.find(&key); (got != nil) != known || known && (got.tokens != want || got.key != key) {
@@ -109,17 +112,17 @@ func TestKeyIndexCrowded(t *testing.T) {
 // large block. The rest of the block stays remembered.
 func TestExpiryIsBounded(t *testing.T) {
 	table := newRequestTable(nil, 0, nil)
-	key := func(n int) (k RequestKey) {
+	key := func(n int) (k attempt.Key) {
 		binary.BigEndian.PutUint64(k[:], uint64(n))
 		return k
 	}
 	const large = 2500
 	for i := range large {
-		table.add(&RequestRecord{Key: key(i), Tokens: Tokens(i)}, portion.Nobody)
+		table.add(&stored.Request{Key: key(i), Tokens: Tokens(i)}, portion.Nobody)
 	}
-	table.seal(&RequestBlock{Records: make([]RequestRecord, large)}, Now{Tick: 1, Wall: 1000})
-	table.add(&RequestRecord{Key: key(large)}, portion.Nobody)
-	table.seal(&RequestBlock{Records: make([]RequestRecord, 1)}, Now{Tick: 50, Wall: 1050})
+	table.seal(&stored.Block{Records: make([]stored.Request, large)}, input.Now{Tick: 1, Wall: 1000})
+	table.add(&stored.Request{Key: key(large)}, portion.Nobody)
+	table.seal(&stored.Block{Records: make([]stored.Request, 1)}, input.Now{Tick: 50, Wall: 1050})
 	for now, want := range []int{large + 1, large + 1 - 1000, large + 1 - 2000, 1, 1} {
 		if now > 0 {
 			table.expire(40, 10, 1000)

@@ -3,6 +3,8 @@ package core
 import (
 	"cmp"
 	"slices"
+
+	"github.com/samya-db/samya/site/core/answer"
 )
 
 // removed reports whether an entity that the acquire names was deleted.
@@ -38,7 +40,7 @@ func (c *admitting) rechain() {
 		if w.removed() {
 			w.at.queue.remove(w)
 			c.later(w.at)
-			c.ended(w, Answer{Code: NotFound})
+			c.ended(w, answer.Answer{Code: answer.NotFound})
 			continue
 		}
 		ch := c.chargeOf(&w.request)

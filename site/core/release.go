@@ -1,9 +1,15 @@
 package core
 
-func (r *Release) request() request {
-	q := request{key: r.Request, kind: ReleaseRequest, entity: r.Entity, tokens: r.Tokens, tries: r.Tries}
+import (
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
+)
+
+func releaseRequest(r *input.Release) request {
+	q := request{key: r.Request, kind: stored.ReleaseRequest, entity: r.Entity, tokens: r.Tokens, tries: r.Tries}
 	if r.Lease != nil {
-		q.kind = ReturnRequest
+		q.kind = stored.ReturnRequest
 	}
 	q.body = bodyHash(q.kind, r.Entity, r.Tokens)
 	if r.Lease != nil {
@@ -12,18 +18,18 @@ func (r *Release) request() request {
 	return q
 }
 
-func (c *admitting) release(r *Release) {
-	if r.Tokens < 0 || r.Tokens > MaxTokens || r.Tokens == 0 && r.Lease == nil {
-		c.reply(r.Call, Answer{Code: Invalid})
+func (c *admitting) release(r *input.Release) {
+	if r.Tokens < 0 || r.Tokens > input.MaxTokens || r.Tokens == 0 && r.Lease == nil {
+		c.reply(r.Call, answer.Answer{Code: answer.Invalid})
 		return
 	}
-	q := r.request()
+	q := releaseRequest(r)
 	if c.repeated(r.Call, &q, 0) || !c.placed(r.Call, &q) {
 		return
 	}
 	switch e := c.space.find(r.Entity); {
 	case e == nil:
-		c.reply(r.Call, Answer{Code: NotFound})
+		c.reply(r.Call, answer.Answer{Code: answer.NotFound})
 	case r.Lease != nil && r.Lease.Home == c.cfg.Self:
 		// Attempts at other sites have the tokens given back here too, by the same
 		// record.
@@ -35,24 +41,24 @@ func (c *admitting) release(r *Release) {
 	case len(q.tries.Tried) > 0:
 		c.parkRelease(e, r, &q)
 	case !c.credit(e, r.Tokens):
-		c.reply(r.Call, Answer{Code: Overflow, Left: e.usable()})
+		c.reply(r.Call, answer.Answer{Code: answer.Overflow, Left: e.usable()})
 	default:
-		c.remember(&q, e, Ran, r.Tokens)
-		c.reply(r.Call, Answer{Code: OK, Tokens: r.Tokens, Left: e.usable()})
+		c.remember(&q, e, stored.Ran, r.Tokens)
+		c.reply(r.Call, answer.Answer{Code: answer.OK, Tokens: r.Tokens, Left: e.usable()})
 		c.freed(e)
 	}
 }
 
 // releaseHome has the site that granted a lease give back its tokens, once for all
 // attempts.
-func (c *admitting) releaseHome(e *entity, r *Release, q *request) {
+func (c *admitting) releaseHome(e *entity, r *input.Release, q *request) {
 	home := c.owed.peer(r.Lease.Home)
 	switch {
 	case home == nil:
-		c.reply(r.Call, Answer{Code: Invalid})
+		c.reply(r.Call, answer.Answer{Code: answer.Invalid})
 		return
 	case home.open.Len() >= c.cfg.MaxClaims:
-		c.reply(r.Call, Answer{Code: Overloaded, RetryAfter: 1000})
+		c.reply(r.Call, answer.Answer{Code: answer.Overloaded, RetryAfter: 1000})
 		return
 	}
 	q.tries.Tried, q.home = []SiteID{home.site}, r.Lease.Request
@@ -62,7 +68,7 @@ func (c *admitting) releaseHome(e *entity, r *Release, q *request) {
 // parkRelease records a release with earlier attempts that may have run elsewhere. It
 // counts once none is known to have run. To count it at once could count it twice, and
 // the tokens could be gone before that is found out.
-func (c *admitting) parkRelease(e *entity, r *Release, q *request) {
-	c.remember(q, e, Parked, r.Tokens)
-	c.reply(r.Call, Answer{Code: OK, Tokens: r.Tokens, Left: e.usable(), Parked: true})
+func (c *admitting) parkRelease(e *entity, r *input.Release, q *request) {
+	c.remember(q, e, stored.Parked, r.Tokens)
+	c.reply(r.Call, answer.Answer{Code: answer.OK, Tokens: r.Tokens, Left: e.usable(), Parked: true})
 }

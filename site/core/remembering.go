@@ -4,6 +4,11 @@ import (
 	"slices"
 
 	"github.com/samya-db/samya/internal/portion"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // remembering knows the requests that were answered, and the acquires that wait.
@@ -12,8 +17,8 @@ type remembering struct {
 	*reading
 	requests requestTable
 	// waiting finds the acquires that wait, by request and by caller.
-	waiting      map[RequestKey]*waiting
-	waitingCalls map[Call]*waiting
+	waiting      map[attempt.Key]*waiting
+	waitingCalls map[input.Call]*waiting
 	// arrivals counts the acquires that ever waited; charges counts the entities charged
 	// by waiting acquires, waitingParts their parts.
 	arrivals              uint64
@@ -24,7 +29,7 @@ type remembering struct {
 
 // definitive reports whether a request without a record never ran here: no record is
 // forgotten from the earliest time at which the request may have run, or from later.
-func (c *remembering) definitive(a *ClaimAsk) bool {
+func (c *remembering) definitive(a *message.ClaimAsk) bool {
 	return c.requests.lost < a.NotAfter-c.cfg.RequestHorizon()
 }
 
@@ -37,7 +42,7 @@ func (c *remembering) roomForAsked() bool {
 // about, and that has no record here. The caller fills in kind, state, attempt and
 // tokens, and the entity's generation if it is known; 0 stands for the present entity's
 // generation.
-func (c *remembering) recordAsked(a *ClaimAsk, r *RequestRecord) {
+func (c *remembering) recordAsked(a *message.ClaimAsk, r *stored.Request) {
 	r.Key, r.Body = a.Key, a.Body
 	if e := c.space.find(a.Entity); e != nil && (r.Generation == 0 || r.Generation == e.generation) {
 		r.Generation, r.Left = e.generation, e.usable()
@@ -51,13 +56,13 @@ func (c *remembering) recordAsked(a *ClaimAsk, r *RequestRecord) {
 func (c *remembering) superseded(w *waiting) {
 	for _, call := range w.calls {
 		delete(c.waitingCalls, call)
-		c.reply(call, Answer{Code: Superseded})
+		c.reply(call, answer.Answer{Code: answer.Superseded})
 	}
 	w.calls = w.calls[:0]
 }
 
 // until is the tick at which a waiting acquire expires.
-func (c *remembering) until(wait Tick, t *Tries) Tick {
+func (c *remembering) until(wait Tick, t *input.Tries) Tick {
 	if t.NotAfter != 0 {
 		wait = min(wait, Tick(max(0, t.NotAfter-c.now.Wall)))
 	}
@@ -71,14 +76,14 @@ func (c *remembering) full(at *charged, entity string) bool {
 }
 
 // recordAgain records a new state of a request that has a record.
-func (c *remembering) recordAgain(old *remembered, r RequestRecord) {
+func (c *remembering) recordAgain(old *remembered, r stored.Request) {
 	r.Tenant = c.requests.held.Name(old.tenant)
 	c.requests.held.More(old.tenant, 1)
 	c.record(r, old.tenant)
 }
 
 // record records a request that was counted in a tenant's slot.
-func (c *remembering) record(r RequestRecord, tenant portion.Slot) {
+func (c *remembering) record(r stored.Request, tenant portion.Slot) {
 	c.requests.add(&r, tenant)
 	c.out.Records.Block.Records = append(c.out.Records.Block.Records, r)
 }
@@ -96,7 +101,7 @@ func (c *remembering) enlist(w *waiting) {
 
 // Arrival numbers the acquire that a caller waits for, from 1, in the order in which
 // acquires began to wait; 0 if the caller waits for none.
-func (c *remembering) Arrival(call Call) uint64 {
+func (c *remembering) Arrival(call input.Call) uint64 {
 	if w := c.waitingCalls[call]; w != nil {
 		return w.arrived
 	}
@@ -128,7 +133,7 @@ func (c *remembering) join(w *waiting, at *charged) {
 }
 
 // ended answers all callers of an acquire that waited.
-func (c *remembering) ended(w *waiting, a Answer) {
+func (c *remembering) ended(w *waiting, a answer.Answer) {
 	c.delist(w)
 	for _, call := range w.calls {
 		delete(c.waitingCalls, call)
@@ -137,13 +142,13 @@ func (c *remembering) ended(w *waiting, a Answer) {
 }
 
 // cancel drops a call that nobody waits for any more.
-func (c *remembering) cancel(call Call) {
+func (c *remembering) cancel(call input.Call) {
 	w, ok := c.waitingCalls[call]
 	if !ok {
 		return
 	}
 	delete(c.waitingCalls, call)
-	w.calls = slices.DeleteFunc(w.calls, func(x Call) bool { return x == call })
+	w.calls = slices.DeleteFunc(w.calls, func(x input.Call) bool { return x == call })
 	if len(w.calls) == 0 {
 		c.dropWaiting(w)
 	}

@@ -7,40 +7,42 @@ import (
 
 	_ "github.com/samya-db/samya/internal/testheap"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
 )
 
 func TestAnswersOfRequests(t *testing.T) {
-	const most = core.MaxTokens
-	acquire := func(entity string, n core.Tokens) func(*rig) core.Answer {
-		return func(r *rig) core.Answer { return r.acquire("a", entity, n, "x") }
+	const most = input.MaxTokens
+	acquire := func(entity string, n core.Tokens) func(*rig) answer.Answer {
+		return func(r *rig) answer.Answer { return r.acquire("a", entity, n, "x") }
 	}
-	release := func(entity string, n core.Tokens) func(*rig) core.Answer {
-		return func(r *rig) core.Answer { return r.release("a", entity, n, "x") }
+	release := func(entity string, n core.Tokens) func(*rig) answer.Answer {
+		return func(r *rig) answer.Answer { return r.release("a", entity, n, "x") }
 	}
 	for name, tc := range map[string]struct {
-		do   func(*rig) core.Answer
-		want core.Answer
+		do   func(*rig) answer.Answer
+		want answer.Answer
 	}{
-		"all there is":            {acquire("e", 10), core.Answer{Code: core.OK, Tokens: 10}},
-		"part of it":              {acquire("e", 3), core.Answer{Code: core.OK, Tokens: 3, Left: 7}},
-		"more than is left":       {func(r *rig) core.Answer { r.acquire("a", "e", 3, "y"); return r.acquire("a", "e", 8, "x") }, core.Answer{Code: core.OutOfTokens, Left: 7, RetryAfter: 500}},
-		"more than there is":      {acquire("e", 11), core.Answer{Code: core.ExceedsLimit, Tokens: 10, Left: 10}},
-		"most":                    {acquire("e", most), core.Answer{Code: core.ExceedsLimit, Tokens: 10, Left: 10}},
-		"none":                    {acquire("e", 0), core.Answer{Code: core.Invalid}},
-		"negative":                {acquire("e", -1), core.Answer{Code: core.Invalid}},
-		"least":                   {acquire("e", math.MinInt64), core.Answer{Code: core.Invalid}},
-		"too many":                {acquire("e", most+1), core.Answer{Code: core.Invalid}},
-		"of nothing":              {acquire("f", 1), core.Answer{Code: core.NotFound}},
-		"release":                 {release("e", 4), core.Answer{Code: core.OK, Tokens: 4, Left: 14}},
-		"release none":            {release("e", 0), core.Answer{Code: core.Invalid}},
-		"release negative":        {release("e", -3), core.Answer{Code: core.Invalid}},
-		"release too many":        {release("e", most+1), core.Answer{Code: core.Invalid}},
-		"release to nothing":      {release("f", 1), core.Answer{Code: core.NotFound}},
-		"release of never taken":  {release("e", most), core.Answer{Code: core.OK, Tokens: most, Left: most + 10}},
-		"other amount":            {func(r *rig) core.Answer { r.acquire("a", "e", 3, "x"); return r.acquire("a", "e", 4, "x") }, core.Answer{Code: core.Reused}},
-		"other kind":              {func(r *rig) core.Answer { r.acquire("a", "e", 3, "x"); return r.release("a", "e", 3, "x") }, core.Answer{Code: core.Reused}},
-		"other entity":            {func(r *rig) core.Answer { r.acquire("a", "e", 3, "x"); return r.acquire("a", "g", 3, "x") }, core.Answer{Code: core.Reused}},
-		"other amount of refused": {func(r *rig) core.Answer { r.acquire("a", "e", 11, "x"); return r.acquire("a", "e", 1, "x") }, core.Answer{Code: core.Reused}},
+		"all there is":            {acquire("e", 10), answer.Answer{Code: answer.OK, Tokens: 10}},
+		"part of it":              {acquire("e", 3), answer.Answer{Code: answer.OK, Tokens: 3, Left: 7}},
+		"more than is left":       {func(r *rig) answer.Answer { r.acquire("a", "e", 3, "y"); return r.acquire("a", "e", 8, "x") }, answer.Answer{Code: answer.OutOfTokens, Left: 7, RetryAfter: 500}},
+		"more than there is":      {acquire("e", 11), answer.Answer{Code: answer.ExceedsLimit, Tokens: 10, Left: 10}},
+		"most":                    {acquire("e", most), answer.Answer{Code: answer.ExceedsLimit, Tokens: 10, Left: 10}},
+		"none":                    {acquire("e", 0), answer.Answer{Code: answer.Invalid}},
+		"negative":                {acquire("e", -1), answer.Answer{Code: answer.Invalid}},
+		"least":                   {acquire("e", math.MinInt64), answer.Answer{Code: answer.Invalid}},
+		"too many":                {acquire("e", most+1), answer.Answer{Code: answer.Invalid}},
+		"of nothing":              {acquire("f", 1), answer.Answer{Code: answer.NotFound}},
+		"release":                 {release("e", 4), answer.Answer{Code: answer.OK, Tokens: 4, Left: 14}},
+		"release none":            {release("e", 0), answer.Answer{Code: answer.Invalid}},
+		"release negative":        {release("e", -3), answer.Answer{Code: answer.Invalid}},
+		"release too many":        {release("e", most+1), answer.Answer{Code: answer.Invalid}},
+		"release to nothing":      {release("f", 1), answer.Answer{Code: answer.NotFound}},
+		"release of never taken":  {release("e", most), answer.Answer{Code: answer.OK, Tokens: most, Left: most + 10}},
+		"other amount":            {func(r *rig) answer.Answer { r.acquire("a", "e", 3, "x"); return r.acquire("a", "e", 4, "x") }, answer.Answer{Code: answer.Reused}},
+		"other kind":              {func(r *rig) answer.Answer { r.acquire("a", "e", 3, "x"); return r.release("a", "e", 3, "x") }, answer.Answer{Code: answer.Reused}},
+		"other entity":            {func(r *rig) answer.Answer { r.acquire("a", "e", 3, "x"); return r.acquire("a", "g", 3, "x") }, answer.Answer{Code: answer.Reused}},
+		"other amount of refused": {func(r *rig) answer.Answer { r.acquire("a", "e", 11, "x"); return r.acquire("a", "e", 1, "x") }, answer.Answer{Code: answer.Reused}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, 1, nil)
@@ -61,26 +63,26 @@ func TestAnswersOfRequests(t *testing.T) {
 // remembered: a client may repeat it once there is room.
 func TestReleasesDoNotOverflow(t *testing.T) {
 	r := newRig(t, 1, nil)
-	r.create("e", core.MaxTokens)
+	r.create("e", input.MaxTokens)
 	n := 0
-	var a core.Answer
-	for a = r.release("a", "e", core.MaxTokens, id("r", n)); a.Code == core.OK; a = r.release("a", "e", core.MaxTokens, id("r", n)) {
+	var a answer.Answer
+	for a = r.release("a", "e", input.MaxTokens, id("r", n)); a.Code == answer.OK; a = r.release("a", "e", input.MaxTokens, id("r", n)) {
 		if n++; n > 2000 {
 			t.Fatal("no end of it")
 		}
 	}
-	r.wantCode(a, core.Overflow)
-	if v := r.view("a", "e"); v.Left < 0 || v.Net > 0 || v.Left+v.Net != core.MaxTokens {
+	r.wantCode(a, answer.Overflow)
+	if v := r.view("a", "e"); v.Left < 0 || v.Net > 0 || v.Left+v.Net != input.MaxTokens {
 		t.Errorf("the books are %+v", v)
 	}
-	r.wantCode(r.acquire("a", "e", core.MaxTokens, "back"), core.OK)
-	r.wantCode(r.release("a", "e", core.MaxTokens, id("r", n)), core.OK)
+	r.wantCode(r.acquire("a", "e", input.MaxTokens, "back"), answer.OK)
+	r.wantCode(r.release("a", "e", input.MaxTokens, id("r", n)), answer.OK)
 }
 
 func TestRepeats(t *testing.T) {
 	r := newRig(t, 1, nil)
 	r.create("e", 10)
-	first := map[string]core.Answer{
+	first := map[string]answer.Answer{
 		"granted":  r.acquire("a", "e", 4, "granted"),
 		"refused":  r.acquire("a", "e", 7, "refused"),
 		"released": r.release("a", "e", 2, "released"),
@@ -88,7 +90,7 @@ func TestRepeats(t *testing.T) {
 	repeat := func(when string) {
 		t.Helper()
 		for id, want := range first {
-			got := core.Answer{}
+			got := answer.Answer{}
 			switch id {
 			case "granted":
 				got = r.acquire("a", "e", 4, id)
@@ -108,8 +110,8 @@ func TestRepeats(t *testing.T) {
 	repeat("at once")
 	r.restart("a")
 	repeat("after a restart")
-	r.change("a", core.SetLimit, "e", 100, "raise")
-	r.change("a", core.SetLimit, "e", 10, "lower")
+	r.change("a", input.SetLimit, "e", 100, "raise")
+	r.change("a", input.SetLimit, "e", 10, "lower")
 	repeat("when there was more")
 	r.now.Wall -= 3600_000
 	repeat("when the clock was put back")
@@ -144,7 +146,7 @@ func TestRequestsAreForgottenOnDisk(t *testing.T) {
 		r.advance(10)
 		if i%500 == 499 {
 			r.restart("a")
-			r.wantCode(r.acquire("a", "e", 1, id("a", i-50)), core.OK)
+			r.wantCode(r.acquire("a", "e", 1, id("a", i-50)), answer.OK)
 			if v := r.view("a", "e"); v.Net != 0 {
 				t.Fatalf("a repeat after the restart moved tokens: %+v", v)
 			}
@@ -168,17 +170,17 @@ func TestFullTableRecovers(t *testing.T) {
 	r := newRig(t, 1, func(c *core.Config) { c.Retention, c.MaxRequests = 1000, 3 })
 	r.create("e", 10)
 	for i := range 3 {
-		r.wantCode(r.acquire("a", "e", 1, id("x", i)), core.OK)
+		r.wantCode(r.acquire("a", "e", 1, id("x", i)), answer.OK)
 	}
-	r.wantCode(r.acquire("a", "e", 1, "full"), core.Overloaded)
-	r.wantCode(r.release("a", "e", 1, "full"), core.Overloaded)
-	r.wantCode(r.acquire("a", "e", 1, id("x", 1)), core.OK)
+	r.wantCode(r.acquire("a", "e", 1, "full"), answer.Overloaded)
+	r.wantCode(r.release("a", "e", 1, "full"), answer.Overloaded)
+	r.wantCode(r.acquire("a", "e", 1, id("x", 1)), answer.OK)
 	if v := r.view("a", "e"); v.Net != 3 || r.cores["a"].Status().Requests != 3 {
 		t.Errorf("books %+v, %+v", v, r.cores["a"].Status())
 	}
 	r.advance(1001)
 	r.acquire("a", "e", 1, "sweeps")
-	r.wantCode(r.acquire("a", "e", 1, "full"), core.OK)
+	r.wantCode(r.acquire("a", "e", 1, "full"), answer.OK)
 }
 
 // TestQueue: acquires are served in the order of their arrival. An acquire of more tokens
@@ -187,7 +189,7 @@ func TestQueue(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("e", 300)
 	r.cut["a"] = true
-	r.wantCode(r.acquire("a", "e", 100, "all"), core.OK)
+	r.wantCode(r.acquire("a", "e", 100, "all"), answer.OK)
 	first := r.acquireAsync("a", "e", 2, "first", 5000)
 	big := r.acquireAsync("a", "e", 50, "big", 1500)
 	second := r.acquireAsync("a", "e", 2, "second", 5000)
@@ -198,23 +200,23 @@ func TestQueue(t *testing.T) {
 	r.release("a", "e", 1, "r1")
 	r.unanswered(first)
 	r.release("a", "e", 3, "r2")
-	r.wantCode(r.answer(first), core.OK)
-	r.wantCode(r.answer(second), core.OK)
+	r.wantCode(r.answer(first), answer.OK)
+	r.wantCode(r.answer(second), answer.OK)
 	r.unanswered(third)
-	r.wantCode(r.acquire("a", "e", 1, "no token left"), core.OutOfTokens)
+	r.wantCode(r.acquire("a", "e", 1, "no token left"), answer.OutOfTokens)
 	r.release("a", "e", 3, "r3")
-	r.wantCode(r.answer(third), core.OK)
-	r.wantCode(r.acquire("a", "e", 1, "small"), core.OK)
+	r.wantCode(r.answer(third), answer.OK)
+	r.wantCode(r.acquire("a", "e", 1, "small"), answer.OK)
 	fourth := r.acquireAsync("a", "e", 2, "fourth", 5000)
 	r.advance(1499)
 	r.unanswered(big)
 	r.advance(1)
-	r.wantCode(r.answer(big), core.OutOfTokens)
-	r.wantCode(r.acquire("a", "e", 50, "big"), core.OutOfTokens)
+	r.wantCode(r.answer(big), answer.OutOfTokens)
+	r.wantCode(r.acquire("a", "e", 50, "big"), answer.OutOfTokens)
 	r.advance(3499)
 	r.unanswered(fourth)
 	r.advance(1)
-	r.wantCode(r.answer(fourth), core.OutOfTokens)
+	r.wantCode(r.answer(fourth), answer.OutOfTokens)
 	if n := r.cores["a"].Status().Waiting; n != 0 {
 		t.Errorf("%d wait at the end", n)
 	}
@@ -224,8 +226,8 @@ func TestQueue(t *testing.T) {
 func TestAloneRefusesAtOnce(t *testing.T) {
 	r := newRig(t, 1, nil)
 	r.create("e", 9)
-	r.wantCode(r.answer(r.acquireAsync("a", "e", 6, "x", 5000)), core.OK)
-	r.wantCode(r.answer(r.acquireAsync("a", "e", 4, "y", 5000)), core.OutOfTokens)
+	r.wantCode(r.answer(r.acquireAsync("a", "e", 6, "x", 5000)), answer.OK)
+	r.wantCode(r.answer(r.acquireAsync("a", "e", 4, "y", 5000)), answer.OutOfTokens)
 }
 
 func TestQueueIsBounded(t *testing.T) {
@@ -233,30 +235,30 @@ func TestQueueIsBounded(t *testing.T) {
 	r.create("e", 2)
 	r.create("f", 2)
 	r.cut["a"] = true
-	r.wantCode(r.acquire("a", "e", 1, "all of e"), core.OK)
-	r.wantCode(r.acquire("a", "f", 1, "all of f"), core.OK)
+	r.wantCode(r.acquire("a", "e", 1, "all of e"), answer.OK)
+	r.wantCode(r.acquire("a", "f", 1, "all of f"), answer.OK)
 	for i := range 3 {
 		r.unanswered(r.acquireAsync("a", "e", 1, id("e", i), 5000))
 	}
 	over := r.acquireAsync("a", "e", 1, "over", 5000)
-	r.wantCode(r.answer(over), core.QueueFull)
+	r.wantCode(r.answer(over), answer.QueueFull)
 	r.unanswered(r.acquireAsync("a", "f", 1, "f", 5000))
-	r.wantCode(r.answer(r.acquireAsync("a", "f", 1, "over all", 5000)), core.QueueFull)
+	r.wantCode(r.answer(r.acquireAsync("a", "f", 1, "over all", 5000)), answer.QueueFull)
 	// An overloaded request is not remembered.
 	r.release("a", "e", 4, "r")
-	r.wantCode(r.acquire("a", "e", 1, "over"), core.OK)
+	r.wantCode(r.acquire("a", "e", 1, "over"), answer.OK)
 }
 
 // TestQueuedTokensAreBounded: the tokens of all waiting acquires never add up to an
 // overflow.
 func TestQueuedTokensAreBounded(t *testing.T) {
 	r := newRig(t, 3, nil)
-	r.create("e", core.MaxTokens)
+	r.create("e", input.MaxTokens)
 	r.cut["a"] = true
-	r.wantCode(r.acquire("a", "e", r.view("a", "e").Left, "all"), core.OK)
+	r.wantCode(r.acquire("a", "e", r.view("a", "e").Left, "all"), answer.OK)
 	refused := 0
 	for i := range 200 {
-		if _, answered := r.answers[r.acquireAsync("a", "e", core.MaxTokens, id("x", i), 60_000)]; answered {
+		if _, answered := r.answers[r.acquireAsync("a", "e", input.MaxTokens, id("x", i), 60_000)]; answered {
 			refused++
 		}
 	}
@@ -265,7 +267,7 @@ func TestQueuedTokensAreBounded(t *testing.T) {
 	}
 	delete(r.cut, "a")
 	r.advance(65_000)
-	if left, offered, net := r.books("e"); left+net != core.MaxTokens || offered != 0 {
+	if left, offered, net := r.books("e"); left+net != input.MaxTokens || offered != 0 {
 		t.Errorf("books %d, %d, %d", left, offered, net)
 	}
 }
@@ -277,27 +279,27 @@ func cutOff(t *testing.T) *rig {
 	r := newRig(t, 3, nil)
 	r.create("e", 30)
 	r.cut["a"] = true
-	r.wantCode(r.acquire("a", "e", 10, "all"), core.OK)
+	r.wantCode(r.acquire("a", "e", 10, "all"), answer.OK)
 	return r
 }
 
 // TestWaitingRepeats: a repeat of an acquire that waits joins it.
 func TestWaitingRepeats(t *testing.T) {
 	r := cutOff(t)
-	calls := []core.Call{r.acquireAsync("a", "e", 5, "x", 3000)}
-	r.wantCode(r.answer(r.acquireAsync("a", "e", 6, "x", 3000)), core.Reused)
+	calls := []input.Call{r.acquireAsync("a", "e", 5, "x", 3000)}
+	r.wantCode(r.answer(r.acquireAsync("a", "e", 6, "x", 3000)), answer.Reused)
 	for range 15 {
 		calls = append(calls, r.acquireAsync("a", "e", 5, "x", 9000))
 	}
 	// A caller beyond the bound is not told that nothing was done: the request may yet be
 	// granted.
-	r.wantCode(r.answer(r.acquireAsync("a", "e", 5, "x", 3000)), core.Unknown)
+	r.wantCode(r.answer(r.acquireAsync("a", "e", 5, "x", 3000)), answer.Unknown)
 	if v := r.view("a", "e"); v.Waiting != 1 {
 		t.Errorf("%d wait", v.Waiting)
 	}
 	r.release("a", "e", 7, "r")
 	for _, c := range calls {
-		if a := r.answer(c); a.Code != core.OK || a.Tokens != 5 || a.Left != 2 {
+		if a := r.answer(c); a.Code != answer.OK || a.Tokens != 5 || a.Left != 2 {
 			t.Errorf("answer %+v", a)
 		}
 	}
@@ -312,7 +314,7 @@ func TestWaitingIsForgottenInACrash(t *testing.T) {
 	lost := r.acquireAsync("a", "e", 5, "x", 3000)
 	r.restart("a")
 	r.release("a", "e", 5, "r")
-	r.wantCode(r.acquire("a", "e", 5, "x"), core.OK)
+	r.wantCode(r.acquire("a", "e", 5, "x"), answer.OK)
 	r.advance(5000)
 	r.unanswered(lost)
 }
@@ -321,13 +323,13 @@ func TestCancel(t *testing.T) {
 	r := cutOff(t)
 	first := r.acquireAsync("a", "e", 5, "x", 3000)
 	again := r.acquireAsync("a", "e", 5, "x", 3000)
-	r.step("a", &core.Cancel{Call: first})
-	r.step("a", &core.Cancel{Call: "never heard of"})
+	r.step("a", &input.Cancel{Call: first})
+	r.step("a", &input.Cancel{Call: "never heard of"})
 	if v := r.view("a", "e"); v.Waiting != 1 {
 		t.Errorf("%d wait after one of two callers has gone", v.Waiting)
 	}
-	r.step("a", &core.Cancel{Call: again})
-	r.step("a", &core.Cancel{Call: again})
+	r.step("a", &input.Cancel{Call: again})
+	r.step("a", &input.Cancel{Call: again})
 	if st := r.cores["a"].Status(); st.Waiting != 0 || st.Requests != 1 {
 		t.Errorf("after both have gone: %+v", st)
 	}
@@ -338,23 +340,23 @@ func TestCancel(t *testing.T) {
 	r.unanswered(first)
 	r.unanswered(again)
 	// The site answers as if the acquire had never been made.
-	r.wantCode(r.acquire("a", "e", 4, "x"), core.OK)
+	r.wantCode(r.acquire("a", "e", 4, "x"), answer.OK)
 }
 
 func TestDeletedWhileWaiting(t *testing.T) {
 	r := cutOff(t)
-	calls := []core.Call{r.acquireAsync("a", "e", 5, "x", 30_000), r.acquireAsync("a", "e", 5, "x", 30_000)}
-	limit := r.changeAsync("a", core.Change{Kind: core.SetLimit, Name: "e", Limit: 4, RequestID: "l", Wait: 30_000})
-	r.wantCode(r.change("b", core.DeleteEntity, "e", 0, "d"), core.OK)
+	calls := []input.Call{r.acquireAsync("a", "e", 5, "x", 30_000), r.acquireAsync("a", "e", 5, "x", 30_000)}
+	limit := r.changeAsync("a", input.Change{Kind: input.SetLimit, Name: "e", Limit: 4, RequestID: "l", Wait: 30_000})
+	r.wantCode(r.change("b", input.DeleteEntity, "e", 0, "d"), answer.OK)
 	delete(r.cut, "a")
 	r.advance(15_000)
 	for _, c := range append(calls, limit) {
-		r.wantCode(r.answer(c), core.NotFound)
+		r.wantCode(r.answer(c), answer.NotFound)
 	}
 	if st := r.cores["a"].Status(); st.Waiting != 0 || st.Entities != 0 {
 		t.Errorf("%+v", st)
 	}
-	r.wantCode(r.acquire("a", "e", 5, "x"), core.NotFound)
+	r.wantCode(r.acquire("a", "e", 5, "x"), answer.NotFound)
 }
 
 func TestList(t *testing.T) {
@@ -371,7 +373,7 @@ func TestList(t *testing.T) {
 			var got []string
 			for after := ""; ; {
 				call := r.nextCall()
-				r.step("a", &core.List{Call: call, Prefix: prefix, After: after, Count: count})
+				r.step("a", &input.List{Call: call, Prefix: prefix, After: after, Count: count})
 				a := r.answer(call)
 				for _, v := range a.Views() {
 					got = append(got, v.Name)
@@ -393,11 +395,11 @@ func TestList(t *testing.T) {
 		}
 	}
 	call := r.nextCall()
-	r.step("a", &core.List{Call: call, Prefix: "a/", After: "b", Count: 5})
+	r.step("a", &input.List{Call: call, Prefix: "a/", After: "b", Count: 5})
 	if a := r.answer(call); len(a.Views()) != 0 || a.More {
 		t.Errorf("behind the prefix: %+v", a)
 	}
 	call = r.nextCall()
-	r.step("a", &core.List{Call: call})
-	r.wantCode(r.answer(call), core.Invalid)
+	r.step("a", &input.List{Call: call})
+	r.wantCode(r.answer(call), answer.Invalid)
 }

@@ -8,14 +8,15 @@ import (
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/avantan/transfer"
 	"github.com/samya-db/samya/site/core/books"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
-func (c *Core) restore(from *Restored) error {
+func (c *Core) restore(from *stored.Restored) error {
 	c.cat = catalogue{c: c.cataloguing, changes: newChangeResults(), asks: make(asks)}
 	var state avantan.State
 	if r := from.Catalogue; r != nil {
 		c.cat.generation, c.cat.numbered, c.mode, state = r.Generation, r.Numbered, r.Mode, r.Protocol
-		if err := errors.Join(state.Validate(), r.Mode.validate()); err != nil {
+		if err := errors.Join(state.Validate(), validMode(r.Mode)); err != nil {
 			return fmt.Errorf("catalogue: %w", err)
 		}
 	}
@@ -25,7 +26,7 @@ func (c *Core) restore(from *Restored) error {
 	c.out.Reset()
 	c.cat.protocol = avantan.New(&c.machine, &c.cat, state)
 	c.scheduleCatalogue()
-	stored := make(map[string]BooksRecord, len(from.Books))
+	stored := make(map[string]stored.Books, len(from.Books))
 	for _, b := range from.Books {
 		stored[b.Name] = b
 	}
@@ -85,7 +86,7 @@ func (c *Core) restore(from *Restored) error {
 }
 
 // restoreTree puts the restored entities below their parents.
-func (c *Core) restoreTree(records []EntityRecord) error {
+func (c *Core) restoreTree(records []stored.Entity) error {
 	byGeneration := make(map[uint64]*entity)
 	for i := range records {
 		r := &records[i]

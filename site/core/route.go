@@ -1,14 +1,18 @@
 package core
 
+import (
+	"github.com/samya-db/samya/site/core/input"
+)
+
 // Servable reports whether a lane may serve a request of this kind at all.
-func Servable(in Input) bool {
+func Servable(in input.Input) bool {
 	switch in := in.(type) {
-	case *Acquire:
-		return !in.DryRun && in.Lease == nil && in.simple()
-	case *Release:
-		return in.Lease == nil && in.simple()
-	case *AcquireAll:
-		return len(in.Parts) <= maxServedParts && in.simple()
+	case *input.Acquire:
+		return !in.DryRun && in.Lease == nil && in.Simple()
+	case *input.Release:
+		return in.Lease == nil && in.Simple()
+	case *input.AcquireAll:
+		return len(in.Parts) <= maxServedParts && in.Simple()
 	}
 	return false
 }
@@ -18,13 +22,13 @@ func Servable(in Input) bool {
 // reports whether all entities that the request names exist. It may be called at any
 // time, and by many goroutines at once. Its result may be outdated when the request is
 // served, which Serve checks.
-func (c *serving) Route(in Input, ms []*Machine) ([]*Machine, bool) {
+func (c *serving) Route(in input.Input, ms []*Machine) ([]*Machine, bool) {
 	switch in := in.(type) {
-	case *Acquire:
+	case *input.Acquire:
 		return c.space.find(in.Entity).route(ms)
-	case *Release:
+	case *input.Release:
 		return c.space.find(in.Entity).route(ms)
-	case *AcquireAll:
+	case *input.AcquireAll:
 		for i := range in.Parts {
 			var ok bool
 			if ms, ok = c.space.find(in.Parts[i].Entity).routeOnce(ms); !ok {
@@ -38,9 +42,6 @@ func (c *serving) Route(in Input, ms []*Machine) ([]*Machine, bool) {
 
 // maxServedParts bounds the parts of a request that a lane serves.
 const maxServedParts = 32
-
-// simple reports whether the request needs no other site to be asked.
-func (t *Tries) simple() bool { return t.Attempt <= firstAttempt && len(t.Tried) == 0 }
 
 // route appends the machine and its ancestors, at most MaxDepth, and some more while
 // entities are moved.

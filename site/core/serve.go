@@ -1,33 +1,40 @@
 package core
 
+import (
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
+)
+
 // request is an acquire or release as it is remembered.
 type request struct {
-	key  RequestKey
+	key  attempt.Key
 	body uint64
-	kind RequestKind
+	kind stored.RequestKind
 	// entity is the name of the entity that the request names.
 	entity string
 	// tokens is the number of tokens asked for, least the fewest to be content with.
 	tokens, least Tokens
-	lease         *LeaseTerms
+	lease         *input.LeaseTerms
 	// tries has in Tried, once the request is placed, the sites to be asked.
-	tries Tries
+	tries input.Tries
 	// home is the lease of another site that a release names.
-	home RequestKey
+	home attempt.Key
 	// parts are the parts of an AllRequest; entity is then the first part's entity and
 	// tokens the sum.
-	parts []Part
+	parts []input.Part
 }
 
-func (a *Acquire) request() request {
+func acquireRequest(a *input.Acquire) request {
 	r := request{
-		key: a.Request, kind: AcquireRequest, entity: a.Entity, tokens: a.Tokens, least: a.Tokens, lease: a.Lease, tries: a.Tries,
+		key: a.Request, kind: stored.AcquireRequest, entity: a.Entity, tokens: a.Tokens, least: a.Tokens, lease: a.Lease, tries: a.Tries,
 	}
 	if a.Least > 0 {
 		r.least = a.Least
 	}
 	if a.Lease != nil {
-		r.kind = LeasedRequest
+		r.kind = stored.LeasedRequest
 	}
 	r.body = bodyHash(r.kind, a.Entity, a.Tokens)
 	if r.least != r.tokens {
@@ -39,23 +46,18 @@ func (a *Acquire) request() request {
 	return r
 }
 
-func (a *Acquire) valid() bool {
-	return a.Tokens >= 1 && a.Tokens <= MaxTokens && a.Least >= 0 && a.Least <= a.Tokens &&
-		(a.Lease == nil || a.Lease.TTL >= 1 && a.Lease.TTL <= MaxTTL && KeyOf(a.Lease.ID) == a.Request)
-}
-
-func (c *admitting) acquire(a *Acquire) {
-	if !a.valid() {
-		c.reply(a.Call, Answer{Code: Invalid})
+func (c *admitting) acquire(a *input.Acquire) {
+	if !a.Valid() {
+		c.reply(a.Call, answer.Answer{Code: answer.Invalid})
 		return
 	}
-	r := a.request()
+	r := acquireRequest(a)
 	if !a.DryRun && (c.repeated(a.Call, &r, a.Wait) || !c.placed(a.Call, &r)) {
 		return
 	}
 	e := c.space.find(a.Entity)
 	if e == nil {
-		c.reply(a.Call, Answer{Code: NotFound})
+		c.reply(a.Call, answer.Answer{Code: answer.NotFound})
 		return
 	}
 	var room [MaxDepth]charged
@@ -69,7 +71,7 @@ func (c *admitting) acquire(a *Acquire) {
 }
 
 // begun grants or refuses an acquire seen for the first time, or lets it wait.
-func (c *admitting) begun(call Call, r *request, ch charge, wait Tick) {
+func (c *admitting) begun(call input.Call, r *request, ch charge, wait Tick) {
 	if over := ch.exceeds(r); over != nil {
 		c.reply(call, c.refuseExcess(r, over))
 		return
@@ -83,7 +85,7 @@ func (c *admitting) begun(call Call, r *request, ch charge, wait Tick) {
 	}
 	switch at, refusing := c.seek(r, ch, turn{mayWait: wait > 0}); {
 	case refusing != nil && c.stopping:
-		c.reply(call, Answer{Code: Stopping, Left: refusing.of.usable()})
+		c.reply(call, answer.Answer{Code: answer.Stopping, Left: refusing.of.usable()})
 	case refusing != nil:
 		c.reply(call, c.refuse(r, refusing))
 		c.demandRefused(refusing)
@@ -93,7 +95,7 @@ func (c *admitting) begun(call Call, r *request, ch charge, wait Tick) {
 		c.reply(call, c.crowded(r, ch, at))
 	default:
 		w := &waiting{
-			request: *r, until: c.until(wait, &r.tries), named: c.named(r), charge: append(charge(nil), ch...), calls: []Call{call},
+			request: *r, until: c.until(wait, &r.tries), named: c.named(r), charge: append(charge(nil), ch...), calls: []input.Call{call},
 		}
 		if c.emptyFor(at.of) > 0 && !at.of.apart() {
 			w.until = min(w.until, c.now.Tick+keepWaiting)
@@ -105,7 +107,7 @@ func (c *admitting) begun(call Call, r *request, ch charge, wait Tick) {
 	}
 }
 
-func (c *admitting) concludeGranted(call Call, r *request, ch charge) {
+func (c *admitting) concludeGranted(call input.Call, r *request, ch charge) {
 	c.reply(call, c.grant(r, ch))
 	for i := range ch {
 		c.look(ch[i].of)
@@ -113,7 +115,7 @@ func (c *admitting) concludeGranted(call Call, r *request, ch charge) {
 }
 
 // dryRun tells how many tokens an acquire would get now if it did not wait.
-func (c *admitting) dryRun(ch charge, call Call, r *request) {
+func (c *admitting) dryRun(ch charge, call input.Call, r *request) {
 	if over := ch.exceeds(r); over != nil {
 		c.reply(call, exceeded(over))
 		return
@@ -123,7 +125,7 @@ func (c *admitting) dryRun(ch charge, call Call, r *request) {
 		c.reply(call, c.outOfTokens(refusing.of))
 		return
 	}
-	c.reply(call, Answer{Tokens: ch[0].tokens, Left: ch[0].of.usable()})
+	c.reply(call, answer.Answer{Tokens: ch[0].tokens, Left: ch[0].of.usable()})
 }
 
 // turn is the state of an acquire that is to be granted, refused or to wait.

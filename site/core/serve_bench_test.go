@@ -7,6 +7,10 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // acquirer makes acquires of a core, in batches.
@@ -14,8 +18,8 @@ type acquirer struct {
 	core   *Core
 	names  []string
 	rnd    *rand.Rand
-	now    Now
-	inputs []Acquire
+	now    input.Now
+	inputs []input.Acquire
 	out    *Effects
 }
 
@@ -29,11 +33,11 @@ const (
 func newAcquirer(b *testing.B, of benchEntities) *acquirer {
 	b.Helper()
 	entities := of.records
-	data := Restored{Catalogue: &CatalogueRecord{Generation: uint64(len(entities))}, Entities: entities}
+	data := stored.Restored{Catalogue: &stored.Catalogue{Generation: uint64(len(entities))}, Entities: entities}
 	for i := range entities {
 		e := &entities[i]
-		e.Generation, e.Initial, e.Limit, e.Version = uint64(i+1), MaxTokens, MaxTokens, 1
-		data.Books = append(data.Books, BooksRecord{Name: e.Name, Generation: e.Generation, Left: MaxTokens})
+		e.Generation, e.Initial, e.Limit, e.Version = uint64(i+1), input.MaxTokens, input.MaxTokens, 1
+		data.Books = append(data.Books, stored.Books{Name: e.Name, Generation: e.Generation, Left: input.MaxTokens})
 	}
 	c, err := New(Config{
 		Self: "a", Members: []SiteID{"a"}, Rand: rand.New(rand.NewPCG(1, 2)), Retention: benchRemembered / benchBatch,
@@ -42,8 +46,8 @@ func newAcquirer(b *testing.B, of benchEntities) *acquirer {
 		b.Fatal(err)
 	}
 	a := &acquirer{
-		core: c, names: of.names, rnd: rand.New(rand.NewPCG(3, 4)), now: Now{Tick: 1, Wall: 1_700_000_000_000},
-		inputs: make([]Acquire, benchBatch), out: new(Effects),
+		core: c, names: of.names, rnd: rand.New(rand.NewPCG(3, 4)), now: input.Now{Tick: 1, Wall: 1_700_000_000_000},
+		inputs: make([]input.Acquire, benchBatch), out: new(Effects),
 	}
 	a.run(b, benchRemembered+10*benchBatch)
 	if n := c.requests.len(); n < benchRemembered || n > benchRemembered+20*benchBatch {
@@ -59,13 +63,13 @@ func (a *acquirer) run(b *testing.B, n int) {
 		a.now.Tick++
 		a.now.Wall++
 		for i := range a.inputs {
-			a.inputs[i] = Acquire{Entity: a.names[a.rnd.IntN(len(a.names))], Tokens: 1}
+			a.inputs[i] = input.Acquire{Entity: a.names[a.rnd.IntN(len(a.names))], Tokens: 1}
 			binary.BigEndian.PutUint64(a.inputs[i].Request[:], a.rnd.Uint64())
 			a.core.Step(a.now, &a.inputs[i])
 		}
 		a.core.Drain(a.out)
 		for i := range a.out.Replies {
-			if a.out.Replies[i].Answer.Code != OK {
+			if a.out.Replies[i].Answer.Code != answer.OK {
 				b.Fatalf("%+v", a.out.Replies[i].Answer)
 			}
 		}
@@ -75,13 +79,13 @@ func (a *acquirer) run(b *testing.B, n int) {
 
 // benchEntities are entities, and the names to acquire.
 type benchEntities struct {
-	records []EntityRecord
+	records []stored.Entity
 	names   []string
 }
 
 // add adds an entity below an earlier entity, 0 for none, and returns its generation.
 func (t *benchEntities) add(name string, parent uint64) uint64 {
-	t.records = append(t.records, EntityRecord{Name: name, Parent: parent})
+	t.records = append(t.records, stored.Entity{Name: name, Parent: parent})
 	return uint64(len(t.records))
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // limitSnapshot is for a site that missed instances of an entity, in addition to its
@@ -15,10 +16,10 @@ type limitSnapshot struct {
 	Surplus Tokens `json:"surplus,omitempty"`
 	// Debt is the entity's debt, DebtSince the instance that last raised it; DebtHeard
 	// are the members that go by it.
-	Debt      Tokens           `json:"debt,omitempty"`
-	DebtSince avantan.Instance `json:"debt_since,omitempty"`
-	DebtHeard []SiteID         `json:"debt_heard,omitempty"`
-	Results   []LimitResult    `json:"results,omitempty"`
+	Debt      Tokens               `json:"debt,omitempty"`
+	DebtSince avantan.Instance     `json:"debt_since,omitempty"`
+	DebtHeard []SiteID             `json:"debt_heard,omitempty"`
+	Results   []stored.LimitResult `json:"results,omitempty"`
 }
 
 // Snapshot implements avantan.Ledger.

@@ -17,7 +17,7 @@ type space struct {
 	// below holds the entities with parents, in the order of the parents' generations and
 	// of their own names.
 	below *btree.BTreeG[*entity]
-	// shapes are the shapes of the entities that have a shape; see EntityRecord.
+	// shapes are the shapes of the entities that have a shape; see stored.Entity.
 	shapes map[*entity]uint64
 	// home is told of the machines that come and go, if not nil.
 	home Home

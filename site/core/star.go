@@ -6,6 +6,9 @@ import (
 
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/star"
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/policy"
 )
 
 // maxSlices bounds the star instances that an entity takes part in at once at this site.
@@ -18,8 +21,8 @@ func (c *rebalancing) beginStar(e *entity) {
 		e.star = star.New(&c.starMachine, &starLedger{entityLedger{c: c, e: e}}, star.State{})
 	}
 	s := c.situation(e)
-	target, _ := c.mods.want.Target(s)
-	short := max(1, c.mods.want.Waiting(s)+target-s.Left)
+	target, _ := c.mods.Want.Target(s)
+	short := max(1, c.mods.Want.Waiting(s)+target-s.Left)
 	if e.hunt.press >= avantan.PressAll {
 		// The site cannot know that there are no more tokens until all have answered.
 		short = math.MaxInt64
@@ -40,12 +43,12 @@ func (c *rebalancing) stepStar(e *entity, in star.Input) {
 		c.dirtyRecord(e)
 	}
 	for i := range out.Messages {
-		c.out.Messages = append(c.out.Messages, Envelope{
+		c.out.Messages = append(c.out.Messages, message.Envelope{
 			Entity: e.name, Generation: e.generation, Star: &out.Messages[i],
 		})
 	}
 	if out.Err != nil {
-		c.out.Events = append(c.out.Events, Event{Kind: ProtocolFault, Entity: e.name, Err: out.Err})
+		c.out.Events = append(c.out.Events, event.Event{Kind: event.ProtocolFault, Entity: e.name, Err: out.Err})
 	}
 	settled := c.applied
 	if settled == nil {
@@ -61,7 +64,7 @@ func (c *rebalancing) stepStar(e *entity, in star.Input) {
 		e.hunt.press = avantan.PressAll
 	}
 	if out.Failed != star.FailedNot {
-		c.out.Events = append(c.out.Events, Event{Kind: RedistributionFailed, Entity: e.name, Variant: Star})
+		c.out.Events = append(c.out.Events, event.Event{Kind: event.RedistributionFailed, Entity: e.name, Variant: policy.Star})
 	}
 	if in.Begin == nil || settled != nil || out.Failed != star.FailedNot {
 		c.pursue(e)

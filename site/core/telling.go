@@ -4,6 +4,9 @@ import (
 	"slices"
 
 	"github.com/samya-db/samya/avantan/transfer"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
 )
 
 // telling keeps what other sites have told of their tokens, and the entities to tell
@@ -107,7 +110,7 @@ func (c *telling) isBusy(e *entity) {
 }
 
 // hasTold notes the report given to the others.
-func (c *telling) hasTold(e *entity, s *Summary) {
+func (c *telling) hasTold(e *entity, s *message.Summary) {
 	if e.views == nil {
 		return
 	}
@@ -118,7 +121,7 @@ func (c *telling) hasTold(e *entity, s *Summary) {
 // gained reports whether the site has a good deal more left than it last reported, and
 // may report again.
 func (c *telling) gained(e *entity, now Tick) bool {
-	if e.views == nil || !e.told || e.debt() != nil || !c.mods.admission.Patient() {
+	if e.views == nil || !e.told || e.debt() != nil || !c.mods.Admission.Patient() {
 		return false
 	}
 	own := &e.views[slices.Index(c.cfg.Members, c.cfg.Self)]
@@ -175,7 +178,7 @@ func (c *telling) donors(e *entity) []transfer.Donor {
 	for i, m := range c.cfg.Members {
 		if m != c.cfg.Self && c.seemsUp(m) {
 			if left, _ := c.heldBy(e, i); left > 0 {
-				donors = append(donors, transfer.Donor{Site: m, Left: min(left, MaxTokens)})
+				donors = append(donors, transfer.Donor{Site: m, Left: min(left, input.MaxTokens)})
 			}
 		}
 	}
@@ -185,7 +188,7 @@ func (c *telling) donors(e *entity) []transfer.Donor {
 // lacking is the number of tokens that the other sites lack of their medians. It is 0
 // unless this site has more to spare beyond its own target than any other, and enough. It
 // is also 0 unless all have told: else two sites might provide the tokens.
-func (c *telling) lacking(e *entity, own *Summary) Tokens {
+func (c *telling) lacking(e *entity, own *message.Summary) Tokens {
 	if !c.hearsAll(e) {
 		return 0
 	}
@@ -208,16 +211,16 @@ func (c *telling) lacking(e *entity, own *Summary) Tokens {
 }
 
 // others are the other members' reports of the entity.
-func (c *telling) others(e *entity) []OtherView {
-	var others []OtherView
+func (c *telling) others(e *entity) []answer.OtherView {
+	var others []answer.OtherView
 	for i, m := range c.cfg.Members {
 		if m == c.cfg.Self {
 			continue
 		}
-		o := OtherView{Site: m, Age: Never}
+		o := answer.OtherView{Site: m, Age: answer.Never}
 		if e.views != nil && e.views[i].told != 0 {
 			v := &e.views[i]
-			o = OtherView{Site: m, Left: v.Left, Offered: v.Offered, Net: v.Net, Age: c.now.Tick - v.told}
+			o = answer.OtherView{Site: m, Left: v.Left, Offered: v.Offered, Net: v.Net, Age: c.now.Tick - v.told}
 		}
 		others = append(others, o)
 	}

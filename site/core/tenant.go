@@ -4,6 +4,10 @@ import (
 	"strings"
 
 	"github.com/samya-db/samya/internal/portion"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // The tenant of an entity is named by the first segments of its name, and a request
@@ -30,15 +34,15 @@ func (c *remembering) takeFor(entity string, n int) portion.Slot {
 
 // tableFull refuses a call if the table of requests has no room for the tenant of an
 // entity: for a record and this many parts.
-func (c *remembering) tableFull(call Call, e *entity, parts int) bool {
+func (c *remembering) tableFull(call input.Call, e *entity, parts int) bool {
 	held := &c.requests.held
 	if held.Fits(c.cfg.tenantOf(e.name), c.cfg.MaxRequests, 1+parts) {
 		return false
 	}
 	if held.All()+parts < c.cfg.MaxRequests {
-		c.out.Events = append(c.out.Events, Event{Kind: TenantRefused, Entity: e.name})
+		c.out.Events = append(c.out.Events, event.Event{Kind: event.TenantRefused, Entity: e.name})
 	}
-	c.reply(call, Answer{Code: Overloaded, RetryAfter: 1000})
+	c.reply(call, answer.Answer{Code: answer.Overloaded, RetryAfter: 1000})
 	return true
 }
 
@@ -72,7 +76,7 @@ type tenantsOf struct {
 	byGeneration map[uint64]string
 }
 
-func newTenantsOf(cfg *Config, from *Restored) *tenantsOf {
+func newTenantsOf(cfg *Config, from *stored.Restored) *tenantsOf {
 	t := &tenantsOf{cfg: cfg, byGeneration: make(map[uint64]string)}
 	if len(from.Blocks) > 0 {
 		for i := range from.Entities {
@@ -84,7 +88,7 @@ func newTenantsOf(cfg *Config, from *Restored) *tenantsOf {
 
 // take counts a restored record for its tenant. A record of an entity deleted since
 // counts for nobody.
-func (t *tenantsOf) take(of *portion.Counts, r *RequestRecord) portion.Slot {
+func (t *tenantsOf) take(of *portion.Counts, r *stored.Request) portion.Slot {
 	tenant, known := t.byGeneration[r.Generation]
 	if r.Tenant != "" {
 		tenant, known = t.cfg.tenantOf(r.Tenant), true

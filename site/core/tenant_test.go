@@ -7,6 +7,10 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/input"
 )
 
 // TestTenants: a tenant that takes all that it can get of the table of requests leaves
@@ -20,8 +24,8 @@ func TestTenants(t *testing.T) {
 	for ; n < 64; n++ {
 		// Entities below the same first segment are a single tenant.
 		a := r.acquire("a", []string{"acme/a", "acme/b"}[n%2], 1, id("x", n))
-		if a.Code != core.OK {
-			if a.Code != core.Overloaded || a.RetryAfter != 1000 {
+		if a.Code != answer.OK {
+			if a.Code != answer.Overloaded || a.RetryAfter != 1000 {
 				t.Errorf("refused with %+v", a)
 			}
 			break
@@ -30,26 +34,26 @@ func TestTenants(t *testing.T) {
 	if n != 56 {
 		t.Errorf("a tenant alone has %d requests remembered of 64, want 56", n)
 	}
-	if refused := r.count(core.TenantRefused); refused != 1 {
+	if refused := r.count(event.TenantRefused); refused != 1 {
 		t.Errorf("%d refusals are told as the tenant's, want 1", refused)
 	}
 	for range 2 {
-		r.wantCode(r.release("a", "acme/a", 1, "full"), core.Overloaded)
-		r.wantCode(r.all("a", "full", part("acme/a", 1), part("coop", 1)), core.Overloaded)
+		r.wantCode(r.release("a", "acme/a", 1, "full"), answer.Overloaded)
+		r.wantCode(r.all("a", "full", part("acme/a", 1), part("coop", 1)), answer.Overloaded)
 		// A remembered request is answered.
-		r.wantCode(r.acquire("a", "acme/b", 1, id("x", 1)), core.OK)
+		r.wantCode(r.acquire("a", "acme/b", 1, id("x", 1)), answer.OK)
 	}
 	for i := range 4 {
-		r.wantCode(r.acquire("a", "beta/vm", 1, id("b", i)), core.OK)
+		r.wantCode(r.acquire("a", "beta/vm", 1, id("b", i)), answer.OK)
 	}
-	r.wantCode(r.all("a", "all", part("coop", 1), part("acme/a", 1)), core.OK)
-	r.wantCode(r.release("a", "coop", 1, "c"), core.OK)
+	r.wantCode(r.all("a", "all", part("coop", 1), part("acme/a", 1)), answer.OK)
+	r.wantCode(r.release("a", "coop", 1, "c"), answer.OK)
 	// The table is now full for everybody.
-	before := r.count(core.TenantRefused)
+	before := r.count(event.TenantRefused)
 	for _, name := range []string{"acme/a", "beta/vm", "coop"} {
-		r.wantCode(r.acquire("a", name, 1, "full"), core.Overloaded)
+		r.wantCode(r.acquire("a", name, 1, "full"), answer.Overloaded)
 	}
-	if refused := r.count(core.TenantRefused) - before; refused != 0 {
+	if refused := r.count(event.TenantRefused) - before; refused != 0 {
 		t.Errorf("%d refusals of a full table are told as a tenant's", refused)
 	}
 	held := func(want ...int) {
@@ -63,7 +67,7 @@ func TestTenants(t *testing.T) {
 	held(56, 4, 4)
 	r.restart("a")
 	held(56, 4, 4)
-	r.wantCode(r.acquire("a", "beta/vm", 1, "full"), core.Overloaded)
+	r.wantCode(r.acquire("a", "beta/vm", 1, "full"), answer.Overloaded)
 	r.advance(10_100)
 	for range 3 {
 		r.acquire("a", "nothing", 1, "sweeps")
@@ -72,7 +76,7 @@ func TestTenants(t *testing.T) {
 	if _, tenants := r.cores["a"].Held(""); tenants != 0 {
 		t.Errorf("%d tenants take memory that have nothing", tenants)
 	}
-	r.wantCode(r.acquire("a", "acme/a", 1, "full"), core.OK)
+	r.wantCode(r.acquire("a", "acme/a", 1, "full"), answer.OK)
 	held(1, 0, 0)
 }
 
@@ -88,7 +92,7 @@ func TestTenantsCatchUp(t *testing.T) {
 		r.acquire("a", "acme/a", 1, id("a", i))
 		r.acquire("a", "acme/a", 1, id("a2", i))
 		if i%50 == 0 {
-			r.wantCode(r.acquire("a", "beta/b", 1, id("b", i)), core.OK)
+			r.wantCode(r.acquire("a", "beta/b", 1, id("b", i)), answer.OK)
 			late++
 		}
 	}
@@ -115,7 +119,7 @@ func TestTenantSegments(t *testing.T) {
 	} {
 		r := newRig(t, 1, func(c *core.Config) { c.TenantSegments = tc.segments })
 		r.create(tc.name, 10)
-		r.wantCode(r.acquire("a", tc.name, 1, "x"), core.OK)
+		r.wantCode(r.acquire("a", tc.name, 1, "x"), answer.OK)
 		if held, tenants := r.cores["a"].Held(tc.want); held != 1 || tenants != 1 {
 			t.Errorf("%d segments of %s: %s has %d, there are %d tenants", tc.segments, tc.name, tc.want, held, tenants)
 		}
@@ -128,16 +132,16 @@ func TestTenantsWait(t *testing.T) {
 	r.create("acme/a", 3)
 	r.create("beta/b", 3)
 	r.cut["a"] = true
-	r.wantCode(r.acquire("a", "acme/a", 1, "all of it"), core.OK)
-	r.wantCode(r.acquire("a", "beta/b", 1, "all of the other"), core.OK)
+	r.wantCode(r.acquire("a", "acme/a", 1, "all of it"), answer.OK)
+	r.wantCode(r.acquire("a", "beta/b", 1, "all of the other"), answer.OK)
 	for i := range 14 {
 		r.unanswered(r.acquireAsync("a", "acme/a", 1, id("w", i), 5000))
 	}
-	r.wantCode(r.answer(r.acquireAsync("a", "acme/a", 1, "over", 5000)), core.QueueFull)
+	r.wantCode(r.answer(r.acquireAsync("a", "acme/a", 1, "over", 5000)), answer.QueueFull)
 	for i := range 2 {
 		r.unanswered(r.acquireAsync("a", "beta/b", 1, id("v", i), 5000))
 	}
-	r.wantCode(r.answer(r.acquireAsync("a", "beta/b", 1, "full", 5000)), core.QueueFull)
+	r.wantCode(r.answer(r.acquireAsync("a", "beta/b", 1, "full", 5000)), answer.QueueFull)
 	if got := r.cores["a"].HeldAll(); got != [3]int{18, 16, 0} {
 		t.Errorf("counted are %v", got)
 	}
@@ -155,28 +159,28 @@ func TestTenantsWaitAbove(t *testing.T) {
 	r.below("acme/a", "pool", 300)
 	r.below("beta/b", "pool", 300)
 	r.cut["a"] = true
-	r.wantCode(r.acquire("a", "acme/a", 1, "all of it"), core.OK)
+	r.wantCode(r.acquire("a", "acme/a", 1, "all of it"), answer.OK)
 	for round := range 2 {
-		var calls []core.Call
+		var calls []input.Call
 		for i := range 14 {
 			calls = append(calls, r.acquireAsync("a", "acme/a", 1, fmt.Sprint(round, "w", i), 5000))
 			r.unanswered(calls[i])
 		}
 		over := r.answer(r.acquireAsync("a", "acme/a", 1, fmt.Sprint(round, "over"), 5000))
-		if over.Code != core.QueueFull || over.Lacking != "pool" {
+		if over.Code != answer.QueueFull || over.Lacking != "pool" {
 			t.Errorf("one more is answered %+v", over)
 		}
 		for i := range 2 {
 			r.unanswered(r.acquireAsync("a", "beta/b", 1, fmt.Sprint(round, "v", i), 5000))
 		}
-		r.wantCode(r.answer(r.acquireAsync("a", "beta/b", 1, fmt.Sprint(round, "full"), 5000)), core.QueueFull)
+		r.wantCode(r.answer(r.acquireAsync("a", "beta/b", 1, fmt.Sprint(round, "full"), 5000)), answer.QueueFull)
 		// A cancelled acquire leaves a place, but not the tenant's last.
-		r.step("a", &core.Cancel{Call: calls[0]})
-		r.wantCode(r.answer(r.acquireAsync("a", "acme/a", 1, fmt.Sprint(round, "again"), 5000)), core.QueueFull)
+		r.step("a", &input.Cancel{Call: calls[0]})
+		r.wantCode(r.answer(r.acquireAsync("a", "acme/a", 1, fmt.Sprint(round, "again"), 5000)), answer.QueueFull)
 		r.unanswered(r.acquireAsync("a", "beta/b", 1, fmt.Sprint(round, "third"), 5000))
 		// A tenant that cancelled its acquires has few again.
 		for _, call := range calls[:12] {
-			r.step("a", &core.Cancel{Call: call})
+			r.step("a", &input.Cancel{Call: call})
 		}
 		for i := range 9 {
 			r.unanswered(r.acquireAsync("a", "beta/b", 1, fmt.Sprint(round, "more", i), 5000))
@@ -195,24 +199,24 @@ func TestTenantsWatch(t *testing.T) {
 	for _, name := range []string{"acme/a", "acme/b", "beta/b"} {
 		r.create(name, 100)
 	}
-	var calls []core.Call
-	watch := func(name string) core.Call {
+	var calls []input.Call
+	watch := func(name string) input.Call {
 		return r.watch("a", name, r.answer(r.watch("a", name, 0)).Revision)
 	}
 	for i := range 14 {
 		calls = append(calls, watch([]string{"acme/a", "acme/b"}[i%2]))
 		r.unanswered(calls[i])
 	}
-	r.wantCode(r.answer(watch("acme/a")), core.Overloaded)
+	r.wantCode(r.answer(watch("acme/a")), answer.Overloaded)
 	r.unanswered(watch("beta/b"))
-	r.step("a", &core.Cancel{Call: calls[0]})
+	r.step("a", &input.Cancel{Call: calls[0]})
 	r.acquire("a", "acme/a", 1, "x")
 	if got := r.cores["a"].HeldAll(); got != [3]int{1, 0, 8} {
 		t.Errorf("counted are %v", got)
 	}
-	r.change("a", core.DeleteEntity, "acme/b", 0, "gone")
-	r.wantCode(r.answer(calls[1]), core.OK)
-	r.step("a", core.Stop{})
+	r.change("a", input.DeleteEntity, "acme/b", 0, "gone")
+	r.wantCode(r.answer(calls[1]), answer.OK)
+	r.step("a", input.Stop{})
 	if got := r.cores["a"].HeldAll(); got != [3]int{1, 0, 0} {
 		t.Errorf("after the last, counted are %v", got)
 	}
@@ -236,11 +240,11 @@ func TestTenantsAreCountedRight(t *testing.T) {
 			r.create(tenant+"/alone", 30)
 			names = append(names, tenant+"/below", tenant+"/alone")
 		}
-		tenantOf := make(map[core.RequestKey]string)
+		tenantOf := make(map[attempt.Key]string)
 		check := func(when string) {
 			t.Helper()
 			c := r.cores["a"]
-			all, want := 0, c.Recount(func(k core.RequestKey) string { return tenantOf[k] })
+			all, want := 0, c.Recount(func(k attempt.Key) string { return tenantOf[k] })
 			for tenant, n := range want {
 				if got, _ := c.Held(tenant); got != n {
 					t.Fatalf("seed %d, %s: %s has %d, counted are %d", seed, when, tenant, n, got)
@@ -266,26 +270,26 @@ func TestTenantsAreCountedRight(t *testing.T) {
 			wait := core.Tick(rnd.IntN(2) * rnd.IntN(800))
 			call := r.nextCall()
 			tokens := core.Tokens(1 + rnd.IntN(12))
-			var in core.Input
+			var in input.Input
 			switch rnd.IntN(6) {
 			case 0, 1:
-				in = &core.Acquire{Call: call, Entity: name, Tokens: tokens, Request: k, Wait: wait}
+				in = &input.Acquire{Call: call, Entity: name, Tokens: tokens, Request: k, Wait: wait}
 			case 2:
-				in = &core.AcquireAll{Call: call, Parts: []core.Part{part(name, 1), part(other, tokens)}, Request: k, Wait: wait}
+				in = &input.AcquireAll{Call: call, Parts: []input.Part{part(name, 1), part(other, tokens)}, Request: k, Wait: wait}
 			case 3:
-				tries := core.Tries{
-					Attempt: core.AttemptOf(uint32(1+rnd.IntN(3)), 0), NotAfter: r.now.Wall + 2000, Tried: r.names[1:][:rnd.IntN(2)],
+				tries := input.Tries{
+					Attempt: attempt.Of(uint32(1+rnd.IntN(3)), 0), NotAfter: r.now.Wall + 2000, Tried: r.names[1:][:rnd.IntN(2)],
 				}
-				if tries.Attempt == core.AttemptOf(1, 0) {
+				if tries.Attempt == attempt.Of(1, 0) {
 					tries.Tried = nil
 				}
-				in = &core.Acquire{Call: call, Entity: name, Tokens: tokens, Request: k, Wait: wait, Tries: tries}
+				in = &input.Acquire{Call: call, Entity: name, Tokens: tokens, Request: k, Wait: wait, Tries: tries}
 			case 4:
-				in = &core.Release{Call: call, Entity: name, Tokens: tokens, Request: k, Tries: core.Tries{
-					Attempt: core.AttemptOf(uint32(2+rnd.IntN(2)), 0), NotAfter: r.now.Wall + 2000, Tried: r.names[1:][:rnd.IntN(2)],
+				in = &input.Release{Call: call, Entity: name, Tokens: tokens, Request: k, Tries: input.Tries{
+					Attempt: attempt.Of(uint32(2+rnd.IntN(2)), 0), NotAfter: r.now.Wall + 2000, Tried: r.names[1:][:rnd.IntN(2)],
 				}}
 			default:
-				in = &core.Release{Call: call, Entity: name, Tokens: tokens, Request: k}
+				in = &input.Release{Call: call, Entity: name, Tokens: tokens, Request: k}
 			}
 			r.step("a", in)
 			if _, answered := r.answers[call]; !answered {
@@ -303,13 +307,13 @@ func TestTenantsAreCountedRight(t *testing.T) {
 			case 2:
 				r.cut["b"] = !r.cut["b"]
 			case 3:
-				r.step("a", &core.Cancel{Call: r.calls - rnd.IntN(9)})
+				r.step("a", &input.Cancel{Call: r.calls - rnd.IntN(9)})
 				check("after a cancel")
 			default:
 				r.advance(core.Tick(rnd.IntN(60)))
 			}
 		}
-		refused += r.count(core.TenantRefused)
+		refused += r.count(event.TenantRefused)
 		clear(r.cut)
 		for range 8 {
 			r.advance(4000)

@@ -4,6 +4,7 @@ import (
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/avantan/transfer"
+	"github.com/samya-db/samya/site/core/answer"
 )
 
 // suspectRestored has others told of each entity with a negative net here, once the site
@@ -93,7 +94,7 @@ func (c *Core) stop() {
 	// The entities' names give a repeatable order.
 	c.space.ascend("", func(e *entity) bool {
 		for _, w := range e.queue.take(func(*waiting) bool { return true }) {
-			c.ended(w, Answer{Code: Stopping, Left: e.usable()})
+			c.ended(w, answer.Answer{Code: answer.Stopping, Left: e.usable()})
 		}
 		c.endAcks(e)
 		return true

@@ -1,22 +1,10 @@
 package core
 
-// ChangeTimes bound the life of an administrative change. All are milliseconds since
-// the Unix epoch, by the clock of the site that proposes the change or, if that is
-// later, by the sequence's own clock. They are part of the decided value, so all
-// sites judge a change alike, whatever their own clocks say.
-//
-// The clock of a sequence is the latest Asked of all changes that it has decided. A
-// change with a NotAfter before that clock is dead: deciding it does nothing. The
-// result of a change is kept until the clock has passed Keep, which is later than
-// NotAfter. So no change that is proposed twice has an effect twice.
-type ChangeTimes struct {
-	// Asked is when the change was asked for; 0 for changes of an older version.
-	Asked int64 `json:"asked,omitempty"`
-	// NotAfter is the time after which the change is dead; 0 for never.
-	NotAfter int64 `json:"not_after,omitempty"`
-	// Keep is the time until which the result is kept.
-	Keep int64 `json:"keep,omitempty"`
-}
+import (
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
+)
 
 const (
 	// legacyChanges and legacyResults are the numbers of results without times kept, of
@@ -24,26 +12,23 @@ const (
 	legacyChanges, legacyResults = 4096, 16
 )
 
-// dead reports whether a change is dead at a sequence's clock.
-func (t *ChangeTimes) dead(clock int64) bool { return t.NotAfter != 0 && t.NotAfter < clock }
-
 // changeTimes returns the times of a change that is asked for now, in a sequence
 // with the given clock. The code is not OK if the change may not run.
 //
 // A sequence's clock may be ahead of this site's, so the times of a change without a
 // NotAfter count from the later of the two: a wrong clock stops no such change.
-func (c *common) changeTimes(ch *Change, clock int64) (ChangeTimes, Code) {
+func (c *common) changeTimes(ch *input.Change, clock int64) (stored.ChangeTimes, answer.Code) {
 	now := max(c.now.Wall, clock)
-	t := ChangeTimes{Asked: now, NotAfter: ch.NotAfter, Keep: now + 2*c.cfg.Retention}
+	t := stored.ChangeTimes{Asked: now, NotAfter: ch.NotAfter, Keep: now + 2*c.cfg.Retention}
 	switch {
 	case ch.NotAfter == 0:
 		t.NotAfter = now + c.cfg.RequestHorizon()
 	case ch.NotAfter < 0 || ch.NotAfter > c.now.Wall+c.cfg.RequestHorizon():
-		return t, Invalid
+		return t, answer.Invalid
 	case ch.NotAfter < now:
-		return t, Expired
+		return t, answer.Expired
 	}
-	return t, OK
+	return t, answer.OK
 }
 
 // limitUntil bounds how long a change is pending: not longer than it may run.
@@ -53,7 +38,7 @@ func (c *common) limitUntil(p *pendingChange, clock int64) {
 }
 
 // lasts reports whether a result of the catalogue still counts.
-func (cat *catalogue) lasts(r *ChangeRecord) bool {
+func (cat *catalogue) lasts(r *stored.Change) bool {
 	if r.Change.Keep == 0 {
 		return cat.numbered < r.Number+legacyChanges
 	}
@@ -61,11 +46,11 @@ func (cat *catalogue) lasts(r *ChangeRecord) bool {
 }
 
 // result finds the result of a request id, as long as it counts.
-func (cat *catalogue) result(id string) (ChangeRecord, bool) {
+func (cat *catalogue) result(id string) (stored.Change, bool) {
 	if r, ok := cat.changes.find(id); ok && cat.lasts(&r) {
 		return r, true
 	}
-	return ChangeRecord{}, false
+	return stored.Change{}, false
 }
 
 // full returns the time in milliseconds for which the table of results has no room for
@@ -105,7 +90,7 @@ func (e *entity) clock() int64 {
 }
 
 // result finds the result of a request id.
-func (e *entity) result(id string) *LimitResult {
+func (e *entity) result(id string) *stored.LimitResult {
 	results := e.limitResults()
 	for i := range results {
 		if results[i].RequestID == id {

@@ -5,27 +5,11 @@ import (
 	"fmt"
 
 	"github.com/samya-db/samya/avantan/transfer"
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/policy"
 )
-
-// Strategy chooses the means by which a site gets the tokens it is short of.
-type Strategy interface {
-	// Direct reports whether a site first asks other sites one by one. It begins an
-	// instance where that has not brought enough for the waiting acquires, and for all
-	// that needs agreement.
-	Direct() bool
-}
-
-var strategies = map[string]Strategy{
-	"instance": strategy(false),
-	"transfer": strategy(true),
-}
-
-// StrategyNames lists the strategies.
-func StrategyNames() []string { return namesOf(strategies) }
-
-type strategy bool
-
-func (s strategy) Direct() bool { return bool(s) }
 
 // direct returns the entity's part in direct transfers.
 func (c *rebalancing) direct(e *entity) *transfer.Machine {
@@ -38,14 +22,14 @@ func (c *rebalancing) direct(e *entity) *transfer.Machine {
 // fetch asks other sites, all at once, for the tokens this site is short of, and reports
 // whether a round is under way then. It asks for enough to reach its target, so that it
 // need not ask again soon.
-func (c *rebalancing) fetch(e *entity, s *Situation, reason string) bool {
+func (c *rebalancing) fetch(e *entity, s *policy.Situation, reason string) bool {
 	m := c.direct(e)
 	if m.Open() {
 		return true
 	}
 	// Tokens left may be too few for each waiting acquire, and still count.
-	target, _ := c.mods.want.Target(*s)
-	need := max(c.mods.want.Waiting(*s)+target, s.Refused) - s.Left
+	target, _ := c.mods.Want.Target(*s)
+	need := max(c.mods.Want.Waiting(*s)+target, s.Refused) - s.Left
 	if s.Queued > 0 {
 		need = max(need, 1)
 	}
@@ -55,8 +39,8 @@ func (c *rebalancing) fetch(e *entity, s *Situation, reason string) bool {
 	}
 	e.hunt.fetched = c.counted(e)
 	c.keep(e)
-	c.started(e, reason, Direct)
-	c.stepTransfer(e, transfer.Input{Begin: &transfer.Proposal{Need: min(need, MaxTokens), Donors: donors}})
+	c.started(e, reason, policy.Direct)
+	c.stepTransfer(e, transfer.Input{Begin: &transfer.Proposal{Need: min(need, input.MaxTokens), Donors: donors}})
 	return m.Open()
 }
 
@@ -72,12 +56,12 @@ func (c *rebalancing) stepTransfer(e *entity, in transfer.Input) {
 		c.dirtyRecord(e)
 	}
 	for i := range out.Messages {
-		c.out.Messages = append(c.out.Messages, Envelope{
+		c.out.Messages = append(c.out.Messages, message.Envelope{
 			Entity: e.name, Generation: e.generation, Transfer: &out.Messages[i],
 		})
 	}
 	if out.Err != nil {
-		c.out.Events = append(c.out.Events, Event{Kind: ProtocolFault, Entity: e.name, Err: out.Err})
+		c.out.Events = append(c.out.Events, event.Event{Kind: event.ProtocolFault, Entity: e.name, Err: out.Err})
 	}
 	if e.books.Left() > left {
 		c.serveQueue(e)
@@ -93,14 +77,14 @@ func (c *rebalancing) stepTransfer(e *entity, in transfer.Input) {
 
 // fetched handles the result of a round.
 func (c *rebalancing) fetched(e *entity, r *transfer.Result) {
-	kind := RedistributionFailed
+	kind := event.RedistributionFailed
 	if r.Got > 0 {
-		kind = RedistributionApplied
+		kind = event.RedistributionApplied
 		e.fetches++
 		e.hunt.lastGrant = e.books.Left()
 		c.dirtyRecord(e)
 	}
-	c.out.Events = append(c.out.Events, Event{Kind: kind, Entity: e.name, Variant: Direct})
+	c.out.Events = append(c.out.Events, event.Event{Kind: kind, Entity: e.name, Variant: policy.Direct})
 	// If acquires that the round counted still wait, or a debt is not paid, only an
 	// instance can tell whether there are tokens for them anywhere.
 	c.came(e, r.Got)
@@ -120,7 +104,7 @@ var _ transfer.Ledger = (*transferLedger)(nil)
 // may serve others.
 func (l *transferLedger) Left() (left, target Tokens) {
 	s := l.c.situation(l.e)
-	target, _ = l.c.mods.want.Target(s)
+	target, _ = l.c.mods.Want.Target(s)
 	if l.e.queue.holds(0) {
 		target += s.Queued
 	}

@@ -5,6 +5,9 @@ import (
 
 	"github.com/samya-db/samya/avantan/transfer"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/input"
 )
 
 func direct(c *core.Config) { c.Strategy, c.Trigger = "transfer", "reactive" }
@@ -28,13 +31,13 @@ func TestATransferTakesOneRoundTrip(t *testing.T) {
 	call := r.acquireAsync("a", "acme/vm", 250, "half", 5000)
 	r.advance(2*flight - 1)
 	r.unanswered(call)
-	r.wantCode(r.acquire("b", "acme/vm", 20, "meanwhile"), core.OK)
+	r.wantCode(r.acquire("b", "acme/vm", 20, "meanwhile"), answer.OK)
 	r.advance(1)
-	r.wantCode(r.answer(call), core.OK)
+	r.wantCode(r.answer(call), answer.OK)
 	if n := r.transfers(); n[transfer.Ask] != 4 || n[transfer.Transfer] != 4 {
 		t.Errorf("sent %v, want four asks and four transfers", n)
 	}
-	if n := r.count(core.RedistributionApplied); n != 1 {
+	if n := r.count(event.RedistributionApplied); n != 1 {
 		t.Errorf("%d redistributions applied, want 1", n)
 	}
 	r.advance(1000)
@@ -85,7 +88,7 @@ func TestAReceiverThatIsGone(t *testing.T) {
 	r.advance(flight)
 	r.cut["a"] = true
 	for _, site := range []core.SiteID{"b", "c"} {
-		r.step(site, core.Reachable{Sites: []core.SiteID{"b", "c"}})
+		r.step(site, input.Reachable{Sites: []core.SiteID{"b", "c"}})
 	}
 	gone := 300 - r.view("a", "acme/vm").Left - r.view("b", "acme/vm").Left - r.view("c", "acme/vm").Left
 	if gone < 50 {
@@ -93,14 +96,14 @@ func TestAReceiverThatIsGone(t *testing.T) {
 	}
 	call := r.acquireAsync("b", "acme/vm", r.view("b", "acme/vm").Left+r.view("c", "acme/vm").Left+1, "also", 3000)
 	r.advance(10_000)
-	r.wantCode(r.answer(call), core.OutOfTokens)
+	r.wantCode(r.answer(call), answer.OutOfTokens)
 	r.cut["a"] = false
 	r.advance(10_000)
 	balanced(t, r, 300, r.view("a", "acme/vm").Net)
 	r.advance(10_000)
 	again := r.acquireAsync("b", "acme/vm", 150, "again", 5000)
 	r.advance(10_000)
-	r.wantCode(r.answer(again), core.OK)
+	r.wantCode(r.answer(again), answer.OK)
 }
 
 // TestADeletedEntityTakesNoTransfers: tokens under way when an entity is deleted do not
@@ -111,8 +114,8 @@ func TestADeletedEntityTakesNoTransfers(t *testing.T) {
 	r.acquireAsync("a", "acme/vm", 150, "much", 3000)
 	r.advance(flight)
 	r.cut["a"] = true
-	r.wantCode(r.change("b", core.DeleteEntity, "acme/vm", 0, "delete"), core.OK)
-	r.wantCode(r.change("b", core.CreateEntity, "acme/vm", 90, "create again"), core.OK)
+	r.wantCode(r.change("b", input.DeleteEntity, "acme/vm", 0, "delete"), answer.OK)
+	r.wantCode(r.change("b", input.CreateEntity, "acme/vm", 90, "create again"), answer.OK)
 	r.cut["a"] = false
 	r.advance(20_000)
 	balanced(t, r, 90, 0)
@@ -128,14 +131,14 @@ func TestGossip(t *testing.T) {
 	})
 	r.create("acme/vm", 400)
 	for i := range 10 {
-		r.wantCode(r.acquire("b", "acme/vm", 10, id("b", i)), core.OK)
+		r.wantCode(r.acquire("b", "acme/vm", 10, id("b", i)), answer.OK)
 		r.advance(200)
 	}
 	r.advance(3000)
 	r.sent = nil
 	call := r.acquireAsync("a", "acme/vm", 150, "much", 3000)
 	r.advance(2 * flight)
-	r.wantCode(r.answer(call), core.OK)
+	r.wantCode(r.answer(call), answer.OK)
 	for _, e := range r.sent {
 		if e.Transfer != nil && e.Transfer.Kind == transfer.Ask && e.To() == "b" {
 			t.Error("a site that told it has nothing was asked")
@@ -160,9 +163,9 @@ func TestOneSiteSeesToAnother(t *testing.T) {
 	// In each bin a takes ten tokens a hundred milliseconds, and gives them back: it
 	// needs 50 at a time, and has ever fewer left.
 	for i := range 300 {
-		r.wantCode(r.acquire("a", "e", 10, id("a", i)), core.OK)
+		r.wantCode(r.acquire("a", "e", 10, id("a", i)), answer.OK)
 		if i%10 == 9 {
-			r.wantCode(r.release("a", "e", 70, id("r", i)), core.OK)
+			r.wantCode(r.release("a", "e", 70, id("r", i)), answer.OK)
 		}
 		r.advance(100)
 	}

@@ -2,6 +2,9 @@ package core
 
 import (
 	"slices"
+
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // Entities form trees, and an acquire of an entity counts at all its ancestors too. At
@@ -12,33 +15,33 @@ import (
 // they come out of the tokens left there, which may go into debt.
 
 // settleCreation creates an entity.
-func (cat *catalogue) settleCreation(ch *CatalogueChange) (Code, uint64) {
+func (cat *catalogue) settleCreation(ch *stored.CatalogueChange) (answer.Code, uint64) {
 	c := cat.c
 	parent, code := c.parentFor(ch)
 	switch {
-	case code != OK:
+	case code != answer.OK:
 		return code, 0
 	case parent.depth() >= MaxDepth:
-		return TooDeep, 0
+		return answer.TooDeep, 0
 	}
 	cat.generation++
 	c.relink(c.addEntity(ch.Name, cat.generation, ch.Limit), parent)
-	return OK, cat.generation
+	return answer.OK, cat.generation
 }
 
 // settleMove moves an entity with its subtree below another parent.
-func (cat *catalogue) settleMove(e *entity, ch *CatalogueChange) Code {
+func (cat *catalogue) settleMove(e *entity, ch *stored.CatalogueChange) answer.Code {
 	c := cat.c
 	parent, code := c.parentFor(ch)
 	switch {
-	case code != OK:
+	case code != answer.OK:
 		return code
 	case parent == e.parent():
-		return OK
+		return answer.OK
 	case parent.stands(e):
-		return Looped
+		return answer.Looped
 	case parent.depth()+c.space.height(e) > MaxDepth:
-		return TooDeep
+		return answer.TooDeep
 	}
 	e.notHalted()
 	old := e.parent()
@@ -56,15 +59,15 @@ func (cat *catalogue) settleMove(e *entity, ch *CatalogueChange) Code {
 		}
 	}
 	cat.reshapes = true
-	return OK
+	return answer.OK
 }
 
 // settleDeletion deletes an entity, and its subtree if the change says so. Their tokens
 // out are forgotten.
-func (cat *catalogue) settleDeletion(e *entity, ch *CatalogueChange) Code {
+func (cat *catalogue) settleDeletion(e *entity, ch *stored.CatalogueChange) answer.Code {
 	c := cat.c
 	if e.children > 0 && !ch.Subtree {
-		return HasChildren
+		return answer.HasChildren
 	}
 	for a := range e.parent().chain() {
 		c.reshape(a, cat.numbered)
@@ -74,5 +77,5 @@ func (cat *catalogue) settleDeletion(e *entity, ch *CatalogueChange) Code {
 		c.dropEntity(x)
 	}
 	cat.reshapes = true
-	return OK
+	return answer.OK
 }

@@ -6,10 +6,13 @@ import (
 	"slices"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
+	"pgregory.net/rapid"
 )
 
 // orchard is a site that decides changes, and two sites that learn of them: one applies
@@ -57,21 +60,21 @@ func (f *orchard) id() string {
 func (f *orchard) changes(t *rapid.T) {
 	names := rapid.SampledFrom(f.names)
 	parents := rapid.SampledFrom(append([]string{""}, f.names...))
-	ch := core.Change{Name: names.Draw(t, "entity"), RequestID: f.id(), Wait: 1000}
+	ch := input.Change{Name: names.Draw(t, "entity"), RequestID: f.id(), Wait: 1000}
 	switch rapid.IntRange(0, 6).Draw(t, "change") {
 	case 0, 1, 2:
-		ch.Kind, ch.Parent, ch.Limit = core.CreateEntity, parents.Draw(t, "parent"), core.Tokens(rapid.IntRange(0, 60).Draw(t, "limit"))
+		ch.Kind, ch.Parent, ch.Limit = input.CreateEntity, parents.Draw(t, "parent"), core.Tokens(rapid.IntRange(0, 60).Draw(t, "limit"))
 	case 3, 4, 5:
-		ch.Kind, ch.Parent = core.MoveEntity, parents.Draw(t, "parent")
+		ch.Kind, ch.Parent = input.MoveEntity, parents.Draw(t, "parent")
 	default:
-		ch.Kind, ch.Subtree = core.DeleteEntity, rapid.Bool().Draw(t, "subtree")
+		ch.Kind, ch.Subtree = input.DeleteEntity, rapid.Bool().Draw(t, "subtree")
 	}
 	f.leader.answer(f.leader.changeAsync("a", ch))
 }
 
 // ask gives both sites the same input, and returns their answer.
-func (f *orchard) ask(t *rapid.T, input func(call core.Call) core.Input) core.Answer {
-	var answers [2]core.Answer
+func (f *orchard) ask(t *rapid.T, input func(call input.Call) input.Input) answer.Answer {
+	var answers [2]answer.Answer
 	for i, r := range f.sites {
 		call := r.nextCall()
 		r.step("a", input(call))
@@ -102,29 +105,29 @@ func (f *orchard) requests(t *rapid.T) {
 		at := rapid.IntRange(0, n-1).Draw(t, "which")
 		h := f.pending[at]
 		f.pending = slices.Delete(f.pending, at, at+1)
-		in := &core.Release{Entity: h.entity, Tokens: h.tokens, Request: core.KeyOf(key)}
+		in := &input.Release{Entity: h.entity, Tokens: h.tokens, Request: attempt.KeyOf(key)}
 		if h.lease != "" {
-			in.Tokens, in.Lease = 0, &core.LeaseRef{Home: "a", Request: core.KeyOf(h.lease)}
+			in.Tokens, in.Lease = 0, &input.LeaseRef{Home: "a", Request: attempt.KeyOf(h.lease)}
 		}
-		a := f.ask(t, func(call core.Call) core.Input {
+		a := f.ask(t, func(call input.Call) input.Input {
 			again := *in
 			again.Call = call
 			return &again
 		})
-		if a.Code == core.OK {
+		if a.Code == answer.OK {
 			f.moves(h.entity, -a.Tokens)
 		}
 		return
 	}
 	h := held{entity: name, tokens: tokens}
-	var terms *core.LeaseTerms
+	var terms *input.LeaseTerms
 	if rapid.Bool().Draw(t, "lease") {
-		h.lease, terms = key, &core.LeaseTerms{ID: key, TTL: core.MaxTTL}
+		h.lease, terms = key, &input.LeaseTerms{ID: key, TTL: input.MaxTTL}
 	}
-	a := f.ask(t, func(call core.Call) core.Input {
-		return &core.Acquire{Call: call, Entity: name, Tokens: tokens, Request: core.KeyOf(key), Lease: terms}
+	a := f.ask(t, func(call input.Call) input.Input {
+		return &input.Acquire{Call: call, Entity: name, Tokens: tokens, Request: attempt.KeyOf(key), Lease: terms}
 	})
-	if a.Code == core.OK {
+	if a.Code == answer.OK {
 		f.pending = append(f.pending, h)
 		f.moves(name, a.Tokens)
 	}
@@ -147,10 +150,10 @@ func (f *orchard) learn(t *rapid.T) {
 	f.check(t)
 }
 
-func (f *orchard) views(site int) []core.View {
+func (f *orchard) views(site int) []answer.View {
 	r := f.sites[site]
 	call := r.nextCall()
-	r.step("a", &core.List{Call: call, Count: 100})
+	r.step("a", &input.List{Call: call, Count: 100})
 	views := r.answer(call).Details.Views
 	for i := range views {
 		// Debts on the way take instances of their own.
@@ -181,7 +184,7 @@ func (f *orchard) check(t *rapid.T) {
 			t.Fatalf("%+v, want %d out", v, out[v.Name])
 		}
 	}
-	var stored [3]core.Restored
+	var stored [3]stored.Restored
 	for i, r := range append(f.sites[:], f.leader) {
 		var err error
 		if stored[i], err = r.disks["a"].Load(); err != nil {

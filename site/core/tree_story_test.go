@@ -5,6 +5,11 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
 )
 
 // grove is a cluster with its first site cut off for a while. Instances that begin there
@@ -36,10 +41,10 @@ func inGroves(t *testing.T, story func(t *testing.T, g *grove)) {
 }
 
 // decide has all sites apply a change.
-func (g *grove) decide(ch core.Change) {
+func (g *grove) decide(ch input.Change) {
 	g.t.Helper()
 	ch.RequestID = id("change", g.nextCall())
-	g.wantCode(g.leader.changed("a", ch), core.OK)
+	g.wantCode(g.leader.changed("a", ch), answer.OK)
 	for _, site := range g.names {
 		if err := g.cores[site].Follow(g.leader.cores["a"], g.whole); err != nil {
 			g.t.Fatal(err)
@@ -50,21 +55,21 @@ func (g *grove) decide(ch core.Change) {
 
 func (g *grove) grow(name, parent string, limit core.Tokens) {
 	g.t.Helper()
-	g.decide(core.Change{Kind: core.CreateEntity, Name: name, Parent: parent, Limit: limit})
+	g.decide(input.Change{Kind: input.CreateEntity, Name: name, Parent: parent, Limit: limit})
 }
 
 func (g *grove) moveBelow(name, parent string) {
 	g.t.Helper()
-	g.decide(core.Change{Kind: core.MoveEntity, Name: name, Parent: parent})
+	g.decide(input.Change{Kind: input.MoveEntity, Name: name, Parent: parent})
 }
 
 func (g *grove) fell(name string) {
 	g.t.Helper()
-	g.decide(core.Change{Kind: core.DeleteEntity, Name: name, Subtree: true})
+	g.decide(input.Change{Kind: input.DeleteEntity, Name: name, Subtree: true})
 }
 
 // waits has an acquire wait, for as long as the story takes.
-func (g *grove) waits(entity string, tokens core.Tokens) core.Call {
+func (g *grove) waits(entity string, tokens core.Tokens) input.Call {
 	g.t.Helper()
 	call := g.acquireAsync("a", entity, tokens, id("wait", g.nextCall()), 60_000)
 	g.unanswered(call)
@@ -86,12 +91,12 @@ func (g *grove) out(want map[string]core.Tokens) {
 // is.
 func TestMovesOfWhatWaits(t *testing.T) {
 	inGroves(t, func(_ *testing.T, g *grove) {
-		g.wantCode(g.acquire("a", "e", 8, "1"), core.OK)
+		g.wantCode(g.acquire("a", "e", 8, "1"), answer.OK)
 		ofE := g.waits("e", 7)
 		behind := g.waits("p", 9)
 		g.moveBelow("e", "q")
-		g.wantCode(g.answer(ofE), core.OK)
-		g.wantCode(g.answer(behind), core.OK)
+		g.wantCode(g.answer(ofE), answer.OK)
+		g.wantCode(g.answer(behind), answer.OK)
 		g.out(map[string]core.Tokens{"e": 15, "p": 9, "q": 15, "org": 24})
 		// Nothing is left for the acquire below p: it waits there, and goes on when e
 		// leaves.
@@ -100,13 +105,13 @@ func TestMovesOfWhatWaits(t *testing.T) {
 		g.moveBelow("q", "p")
 		g.unanswered(again)
 		g.moveBelow("e", "")
-		g.wantCode(g.answer(again), core.OK)
+		g.wantCode(g.answer(again), answer.OK)
 		g.out(map[string]core.Tokens{"e": 18, "p": 9, "q": 0, "org": 9})
 		tooMuch := g.waits("e", 90)
 		g.moveBelow("e", "org")
 		g.unanswered(tooMuch)
 		g.fell("e")
-		g.wantCode(g.answer(tooMuch), core.NotFound)
+		g.wantCode(g.answer(tooMuch), answer.NotFound)
 	})
 }
 
@@ -114,18 +119,18 @@ func TestMovesOfWhatWaits(t *testing.T) {
 // waits. The deleted entity's tokens are there for others.
 func TestDeletionsOfWhatWaits(t *testing.T) {
 	inGroves(t, func(_ *testing.T, g *grove) {
-		g.wantCode(g.acquire("a", "q", 92, "1"), core.OK)
-		g.wantCode(g.acquire("a", "e", 8, "2"), core.OK)
+		g.wantCode(g.acquire("a", "q", 92, "1"), answer.OK)
+		g.wantCode(g.acquire("a", "e", 8, "2"), answer.OK)
 		g.grow("f", "p", 6)
 		atOrg, atP, atF := g.waits("e", 1), g.waits("e", 5), g.waits("f", 3)
 		other := g.waits("q", 8)
-		limit := g.changeAsync("a", core.Change{Kind: core.SetLimit, Name: "e", Limit: 5, RequestID: "l", Wait: 60_000})
+		limit := g.changeAsync("a", input.Change{Kind: input.SetLimit, Name: "e", Limit: 5, RequestID: "l", Wait: 60_000})
 		g.unanswered(limit)
 		g.fell("p")
-		for _, call := range []core.Call{atOrg, atP, atF, limit} {
-			g.wantCode(g.answer(call), core.NotFound)
+		for _, call := range []input.Call{atOrg, atP, atF, limit} {
+			g.wantCode(g.answer(call), answer.NotFound)
 		}
-		g.wantCode(g.answer(other), core.OK)
+		g.wantCode(g.answer(other), answer.OK)
 		g.out(map[string]core.Tokens{"q": 100, "org": 100})
 		if s := g.cores["a"].Status(); s.Waiting != 0 || s.Entities != 2 {
 			g.t.Errorf("%+v", s)
@@ -137,15 +142,15 @@ func TestDeletionsOfWhatWaits(t *testing.T) {
 // before.
 func TestMovesDuringLimitChanges(t *testing.T) {
 	inGroves(t, func(_ *testing.T, g *grove) {
-		g.wantCode(g.acquire("a", "e", 8, "1"), core.OK)
-		ofP := g.changeAsync("a", core.Change{Kind: core.SetLimit, Name: "p", Limit: 60, RequestID: "p", Wait: 60_000})
-		ofE := g.changeAsync("a", core.Change{Kind: core.SetLimit, Name: "e", Limit: 30, RequestID: "e", Wait: 60_000})
+		g.wantCode(g.acquire("a", "e", 8, "1"), answer.OK)
+		ofP := g.changeAsync("a", input.Change{Kind: input.SetLimit, Name: "p", Limit: 60, RequestID: "p", Wait: 60_000})
+		ofE := g.changeAsync("a", input.Change{Kind: input.SetLimit, Name: "e", Limit: 30, RequestID: "e", Wait: 60_000})
 		g.moveBelow("e", "q")
 		g.unanswered(ofP)
 		g.cut["a"] = false
 		g.advance(20_000)
-		g.wantCode(g.answer(ofP), core.OK)
-		g.wantCode(g.answer(ofE), core.OK)
+		g.wantCode(g.answer(ofP), answer.OK)
+		g.wantCode(g.answer(ofE), answer.OK)
 		for name, want := range map[string][2]core.Tokens{"p": {60, 0}, "q": {292, 8}, "e": {22, 8}, "org": {292, 8}} {
 			if left, offered, net := g.books(name); left+offered != want[0] || net != want[1] {
 				g.t.Errorf("%s: %d left, %d offered, %d out, want %v", name, left, offered, net, want)
@@ -160,10 +165,10 @@ func TestMovesOfLeases(t *testing.T) {
 	inGroves(t, func(_ *testing.T, g *grove) {
 		for _, name := range []string{"e", "p"} {
 			call := g.nextCall()
-			g.step("a", &core.Acquire{
-				Call: call, Entity: name, Tokens: 4, Request: key(name), Lease: &core.LeaseTerms{ID: name, TTL: 5000},
+			g.step("a", &input.Acquire{
+				Call: call, Entity: name, Tokens: 4, Request: key(name), Lease: &input.LeaseTerms{ID: name, TTL: 5000},
 			})
-			g.wantCode(g.answer(call), core.OK)
+			g.wantCode(g.answer(call), answer.OK)
 		}
 		g.out(map[string]core.Tokens{"e": 4, "p": 8, "q": 0, "org": 8})
 		g.moveBelow("e", "q")
@@ -183,13 +188,13 @@ func TestMovesOfLeases(t *testing.T) {
 func TestMovesOfParkedReleases(t *testing.T) {
 	inGroves(t, func(_ *testing.T, g *grove) {
 		for _, name := range []string{"e", "p"} {
-			g.wantCode(g.acquire("a", name, 4, name), core.OK)
+			g.wantCode(g.acquire("a", name, 4, name), answer.OK)
 			call := g.nextCall()
-			g.step("a", &core.Release{
+			g.step("a", &input.Release{
 				Call: call, Entity: name, Tokens: 3, Request: key("back " + name),
-				Tries: core.Tries{Attempt: core.AttemptOf(2, 0), Tried: []core.SiteID{"b"}, NotAfter: g.now.Wall + 60_000},
+				Tries: input.Tries{Attempt: attempt.Of(2, 0), Tried: []core.SiteID{"b"}, NotAfter: g.now.Wall + 60_000},
 			})
-			if a := g.answer(call); a.Code != core.OK || !a.Parked {
+			if a := g.answer(call); a.Code != answer.OK || !a.Parked {
 				g.t.Errorf("%+v", a)
 			}
 		}
@@ -224,9 +229,9 @@ func TestAuditsDuringMoves(t *testing.T) {
 		for _, site := range r.names {
 			follow(site)
 		}
-		r.wantCode(r.acquire("b", "e", 20, "1"), core.OK)
-		r.wantCode(r.release("a", "e", 20, "2"), core.OK)
-		r.wantCode(leader.move("a", "e", "p", "m"), core.OK)
+		r.wantCode(r.acquire("b", "e", 20, "1"), answer.OK)
+		r.wantCode(r.release("a", "e", 20, "2"), answer.OK)
+		r.wantCode(leader.move("a", "e", "p", "m"), answer.OK)
 		for _, site := range at {
 			follow(site)
 		}
@@ -235,7 +240,7 @@ func TestAuditsDuringMoves(t *testing.T) {
 	end := func(t *testing.T, r *rig) {
 		t.Helper()
 		r.advance(10_000)
-		if n := r.count(core.SurplusFound); n != 0 {
+		if n := r.count(event.SurplusFound); n != 0 {
 			t.Errorf("a surplus was found %d times", n)
 		}
 		if v := r.view("c", "p"); v.Surplus != 0 {
@@ -262,17 +267,17 @@ func TestAuditsDuringMoves(t *testing.T) {
 		r.cores["c"].Audit("p")
 		r.drain("c")
 		r.advance(2*flight + 1)
-		read := slices.IndexFunc(r.sent, func(e core.Envelope) bool {
-			return e.Audit != nil && e.Audit.Step == core.AuditRead && e.To() == "b"
+		read := slices.IndexFunc(r.sent, func(e message.Envelope) bool {
+			return e.Audit != nil && e.Audit.Step == message.AuditRead && e.To() == "b"
 		})
 		late := r.sent[read]
 		r.cut["b"] = true
 		r.advance(2 * flight)
 		delete(r.cut, "b")
-		r.wantCode(r.acquire("a", "e", 20, "3"), core.OK)
-		r.wantCode(r.release("b", "e", 20, "4"), core.OK)
+		r.wantCode(r.acquire("a", "e", 20, "3"), answer.OK)
+		r.wantCode(r.release("b", "e", 20, "4"), answer.OK)
 		follow("b")
-		r.step("b", core.Deliver{From: "c", Messages: []core.Envelope{late}})
+		r.step("b", input.Deliver{From: "c", Messages: []message.Envelope{late}})
 		end(t, r)
 	})
 }

@@ -8,27 +8,30 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // below creates an entity below another.
 func (r *rig) below(name, parent string, limit core.Tokens) {
 	r.t.Helper()
-	r.wantCode(r.changed("a", core.Change{
-		Kind: core.CreateEntity, Name: name, Parent: parent, Limit: limit, RequestID: "create " + name,
-	}), core.OK)
+	r.wantCode(r.changed("a", input.Change{
+		Kind: input.CreateEntity, Name: name, Parent: parent, Limit: limit, RequestID: "create " + name,
+	}), answer.OK)
 }
 
 // changed asks for a change and waits until it is answered and known everywhere.
-func (r *rig) changed(site core.SiteID, ch core.Change) core.Answer {
+func (r *rig) changed(site core.SiteID, ch input.Change) answer.Answer {
 	r.t.Helper()
 	call := r.changeAsync(site, ch)
 	r.advance(2000)
 	return r.answer(call)
 }
 
-func (r *rig) move(site core.SiteID, name, parent, id string) core.Answer {
+func (r *rig) move(site core.SiteID, name, parent, id string) answer.Answer {
 	r.t.Helper()
-	return r.changed(site, core.Change{Kind: core.MoveEntity, Name: name, Parent: parent, RequestID: id})
+	return r.changed(site, input.Change{Kind: input.MoveEntity, Name: name, Parent: parent, RequestID: id})
 }
 
 // wantTree compares the tree of every site: each entity as name<parent:children.
@@ -36,7 +39,7 @@ func (r *rig) wantTree(want ...string) {
 	r.t.Helper()
 	for _, site := range r.names {
 		call := r.nextCall()
-		r.step(site, &core.List{Call: call, Count: 100})
+		r.step(site, &input.List{Call: call, Count: 100})
 		var got []string
 		for _, v := range r.answer(call).Details.Views {
 			got = append(got, fmt.Sprintf("%s<%s:%d", v.Name, v.Parent, v.Children))
@@ -60,54 +63,54 @@ func TestAnswersOfChangesOfTheTree(t *testing.T) {
 	r.create("top", 50)
 	r.below("leaf", "top", 5)
 	org, top := r.view("b", "org"), r.view("c", "top")
-	create := func(name, parent, id string) core.Change {
-		return core.Change{Kind: core.CreateEntity, Name: name, Parent: parent, Limit: 3, RequestID: id}
+	create := func(name, parent, id string) input.Change {
+		return input.Change{Kind: input.CreateEntity, Name: name, Parent: parent, Limit: 3, RequestID: id}
 	}
-	move := func(name, parent, id string) core.Change {
-		return core.Change{Kind: core.MoveEntity, Name: name, Parent: parent, RequestID: id}
+	move := func(name, parent, id string) input.Change {
+		return input.Change{Kind: input.MoveEntity, Name: name, Parent: parent, RequestID: id}
 	}
-	expecting := func(ch core.Change, generation uint64) core.Change {
+	expecting := func(ch input.Change, generation uint64) input.Change {
 		ch.Expected = generation
 		return ch
 	}
-	remove := func(name string, subtree bool, id string) core.Change {
-		return core.Change{Kind: core.DeleteEntity, Name: name, Subtree: subtree, RequestID: id}
+	remove := func(name string, subtree bool, id string) input.Change {
+		return input.Change{Kind: input.DeleteEntity, Name: name, Subtree: subtree, RequestID: id}
 	}
 	for _, tc := range []struct {
 		name string
 		at   core.SiteID
-		ch   core.Change
-		want core.Code
+		ch   input.Change
+		want answer.Code
 	}{
-		{"below nothing", "a", create("x", "nobody", "1"), core.NoParent},
-		{"below itself", "a", create("x", "x", "2"), core.NoParent},
-		{"too deep", "b", create("x", "d7", "3"), core.TooDeep},
-		{"exists", "b", create("leaf", "nobody", "4"), core.Exists},
-		{"at the greatest depth", "b", create("x", "d6", "5"), core.OK},
-		{"again", "c", create("x", "d6", "5"), core.OK},
-		{"id of another parent", "c", create("x", "d5", "5"), core.Reused},
-		{"id of no parent", "c", create("x", "", "5"), core.Reused},
-		{"parent of a deletion", "a", core.Change{Kind: core.DeleteEntity, Name: "x", Parent: "d6", RequestID: "6"}, core.Invalid},
-		{"parent of a limit", "a", core.Change{Kind: core.SetLimit, Name: "x", Parent: "d6", RequestID: "6"}, core.Invalid},
-		{"subtree of a creation", "a", core.Change{Kind: core.CreateEntity, Name: "y", Subtree: true, RequestID: "6"}, core.Invalid},
-		{"move what is not there", "a", move("nobody", "org", "7"), core.NotFound},
-		{"move below nothing", "a", move("leaf", "nobody", "8"), core.NoParent},
-		{"move below itself", "a", move("org", "org", "9"), core.Looped},
-		{"move below its own", "a", move("org", "d7", "10"), core.Looped},
-		{"move too deep", "a", move("top", "d6", "11"), core.TooDeep},
-		{"move another generation", "a", expecting(move("leaf", "org", "12"), org.Generation), core.Mismatch},
-		{"move as deep as can be", "b", expecting(move("top", "d5", "13"), top.Generation), core.OK},
-		{"move there again", "b", move("top", "d5", "14"), core.OK},
-		{"repeat of a move", "c", expecting(move("top", "d5", "13"), top.Generation), core.OK},
-		{"id of a move elsewhere", "c", expecting(move("top", "d4", "13"), top.Generation), core.Reused},
-		{"move to the top", "c", move("top", "", "15"), core.OK},
-		{"move to the top again", "c", move("top", "", "16"), core.OK},
-		{"delete what others stand below", "a", remove("top", false, "17"), core.HasChildren},
-		{"id of another deletion", "a", remove("top", true, "17"), core.Reused},
-		{"delete a leaf", "a", remove("leaf", false, "18"), core.OK},
-		{"delete it now", "a", remove("top", false, "19"), core.OK},
-		{"delete a subtree", "a", remove("d6", true, "20"), core.OK},
-		{"create in its place", "a", create("d6", "org", "21"), core.OK},
+		{"below nothing", "a", create("x", "nobody", "1"), answer.NoParent},
+		{"below itself", "a", create("x", "x", "2"), answer.NoParent},
+		{"too deep", "b", create("x", "d7", "3"), answer.TooDeep},
+		{"exists", "b", create("leaf", "nobody", "4"), answer.Exists},
+		{"at the greatest depth", "b", create("x", "d6", "5"), answer.OK},
+		{"again", "c", create("x", "d6", "5"), answer.OK},
+		{"id of another parent", "c", create("x", "d5", "5"), answer.Reused},
+		{"id of no parent", "c", create("x", "", "5"), answer.Reused},
+		{"parent of a deletion", "a", input.Change{Kind: input.DeleteEntity, Name: "x", Parent: "d6", RequestID: "6"}, answer.Invalid},
+		{"parent of a limit", "a", input.Change{Kind: input.SetLimit, Name: "x", Parent: "d6", RequestID: "6"}, answer.Invalid},
+		{"subtree of a creation", "a", input.Change{Kind: input.CreateEntity, Name: "y", Subtree: true, RequestID: "6"}, answer.Invalid},
+		{"move what is not there", "a", move("nobody", "org", "7"), answer.NotFound},
+		{"move below nothing", "a", move("leaf", "nobody", "8"), answer.NoParent},
+		{"move below itself", "a", move("org", "org", "9"), answer.Looped},
+		{"move below its own", "a", move("org", "d7", "10"), answer.Looped},
+		{"move too deep", "a", move("top", "d6", "11"), answer.TooDeep},
+		{"move another generation", "a", expecting(move("leaf", "org", "12"), org.Generation), answer.Mismatch},
+		{"move as deep as can be", "b", expecting(move("top", "d5", "13"), top.Generation), answer.OK},
+		{"move there again", "b", move("top", "d5", "14"), answer.OK},
+		{"repeat of a move", "c", expecting(move("top", "d5", "13"), top.Generation), answer.OK},
+		{"id of a move elsewhere", "c", expecting(move("top", "d4", "13"), top.Generation), answer.Reused},
+		{"move to the top", "c", move("top", "", "15"), answer.OK},
+		{"move to the top again", "c", move("top", "", "16"), answer.OK},
+		{"delete what others stand below", "a", remove("top", false, "17"), answer.HasChildren},
+		{"id of another deletion", "a", remove("top", true, "17"), answer.Reused},
+		{"delete a leaf", "a", remove("leaf", false, "18"), answer.OK},
+		{"delete it now", "a", remove("top", false, "19"), answer.OK},
+		{"delete a subtree", "a", remove("d6", true, "20"), answer.OK},
+		{"create in its place", "a", create("d6", "org", "21"), answer.OK},
 	} {
 		if a := r.changed(tc.at, tc.ch); a.Code != tc.want {
 			t.Errorf("%s: %+v, want %v", tc.name, a, tc.want)
@@ -119,8 +122,8 @@ func TestAnswersOfChangesOfTheTree(t *testing.T) {
 		r.restart(site)
 	}
 	r.wantTree(want...)
-	r.wantCode(r.changed("c", create("x", "d6", "5")), core.OK)
-	r.wantCode(r.changed("a", remove("org", true, "22")), core.OK)
+	r.wantCode(r.changed("c", create("x", "d6", "5")), answer.OK)
+	r.wantCode(r.changed("a", remove("org", true, "22")), answer.OK)
 	r.wantTree()
 }
 
@@ -133,9 +136,9 @@ func TestAMoveTakesItsTokens(t *testing.T) {
 	r.below("q", "org", 30)
 	r.create("e", 600)
 	r.below("f", "e", 6)
-	r.wantCode(r.acquire("a", "e", 15, "1"), core.OK)
-	r.wantCode(r.acquire("b", "e", 5, "2"), core.OK)
-	r.wantCode(r.release("c", "e", 4, "3"), core.OK)
+	r.wantCode(r.acquire("a", "e", 15, "1"), answer.OK)
+	r.wantCode(r.acquire("b", "e", 5, "2"), answer.OK)
+	r.wantCode(r.release("c", "e", 4, "3"), answer.OK)
 	want := func(name string, left, net [3]core.Tokens) {
 		t.Helper()
 		for i, site := range r.names {
@@ -148,7 +151,7 @@ func TestAMoveTakesItsTokens(t *testing.T) {
 	step := func(name, parent, id string) {
 		t.Helper()
 		a := r.move("b", name, parent, id)
-		r.wantCode(a, core.OK)
+		r.wantCode(a, answer.OK)
 		if v := a.View(); v.Name != name || v.Parent != parent || v.Limit == 0 || v.Version != 1 {
 			t.Errorf("the answer to the move is %+v", v)
 		}
@@ -177,7 +180,7 @@ func TestAMoveTakesItsTokens(t *testing.T) {
 	// Tokens out of a deleted entity are out of nothing.
 	step("e", "org", "m4")
 	want("org", [3]core.Tokens{85, 95, 104}, e)
-	r.wantCode(r.changed("c", core.Change{Kind: core.DeleteEntity, Name: "e", Subtree: true, RequestID: "d"}), core.OK)
+	r.wantCode(r.changed("c", input.Change{Kind: input.DeleteEntity, Name: "e", Subtree: true, RequestID: "d"}), answer.OK)
 	want("org", [3]core.Tokens{100, 100, 100}, [3]core.Tokens{})
 	r.wantTree("org<:2", "p<org:0", "q<org:0")
 }
@@ -186,34 +189,34 @@ func TestAMoveTakesItsTokens(t *testing.T) {
 func TestBooksOfAMoveHaveBounds(t *testing.T) {
 	const most = core.Tokens(1 << 56)
 	r := newRig(t, 1, nil)
-	r.create("p", core.MaxTokens)
+	r.create("p", input.MaxTokens)
 	for i := range 3 {
 		name := id("e", i)
 		r.create(name, 0)
 		for n, more := 0, true; more; n++ {
-			more = r.release("a", name, core.MaxTokens, fmt.Sprint(name, n)).Code == core.OK
+			more = r.release("a", name, input.MaxTokens, fmt.Sprint(name, n)).Code == answer.OK
 		}
-		r.wantCode(r.move("a", name, "p", "move "+name), core.OK)
-		if v := r.view("a", "p"); v.Left+v.Net != core.MaxTokens-v.Surplus || v.Left > most || v.Net < -most {
+		r.wantCode(r.move("a", name, "p", "move "+name), answer.OK)
+		if v := r.view("a", "p"); v.Left+v.Net != input.MaxTokens-v.Surplus || v.Left > most || v.Net < -most {
 			t.Errorf("%d moved: %+v", i+1, v)
 		}
 	}
 }
 
 func TestRestoredTreesAreChecked(t *testing.T) {
-	records := func(parents ...uint64) core.Restored {
-		var from core.Restored
+	records := func(parents ...uint64) stored.Restored {
+		var from stored.Restored
 		for i, p := range parents {
 			name := id("e", i+1)
-			from.Entities = append(from.Entities, core.EntityRecord{Name: name, Generation: uint64(i + 1), Limit: 5, Initial: 5, Version: 1, Parent: p})
-			from.Books = append(from.Books, core.BooksRecord{Name: name, Generation: uint64(i + 1), Left: 5})
+			from.Entities = append(from.Entities, stored.Entity{Name: name, Generation: uint64(i + 1), Limit: 5, Initial: 5, Version: 1, Parent: p})
+			from.Books = append(from.Books, stored.Books{Name: name, Generation: uint64(i + 1), Left: 5})
 		}
 		return from
 	}
 	twice := records(0, 0, 1)
 	twice.Entities[1].Generation, twice.Books[1].Generation = 3, 3
 	for name, tc := range map[string]struct {
-		from core.Restored
+		from stored.Restored
 		want string
 	}{
 		"none":      {records(0, 0), ""},

@@ -4,13 +4,16 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/policy"
 )
 
 // variants runs a test under each protocol with each strategy.
 func variants(t *testing.T, test func(t *testing.T, choose func(*core.Config))) {
 	t.Helper()
-	for _, protocol := range core.ProtocolNames() {
-		for _, strategy := range core.StrategyNames() {
+	for _, protocol := range policy.ProtocolNames() {
+		for _, strategy := range policy.StrategyNames() {
 			t.Run(protocol+" "+strategy, func(t *testing.T) {
 				test(t, func(c *core.Config) { c.Protocol, c.Strategy = protocol, strategy })
 			})
@@ -35,19 +38,19 @@ func TestAHungrySiteGetsWhatThereIs(t *testing.T) {
 		r.create("acme/vm", 500)
 		first := r.acquireAsync("a", "acme/vm", 250, "half", 20_000)
 		r.advance(20_000)
-		r.wantCode(r.answer(first), core.OK)
+		r.wantCode(r.answer(first), answer.OK)
 		rest := r.acquireAsync("b", "acme/vm", 250, "rest", 20_000)
 		r.advance(20_000)
-		r.wantCode(r.answer(rest), core.OK)
+		r.wantCode(r.answer(rest), answer.OK)
 		more := r.acquireAsync("c", "acme/vm", 1, "more", 20_000)
 		r.advance(10_000)
-		r.wantCode(r.answer(more), core.OutOfTokens)
+		r.wantCode(r.answer(more), answer.OutOfTokens)
 		balanced(t, r, 500, 500)
-		r.wantCode(r.release("d", "acme/vm", 30, "back"), core.OK)
+		r.wantCode(r.release("d", "acme/vm", 30, "back"), answer.OK)
 		r.advance(10_000)
 		again := r.acquireAsync("c", "acme/vm", 30, "again", 20_000)
 		r.advance(20_000)
-		r.wantCode(r.answer(again), core.OK)
+		r.wantCode(r.answer(again), answer.OK)
 		balanced(t, r, 500, 500)
 	})
 }
@@ -87,15 +90,15 @@ func TestStopAnswersWhoWaits(t *testing.T) {
 	waiting := r.acquireAsync("a", "acme/vm", 20, "waiting", 20_000)
 	r.advance(100)
 	r.unanswered(waiting)
-	r.step("a", core.Stop{})
-	r.wantCode(r.answer(waiting), core.Stopping)
+	r.step("a", input.Stop{})
+	r.wantCode(r.answer(waiting), answer.Stopping)
 	late := r.acquireAsync("a", "acme/vm", 20, "late", 20_000)
-	r.wantCode(r.answer(late), core.Stopping)
+	r.wantCode(r.answer(late), answer.Stopping)
 	r.restart("a")
 	r.cut["b"], r.cut["c"] = false, false
 	again := r.acquireAsync("a", "acme/vm", 20, "waiting", 20_000)
 	r.advance(20_000)
-	r.wantCode(r.answer(again), core.OK)
+	r.wantCode(r.answer(again), answer.OK)
 }
 
 // TestEntitiesAreBounded creates entities up to the bound of a site.
@@ -103,9 +106,9 @@ func TestEntitiesAreBounded(t *testing.T) {
 	r := newRig(t, 3, func(c *core.Config) { c.MaxEntities = 2 })
 	r.create("acme/a", 1)
 	r.create("acme/b", 1)
-	r.wantCode(r.change("a", core.CreateEntity, "acme/c", 1, "third"), core.Overloaded)
-	r.wantCode(r.change("a", core.DeleteEntity, "acme/a", 0, "delete"), core.OK)
-	r.wantCode(r.change("a", core.CreateEntity, "acme/c", 1, "third"), core.OK)
+	r.wantCode(r.change("a", input.CreateEntity, "acme/c", 1, "third"), answer.Overloaded)
+	r.wantCode(r.change("a", input.DeleteEntity, "acme/a", 0, "delete"), answer.OK)
+	r.wantCode(r.change("a", input.CreateEntity, "acme/c", 1, "third"), answer.OK)
 }
 
 // TestAStarInstanceDoesNotEndAProposal has a limit change under way, which two sites of
@@ -116,14 +119,14 @@ func TestAStarInstanceDoesNotEndAProposal(t *testing.T) {
 	r.create("acme/vm", 500)
 	r.cut["c"], r.cut["d"], r.cut["e"] = true, true, true
 	for _, name := range []core.SiteID{"a", "b"} {
-		r.step(name, core.Reachable{Sites: []core.SiteID{"a", "b"}})
+		r.step(name, input.Reachable{Sites: []core.SiteID{"a", "b"}})
 	}
-	change := r.changeAsync("a", core.Change{Kind: core.SetLimit, Name: "acme/vm", Limit: 600, RequestID: "raise", Wait: 200})
+	change := r.changeAsync("a", input.Change{Kind: input.SetLimit, Name: "acme/vm", Limit: 600, RequestID: "raise", Wait: 200})
 	acquire := r.acquireAsync("a", "acme/vm", 103, "more", 5000)
 	r.advance(150)
-	r.wantCode(r.answer(acquire), core.OK)
+	r.wantCode(r.answer(acquire), answer.OK)
 	r.advance(200)
 	r.unanswered(change)
 	r.advance(1000)
-	r.wantCode(r.answer(change), core.NoQuorum)
+	r.wantCode(r.answer(change), answer.NoQuorum)
 }

@@ -2,6 +2,7 @@ package core
 
 import (
 	"github.com/samya-db/samya/avantan/star"
+	"github.com/samya-db/samya/site/core/answer"
 )
 
 // heardBy are the members that go by a debt; nil for no debt.
@@ -13,8 +14,8 @@ func (c *reading) heardBy(d *debt) []SiteID {
 }
 
 // view is this site's view of the entity without Moves and Others, which only read adds.
-func (e *entity) view() View {
-	v := View{
+func (e *entity) view() answer.View {
+	v := answer.View{
 		Name: e.name, Limit: e.limit, Generation: e.generation, Version: e.version,
 		Left: e.books.Left(), Offered: e.offered(), Net: e.books.Net(),
 		Waiting: e.queue.len(), Applied: e.applied(), Moved: e.moved,
@@ -30,35 +31,35 @@ func (e *entity) view() View {
 }
 
 // read is the view with the moves that the books contain, and with the reports of others.
-func (c *reading) read(e *entity) View {
+func (c *reading) read(e *entity) answer.View {
 	v := e.view()
 	v.Moves = e.moves()
 	v.Others = c.others(e)
 	return v
 }
 
-func (e *entity) moves() Moves {
-	m := Moves{Pledged: e.majority != nil && e.majority.State().Pledge != nil}
+func (e *entity) moves() answer.Moves {
+	m := answer.Moves{Pledged: e.majority != nil && e.majority.State().Pledge != nil}
 	if e.star != nil {
 		m.Stars = starMoves(e.star.State().Slices)
 	}
 	if e.transfer != nil {
 		st := e.transfer.State()
 		for _, d := range st.Debits {
-			m.Sent = append(m.Sent, TransferMove{Site: d.Receiver, Seq: d.Seq, Tokens: d.Amount})
+			m.Sent = append(m.Sent, answer.TransferMove{Site: d.Receiver, Seq: d.Seq, Tokens: d.Amount})
 		}
 		for _, d := range st.Credits {
-			m.Received = append(m.Received, TransferMove{Site: d.Donor, Seq: d.Seq})
+			m.Received = append(m.Received, answer.TransferMove{Site: d.Donor, Seq: d.Seq})
 		}
 	}
 	return m
 }
 
-func starMoves(slices []star.Slice) []StarMove {
-	moves := make([]StarMove, 0, len(slices))
+func starMoves(slices []star.Slice) []answer.StarMove {
+	moves := make([]answer.StarMove, 0, len(slices))
 	for i := range slices {
 		s := &slices[i]
-		moves = append(moves, StarMove{Leader: s.ID.Leader, Counter: s.ID.Counter, Applied: s.Committed})
+		moves = append(moves, answer.StarMove{Leader: s.ID.Leader, Counter: s.ID.Counter, Applied: s.Committed})
 	}
 	return moves
 }

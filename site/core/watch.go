@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/samya-db/samya/internal/portion"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
 )
 
 // reading answers reads, listings and watches.
@@ -12,8 +14,8 @@ type reading struct {
 	*telling
 	// watchers finds the entities that callers watch; revision is the revision of the
 	// last transaction with an entity.
-	watchers map[Call]*entity
-	revision Revision
+	watchers map[input.Call]*entity
+	revision input.Revision
 	// watchersOf counts the watchers of each tenant's entities.
 	watchersOf portion.Counts
 }
@@ -29,15 +31,15 @@ type watched struct {
 
 // watcher waits for a later revision of an entity.
 type watcher struct {
-	call  Call
-	after Revision
+	call  input.Call
+	after input.Revision
 }
 
 // watch answers once the entity has a later revision. Drain tells a state that is still
 // to be drained, so that no change of a batch is left out.
-func (c *reading) watch(w *Watch) {
+func (c *reading) watch(w *input.Watch) {
 	if c.stopping {
-		c.reply(w.Call, Answer{Code: Stopping})
+		c.reply(w.Call, answer.Answer{Code: answer.Stopping})
 		return
 	}
 	c.space.Execute([]string{w.Entity}, func(es []*entity) {
@@ -48,11 +50,11 @@ func (c *reading) watch(w *Watch) {
 		}
 		switch {
 		case e == nil:
-			c.reply(w.Call, Answer{Code: NotFound})
+			c.reply(w.Call, answer.Answer{Code: answer.NotFound})
 		case !e.listed && (w.After == 0 || e.revised() > w.After):
-			c.reply(w.Call, Answer{Details: &Details{View: c.read(e)}, Revision: e.revised()})
+			c.reply(w.Call, answer.Answer{Details: &answer.Details{View: c.read(e)}, Revision: e.revised()})
 		case c.watchingFull(e):
-			c.reply(w.Call, Answer{Code: Overloaded, RetryAfter: 1000})
+			c.reply(w.Call, answer.Answer{Code: answer.Overloaded, RetryAfter: 1000})
 		default:
 			if e.watch == nil {
 				e.watch = &watched{waiting: e.queue.len()}
@@ -66,7 +68,7 @@ func (c *reading) watch(w *Watch) {
 
 // revised is the revision of the last drained state of the entity. An entity that has not
 // changed in this life of the core has the first revision.
-func (e *entity) revised() Revision { return max(1, e.revision) }
+func (e *entity) revised() input.Revision { return max(1, e.revision) }
 
 // revise gives the entities that are about to be handed over their revision, and answers
 // their watchers.
@@ -85,7 +87,7 @@ func (c *reading) revise() {
 }
 
 func (c *reading) tellWatchers(e *entity) {
-	told := Answer{Details: &Details{View: c.read(e)}, Revision: e.revision}
+	told := answer.Answer{Details: &answer.Details{View: c.read(e)}, Revision: e.revision}
 	e.watch.waiting = e.queue.len()
 	e.watch.watchers = slices.DeleteFunc(e.watch.watchers, func(w watcher) bool {
 		if w.after >= e.revision {
@@ -109,13 +111,13 @@ func (c *reading) queueMoved(e *entity) {
 }
 
 // watchEnded stops counting a watcher.
-func (c *reading) watchEnded(call Call, of *watched) {
+func (c *reading) watchEnded(call input.Call, of *watched) {
 	delete(c.watchers, call)
 	c.watchersOf.Give(of.tenant, 1)
 }
 
 // unwatch drops a watcher, and reports whether the call was one.
-func (c *reading) unwatch(call Call) bool {
+func (c *reading) unwatch(call input.Call) bool {
 	e, found := c.watchers[call]
 	if !found {
 		return false
@@ -129,7 +131,7 @@ func (c *reading) unwatch(call Call) bool {
 }
 
 // endWatches gives all watchers of an entity their last answer.
-func (c *reading) endWatches(e *entity, last Answer) {
+func (c *reading) endWatches(e *entity, last answer.Answer) {
 	if e.watch == nil {
 		return
 	}
@@ -141,8 +143,8 @@ func (c *reading) endWatches(e *entity, last Answer) {
 }
 
 // deleted is the last answer to the watchers of a deleted entity.
-func (e *entity) deleted() Answer {
-	return Answer{Deleted: true, Details: &Details{View: View{Name: e.name, Generation: e.generation}}}
+func (e *entity) deleted() answer.Answer {
+	return answer.Answer{Deleted: true, Details: &answer.Details{View: answer.View{Name: e.name, Generation: e.generation}}}
 }
 
 // stopWatches answers all watchers that the site is about to stop. It goes by the
@@ -152,7 +154,7 @@ func (c *reading) stopWatches() {
 		return
 	}
 	c.space.ascend("", func(e *entity) bool {
-		c.endWatches(e, Answer{Code: Stopping})
+		c.endWatches(e, answer.Answer{Code: answer.Stopping})
 		return true
 	})
 }

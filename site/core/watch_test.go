@@ -4,11 +4,14 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
 )
 
-func (r *rig) watch(site core.SiteID, entity string, after core.Revision) core.Call {
+func (r *rig) watch(site core.SiteID, entity string, after input.Revision) input.Call {
 	call := r.nextCall()
-	r.step(site, &core.Watch{Call: call, Entity: entity, After: after})
+	r.step(site, &input.Watch{Call: call, Entity: entity, After: after})
 	return call
 }
 
@@ -16,7 +19,7 @@ func TestWatchTellsThePresentStateAndEachLaterOne(t *testing.T) {
 	r := newRig(t, 1, nil)
 	r.create("vm", 10)
 	first := r.answer(r.watch("a", "vm", 0))
-	if first.Code != core.OK || first.View().Left != 10 || first.Revision == 0 {
+	if first.Code != answer.OK || first.View().Left != 10 || first.Revision == 0 {
 		t.Fatalf("the present state: %+v", first)
 	}
 	next := r.watch("a", "vm", first.Revision)
@@ -32,7 +35,7 @@ func TestWatchTellsThePresentStateAndEachLaterOne(t *testing.T) {
 	}
 	third := r.watch("a", "vm", second.Revision)
 	r.unanswered(third)
-	r.change("a", core.SetLimit, "vm", 12, "limit")
+	r.change("a", input.SetLimit, "vm", 12, "limit")
 	if a := r.answer(third); a.View().Limit != 12 || a.View().Version != 2 {
 		t.Errorf("after a change of the limit: %+v", a)
 	}
@@ -45,12 +48,12 @@ func TestWatchTellsWholeTransactions(t *testing.T) {
 	r.create("vm", 10)
 	c := r.cores["a"]
 	seen := r.answer(r.watch("a", "vm", 0)).Revision
-	c.Step(r.now, &core.Watch{Call: "early", Entity: "vm", After: seen})
-	c.Step(r.now, &core.Acquire{Call: "q1", Entity: "vm", Tokens: 1, Request: key("q1")})
-	c.Step(r.now, &core.Watch{Call: "between", Entity: "vm"})
-	c.Step(r.now, &core.Acquire{Call: "q2", Entity: "vm", Tokens: 2, Request: key("q2")})
+	c.Step(r.now, &input.Watch{Call: "early", Entity: "vm", After: seen})
+	c.Step(r.now, &input.Acquire{Call: "q1", Entity: "vm", Tokens: 1, Request: key("q1")})
+	c.Step(r.now, &input.Watch{Call: "between", Entity: "vm"})
+	c.Step(r.now, &input.Acquire{Call: "q2", Entity: "vm", Tokens: 2, Request: key("q2")})
 	r.drain("a")
-	for _, call := range []core.Call{"early", "between"} {
+	for _, call := range []input.Call{"early", "between"} {
 		if a := r.answer(call); a.View().Net != 3 || a.Revision <= seen {
 			t.Errorf("%v is told %+v", call, a)
 		}
@@ -63,8 +66,8 @@ func TestWatchLosesNoChangeOfItsOwnBatch(t *testing.T) {
 	r := newRig(t, 1, nil)
 	r.create("vm", 10)
 	c := r.cores["a"]
-	c.Step(r.now, &core.Watch{Call: "first", Entity: "vm"})
-	c.Step(r.now, &core.Acquire{Call: "q1", Entity: "vm", Tokens: 1, Request: key("q1")})
+	c.Step(r.now, &input.Watch{Call: "first", Entity: "vm"})
+	c.Step(r.now, &input.Acquire{Call: "q1", Entity: "vm", Tokens: 1, Request: key("q1")})
 	r.drain("a")
 	first := r.answer("first")
 	if second := r.answer(r.watch("a", "vm", first.Revision)); second.View().Net != 1 {
@@ -75,32 +78,32 @@ func TestWatchLosesNoChangeOfItsOwnBatch(t *testing.T) {
 func TestWatchEnds(t *testing.T) {
 	r := newRig(t, 1, func(c *core.Config) { c.MaxWatchers = 2 })
 	r.create("vm", 10)
-	r.wantCode(r.answer(r.watch("a", "none", 0)), core.NotFound)
+	r.wantCode(r.answer(r.watch("a", "none", 0)), answer.NotFound)
 	seen := r.answer(r.watch("a", "vm", 0))
 	one, two := r.watch("a", "vm", seen.Revision), r.watch("a", "vm", seen.Revision)
-	r.wantCode(r.answer(r.watch("a", "vm", seen.Revision)), core.Overloaded)
+	r.wantCode(r.answer(r.watch("a", "vm", seen.Revision)), answer.Overloaded)
 	if got := r.cores["a"].Status().Watchers; got != 2 {
 		t.Errorf("%d watchers, want 2", got)
 	}
-	r.step("a", &core.Cancel{Call: one})
+	r.step("a", &input.Cancel{Call: one})
 	three := r.watch("a", "vm", seen.Revision)
-	r.change("a", core.DeleteEntity, "vm", 0, "delete")
+	r.change("a", input.DeleteEntity, "vm", 0, "delete")
 	r.unanswered(one)
-	for _, call := range []core.Call{two, three} {
+	for _, call := range []input.Call{two, three} {
 		if a := r.answer(call); !a.Deleted || a.View().Name != "vm" || a.View().Generation != seen.View().Generation {
 			t.Errorf("after the deletion: %+v", a)
 		}
 	}
 	// An entity created anew under the same name has later revisions.
-	r.wantCode(r.change("a", core.CreateEntity, "vm", 20, "create vm anew"), core.OK)
+	r.wantCode(r.change("a", input.CreateEntity, "vm", 20, "create vm anew"), answer.OK)
 	again := r.answer(r.watch("a", "vm", seen.Revision))
 	if again.View().Limit != 20 || again.View().Generation <= seen.View().Generation {
 		t.Errorf("created anew: %+v", again)
 	}
 	last := r.watch("a", "vm", again.Revision)
-	r.step("a", core.Stop{})
-	r.wantCode(r.answer(last), core.Stopping)
-	r.wantCode(r.answer(r.watch("a", "vm", 0)), core.Stopping)
+	r.step("a", input.Stop{})
+	r.wantCode(r.answer(last), answer.Stopping)
+	r.wantCode(r.answer(r.watch("a", "vm", 0)), answer.Stopping)
 	if got := r.cores["a"].Status().Watchers; got != 0 {
 		t.Errorf("%d watchers after the stop", got)
 	}
@@ -114,8 +117,8 @@ func TestWatchTellsOfWaitingButNotOfGossip(t *testing.T) {
 	r.advance(20_000)
 	seen := r.answer(r.watch("a", "vm", 0))
 	call := r.watch("a", "vm", seen.Revision)
-	r.step("a", core.Deliver{From: "b", Messages: []core.Envelope{{Gossip: &core.Gossip{
-		From: "b", To: "a", Summaries: []core.Summary{{Entity: "vm", Generation: seen.View().Generation, Left: 1}},
+	r.step("a", input.Deliver{From: "b", Messages: []message.Envelope{{Gossip: &message.Gossip{
+		From: "b", To: "a", Summaries: []message.Summary{{Entity: "vm", Generation: seen.View().Generation, Left: 1}},
 	}}}})
 	r.unanswered(call)
 	r.acquireAsync("a", "vm", 8, "waits", 5000)
@@ -140,7 +143,7 @@ func TestWatchTellsOfWhoNoLongerWaits(t *testing.T) {
 	if seen.View().Waiting != 1 {
 		t.Fatalf("told %+v, one waits", seen)
 	}
-	r.step("a", &core.Cancel{Call: waits})
+	r.step("a", &input.Cancel{Call: waits})
 	if next := r.answer(r.watch("a", "vm", seen.Revision)); next.View().Waiting != 0 || next.Revision <= seen.Revision {
 		t.Errorf("told %+v, nobody waits", next)
 	}
@@ -150,7 +153,7 @@ func TestReadTellsWhatOthersHaveToldAndItsAge(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("vm", 90)
 	for _, o := range r.view("a", "vm").Others {
-		if o.Age != core.Never {
+		if o.Age != answer.Never {
 			t.Errorf("before any gossip: %+v", o)
 		}
 	}

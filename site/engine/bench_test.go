@@ -15,6 +15,11 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/stored"
 	"github.com/samya-db/samya/site/engine"
 	"github.com/samya-db/samya/site/store"
 )
@@ -29,8 +34,8 @@ func (s *silence) Committed(requests int, _ time.Duration) {
 	s.commits.Add(1)
 	s.requests.Add(int64(requests))
 }
-func (*silence) Happened(core.Event)  {}
-func (*silence) Send([]core.Envelope) {}
+func (*silence) Happened(event.Event)    {}
+func (*silence) Send([]message.Envelope) {}
 
 // benchDir returns a new directory on the file system of the work tree, for true syncs:
 // temporary directories are in memory on some machines.
@@ -97,7 +102,7 @@ func startEmpty(b *testing.B, st engine.Store) *rig {
 	b.Helper()
 	c, err := core.New(core.Config{
 		Self: "us", Members: []core.SiteID{"us"}, Rand: rand.New(rand.NewPCG(1, 2)), Retention: 10_000,
-	}, core.Restored{})
+	}, stored.Restored{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -121,13 +126,13 @@ func (r *rig) create(b *testing.B, names []string, parent string) {
 	var creating sync.WaitGroup
 	for _, name := range names {
 		creating.Go(func() {
-			a, err := r.Do(context.Background(), func(call core.Call) core.Input {
-				return &core.Change{
-					Call: call, Kind: core.CreateEntity, Name: name, Parent: parent, Limit: core.MaxTokens,
+			a, err := r.Do(context.Background(), func(call input.Call) input.Input {
+				return &input.Change{
+					Call: call, Kind: input.CreateEntity, Name: name, Parent: parent, Limit: input.MaxTokens,
 					RequestID: "create-" + name, Wait: 60_000,
 				}
 			})
-			if err != nil || a.Code != core.OK {
+			if err != nil || a.Code != answer.OK {
 				b.Errorf("create: %v, %v", a.Code, err)
 			}
 		})
@@ -156,8 +161,8 @@ func open(b *testing.B) *store.Store {
 }
 
 // acquire makes an acquire with an id of its own.
-func (r *rig) acquire(in *core.Acquire, rnd *rand.Rand) {
-	*in = core.Acquire{Entity: r.names[r.zipf.choose(rnd)], Tokens: 1, Wait: 1000}
+func (r *rig) acquire(in *input.Acquire, rnd *rand.Rand) {
+	*in = input.Acquire{Entity: r.names[r.zipf.choose(rnd)], Tokens: 1, Wait: 1000}
 	binary.BigEndian.PutUint64(in.Request[:], mix(r.ids.Add(1)))
 }
 
@@ -178,10 +183,10 @@ func (r *rig) oneByOne(b *testing.B, n int) {
 		all.Go(func() {
 			rnd := rand.New(rand.NewPCG(uint64(i), 0))
 			for left.Add(-1) >= 0 {
-				in := new(core.Acquire)
+				in := new(input.Acquire)
 				r.acquire(in, rnd)
-				a, err := r.Do(context.Background(), func(call core.Call) core.Input { in.Call = call; return in })
-				if err != nil || a.Code != core.OK {
+				a, err := r.Do(context.Background(), func(call input.Call) input.Input { in.Call = call; return in })
+				if err != nil || a.Code != answer.OK {
 					b.Errorf("acquire: %v %v", a.Code, err)
 					return
 				}
@@ -194,15 +199,15 @@ func (r *rig) oneByOne(b *testing.B, n int) {
 // batch is a Receiver of many calls.
 type batch struct {
 	calls    []*engine.Call
-	inputs   []core.Acquire
+	inputs   []input.Acquire
 	open     atomic.Int32
 	answered chan struct{}
 	failed   atomic.Pointer[error]
 }
 
 // Receive implements engine.Receiver.
-func (s *batch) Receive(_ *engine.Call, a core.Answer, err error) {
-	if err != nil || a.Code != core.OK {
+func (s *batch) Receive(_ *engine.Call, a answer.Answer, err error) {
+	if err != nil || a.Code != answer.OK {
 		err = fmt.Errorf("acquire: %v, %w", a.Code, err)
 		s.failed.Store(&err)
 	}
@@ -220,7 +225,7 @@ func (r *rig) inBatches(b *testing.B, n, callers, size int) {
 	for i := range callers {
 		all.Go(func() {
 			rnd := rand.New(rand.NewPCG(uint64(i), 0))
-			s := &batch{calls: make([]*engine.Call, size), inputs: make([]core.Acquire, size), answered: make(chan struct{}, 1)}
+			s := &batch{calls: make([]*engine.Call, size), inputs: make([]input.Acquire, size), answered: make(chan struct{}, 1)}
 			for j := range s.calls {
 				s.calls[j] = &engine.Call{Input: &s.inputs[j], To: s}
 			}

@@ -12,6 +12,10 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/stored"
 	"github.com/samya-db/samya/site/engine"
 )
 
@@ -22,7 +26,7 @@ type racer struct {
 	giveUp []context.CancelFunc
 }
 
-func (r *racer) Commit(records *core.Records) error {
+func (r *racer) Commit(records *stored.Records) error {
 	r.mu.Lock()
 	cancels := r.giveUp
 	r.giveUp = nil
@@ -40,9 +44,9 @@ func (r *racer) Commit(records *core.Records) error {
 func TestAnswersAsCallersGiveUp(t *testing.T) {
 	const callers, rounds = 8, 1500
 	w := new(racer)
-	e, stop := runWith(t, w, &w.world, 0, core.Restored{
-		Entities: []core.EntityRecord{{Name: "e", Generation: 1, Initial: 1 << 40, Limit: 1 << 40, Version: 1}},
-		Books:    []core.BooksRecord{{Name: "e", Generation: 1, Left: 1 << 40}},
+	e, stop := runWith(t, w, &w.world, 0, stored.Restored{
+		Entities: []stored.Entity{{Name: "e", Generation: 1, Initial: 1 << 40, Limit: 1 << 40, Version: 1}},
+		Books:    []stored.Books{{Name: "e", Generation: 1, Left: 1 << 40}},
 	})
 	all, end := context.WithTimeout(t.Context(), 30*time.Second)
 	defer end()
@@ -59,7 +63,7 @@ func TestAnswersAsCallersGiveUp(t *testing.T) {
 				a, err := e.Do(ctx, acquire(mark, uint64(1+caller*rounds+i), 0))
 				cancel()
 				switch {
-				case err == nil && a.Code == core.OK && a.Tokens == mark:
+				case err == nil && a.Code == answer.OK && a.Tokens == mark:
 					answered.Add(1)
 				case errors.Is(err, context.Canceled) && all.Err() == nil:
 					gaveUp.Add(1)
@@ -95,10 +99,10 @@ func TestARefusedCoreTellsNothing(t *testing.T) {
 		w := &world{gate: make(chan error)}
 		c, err := core.New(core.Config{
 			Self: "a", Members: []core.SiteID{"a", "b", "c"}, Rand: rand.New(rand.NewPCG(1, 2)), Run: 5, Unvouched: true,
-		}, core.Restored{
+		}, stored.Restored{
 			Incarnation: 9, Commits: 3,
-			Entities: []core.EntityRecord{{Name: "e", Generation: 1, Initial: 300, Limit: 300, Version: 1}},
-			Books:    []core.BooksRecord{{Name: "e", Generation: 1, Left: 100}},
+			Entities: []stored.Entity{{Name: "e", Generation: 1, Initial: 300, Limit: 300, Version: 1}},
+			Books:    []stored.Books{{Name: "e", Generation: 1, Left: 100}},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -117,10 +121,10 @@ func TestARefusedCoreTellsNothing(t *testing.T) {
 			t.Fatalf("%v, want a commit under way", before)
 		}
 		// So many inputs are handled beside the commit.
-		asked := core.Mark{Incarnation: 9, Run: 5, Commits: 3}
+		asked := message.Mark{Incarnation: 9, Run: 5, Commits: 3}
 		for range 64 {
-			if err := e.Submit(core.Deliver{From: "b", Messages: []core.Envelope{{Vouch: &core.Vouch{
-				Kind: core.VouchNo, From: "b", To: "a", Asked: asked, Known: core.Mark{Incarnation: 9, Run: 4, Commits: 4},
+			if err := e.Submit(input.Deliver{From: "b", Messages: []message.Envelope{{Vouch: &message.Vouch{
+				Kind: message.VouchNo, From: "b", To: "a", Asked: asked, Known: message.Mark{Incarnation: 9, Run: 4, Commits: 4},
 			}}}}); err != nil {
 				break
 			}

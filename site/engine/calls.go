@@ -4,14 +4,15 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
 )
 
-// Call is an input that wants an answer, handed over with Start. It is the core.Call of
+// Call is an input that wants an answer, handed over with Start. It is the input.Call of
 // its input, which its maker sets. After its answer it may be handed over again, but
 // not after it was cancelled.
 type Call struct {
-	Input core.Input
+	Input input.Input
 	// To is told the answer, once.
 	To Receiver
 
@@ -25,7 +26,7 @@ type Call struct {
 type Receiver interface {
 	// Receive takes the answer of a call, which is durable, or ErrStopped. It is
 	// called from the engine's goroutines and must not block or call the engine.
-	Receive(c *Call, a core.Answer, err error)
+	Receive(c *Call, a answer.Answer, err error)
 }
 
 // openCalls is a list, in a ring, of the calls that have no answer yet.
@@ -62,13 +63,13 @@ func (o *openCalls) takeAll() []*Call {
 // blocked is a Receiver whose caller is blocked in Do.
 type blocked struct {
 	Call
-	answer core.Answer
+	answer answer.Answer
 	err    error
 	done   chan struct{}
 }
 
 // Receive implements Receiver.
-func (b *blocked) Receive(_ *Call, a core.Answer, err error) {
+func (b *blocked) Receive(_ *Call, a answer.Answer, err error) {
 	b.answer, b.err = a, err
 	b.done <- struct{}{}
 }
@@ -87,26 +88,26 @@ func (e *Engine) blockedCall() *blocked {
 // Do hands over the input that with makes for a call, and waits for the answer, which
 // is durable. If ctx ends first, Do cancels the call and returns the cause: it is then
 // unknown whether the request was done.
-func (e *Engine) Do(ctx context.Context, with func(core.Call) core.Input) (core.Answer, error) {
+func (e *Engine) Do(ctx context.Context, with func(input.Call) input.Input) (answer.Answer, error) {
 	b := e.blockedCall()
 	b.Input = with(&b.Call)
 	if err := e.submit(b.Input, &b.Call); err != nil {
 		e.blockeds.Put(b)
-		return core.Answer{}, err
+		return answer.Answer{}, err
 	}
 	select {
 	case <-b.done:
 	case <-ctx.Done():
 		if e.Cancel(&b.Call) {
-			return core.Answer{}, fmt.Errorf("waiting for an answer: %w", context.Cause(ctx))
+			return answer.Answer{}, fmt.Errorf("waiting for an answer: %w", context.Cause(ctx))
 		}
 		// The answer was on its way.
 		<-b.done
 	}
-	answer, err := b.answer, b.err
-	b.answer, b.err, b.Input = core.Answer{}, nil, nil
+	a, err := b.answer, b.err
+	b.answer, b.err, b.Input = answer.Answer{}, nil, nil
 	e.blockeds.Put(b)
-	return answer, err
+	return a, err
 }
 
 // Start hands over calls, all or none; their receivers are told the answers. If the
@@ -129,9 +130,9 @@ func (e *Engine) Start(calls []*Call) error {
 }
 
 // Submit hands over an input that needs no answer.
-func (e *Engine) Submit(in core.Input) error { return e.submit(in, nil) }
+func (e *Engine) Submit(in input.Input) error { return e.submit(in, nil) }
 
-func (e *Engine) submit(in core.Input, c *Call) error {
+func (e *Engine) submit(in input.Input, c *Call) error {
 	e.mu.Lock()
 	if err := e.refuses(1); err != nil {
 		e.mu.Unlock()
@@ -153,19 +154,19 @@ func (e *Engine) Cancel(c *Call) bool {
 		e.mu.Unlock()
 		return false
 	}
-	e.inbox = append(e.inbox, &core.Cancel{Call: c})
+	e.inbox = append(e.inbox, &input.Cancel{Call: c})
 	e.handedOver()
 	return true
 }
 
 // cancelled reports whether the call of an unhandled input was given up. The core may
-// have handled the core.Cancel before the input. e.mu is held.
-func cancelled(in core.Input) bool {
-	var call core.Call
+// have handled the input.Cancel before the input. e.mu is held.
+func cancelled(in input.Input) bool {
+	var call input.Call
 	switch in := in.(type) {
-	case *core.Acquire:
+	case *input.Acquire:
 		call = in.Call
-	case *core.AcquireAll:
+	case *input.AcquireAll:
 		call = in.Call
 	default:
 		return false // it does not wait

@@ -3,7 +3,7 @@ package engine
 import (
 	"testing"
 
-	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/input"
 )
 
 // TestCancelledInputsAreNotPutBack: otherwise an acquire that was cancelled while
@@ -11,18 +11,18 @@ import (
 func TestCancelledInputsAreNotPutBack(t *testing.T) {
 	open, given := &Call{open: true}, new(Call)
 	for _, tc := range []struct {
-		in   core.Input
+		in   input.Input
 		want bool
 	}{
-		{&core.Acquire{Call: open}, false},
-		{&core.Acquire{Call: given}, true},
-		{&core.AcquireAll{Call: open}, false},
-		{&core.AcquireAll{Call: given}, true},
+		{&input.Acquire{Call: open}, false},
+		{&input.Acquire{Call: given}, true},
+		{&input.AcquireAll{Call: open}, false},
+		{&input.AcquireAll{Call: given}, true},
 		// A release is done all the same: its tokens are nobody's.
-		{&core.Release{Call: given}, false},
-		{&core.Cancel{Call: given}, false},
-		{core.Stop{}, false},
-		{core.Deliver{}, false},
+		{&input.Release{Call: given}, false},
+		{&input.Cancel{Call: given}, false},
+		{input.Stop{}, false},
+		{input.Deliver{}, false},
 	} {
 		if got := cancelled(tc.in); got != tc.want {
 			t.Errorf("%T: %v", tc.in, got)

@@ -23,6 +23,11 @@ import (
 
 	"github.com/samya-db/samya/kvpart/control"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/stored"
 	"github.com/samya-db/samya/site/partitions"
 )
 
@@ -37,20 +42,20 @@ var (
 
 // Store makes records durable; see store.Store.
 type Store interface {
-	Commit(r *core.Records) error
+	Commit(r *stored.Records) error
 }
 
 // Sender sends messages to other sites, without blocking; it may lose them.
 type Sender interface {
-	Send(messages []core.Envelope)
+	Send(messages []message.Envelope)
 }
 
 // Observer is told of events for metrics, from several goroutines at once.
 type Observer interface {
 	// Committed: a transaction with that many requests took that long.
 	Committed(requests int, took time.Duration)
-	// Happened: see core.Event.
-	Happened(e core.Event)
+	// Happened: see event.Event.
+	Happened(e event.Event)
 }
 
 // Config is the configuration of an Engine. The fields up to Observer are needed.
@@ -84,7 +89,7 @@ type Engine struct {
 	// mu guards the fields that callers touch. The holder of turn may lock it, not the
 	// other way round. While it is held, the phase does not become stopped or later.
 	mu      sync.Mutex
-	inbox   []core.Input
+	inbox   []input.Input
 	open    openCalls
 	failure error
 
@@ -101,7 +106,7 @@ type Engine struct {
 	// Partitions.Alone.
 	turn sync.Mutex
 	// taken is the memory of an inbox that was handled.
-	taken []core.Input
+	taken []input.Input
 	// stepped counts the inputs that stepped the core since it was last drained.
 	stepped int
 
@@ -181,9 +186,9 @@ func (e *Engine) Status(ctx context.Context) (core.Status, error) {
 	return st, nil
 }
 
-func (e *Engine) now() core.Now {
+func (e *Engine) now() input.Now {
 	t := time.Now()
-	return core.Now{Tick: core.Tick(t.Sub(e.start).Milliseconds()) + 1, Wall: t.UnixMilli()}
+	return input.Now{Tick: core.Tick(t.Sub(e.start).Milliseconds()) + 1, Wall: t.UnixMilli()}
 }
 
 // Run runs the engine until ctx ends, and then carries out all gathered effects and
@@ -208,7 +213,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	unanswered := e.open.takeAll()
 	e.mu.Unlock()
 	for _, c := range unanswered {
-		c.To.Receive(c, core.Answer{}, ErrStopped)
+		c.To.Receive(c, answer.Answer{}, ErrStopped)
 	}
 	return e.failure
 }

@@ -16,6 +16,12 @@ import (
 
 	kvcontrol "github.com/samya-db/samya/kvpart/control"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/stored"
 	"github.com/samya-db/samya/site/engine"
 )
 
@@ -27,7 +33,7 @@ type world struct {
 	// gate, if not nil, lets a commit end with each value it yields.
 	gate chan error
 	// durable are the requests committed, in order.
-	durable []core.RequestRecord
+	durable []stored.Request
 	// forecasts counts the forecasts of each commit that has some.
 	forecasts []int
 }
@@ -44,7 +50,7 @@ func (w *world) logged() []string {
 	return slices.Clone(w.log)
 }
 
-func (w *world) Commit(r *core.Records) error {
+func (w *world) Commit(r *stored.Records) error {
 	w.note("begin")
 	if w.gate != nil {
 		if err := <-w.gate; err != nil {
@@ -62,10 +68,10 @@ func (w *world) Commit(r *core.Records) error {
 	return nil
 }
 
-func (w *world) Send(messages []core.Envelope) { w.note(fmt.Sprint("send ", len(messages) > 0)) }
-func (w *world) Committed(int, time.Duration)  {}
-func (w *world) Happened(core.Event)           {}
-func (w *world) requests() []core.RequestRecord {
+func (w *world) Send(messages []message.Envelope) { w.note(fmt.Sprint("send ", len(messages) > 0)) }
+func (w *world) Committed(int, time.Duration)     {}
+func (w *world) Happened(event.Event)             {}
+func (w *world) requests() []stored.Request {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.durable)
@@ -84,9 +90,9 @@ func bubble(t *testing.T, test func(t *testing.T)) {
 // tokens of "e".
 func run(t *testing.T, w *world, maxInbox int) (e *engine.Engine, stop func() error) {
 	t.Helper()
-	return runOn(t, w, maxInbox, core.Restored{
-		Entities: []core.EntityRecord{{Name: "e", Generation: 1, Initial: 300, Limit: 300, Version: 1}},
-		Books:    []core.BooksRecord{{Name: "e", Generation: 1, Left: 100}},
+	return runOn(t, w, maxInbox, stored.Restored{
+		Entities: []stored.Entity{{Name: "e", Generation: 1, Initial: 300, Limit: 300, Version: 1}},
+		Books:    []stored.Books{{Name: "e", Generation: 1, Left: 100}},
 	})
 }
 
@@ -105,13 +111,13 @@ func newEngine(tb testing.TB, cfg engine.Config) *engine.Engine {
 }
 
 // runOn starts an engine on data.
-func runOn(t *testing.T, w *world, maxInbox int, data core.Restored) (e *engine.Engine, stop func() error) {
+func runOn(t *testing.T, w *world, maxInbox int, data stored.Restored) (e *engine.Engine, stop func() error) {
 	t.Helper()
 	return runWith(t, w, w, maxInbox, data)
 }
 
 // runWith starts an engine on data, with a store of its own.
-func runWith(t *testing.T, store engine.Store, w *world, maxInbox int, data core.Restored) (e *engine.Engine, stop func() error) {
+func runWith(t *testing.T, store engine.Store, w *world, maxInbox int, data stored.Restored) (e *engine.Engine, stop func() error) {
 	t.Helper()
 	c, err := core.New(core.Config{
 		Self: "a", Members: []core.SiteID{"a", "b", "c"}, Rand: rand.New(rand.NewPCG(1, 2)), Sync: 1 << 40,
@@ -129,11 +135,11 @@ func runWith(t *testing.T, store engine.Store, w *world, maxInbox int, data core
 	}
 }
 
-func acquire(n core.Tokens, id uint64, wait core.Tick) func(core.Call) core.Input {
-	var key core.RequestKey
+func acquire(n core.Tokens, id uint64, wait core.Tick) func(input.Call) input.Input {
+	var key attempt.Key
 	binary.BigEndian.PutUint64(key[:], id)
-	return func(c core.Call) core.Input {
-		return &core.Acquire{Call: c, Entity: "e", Tokens: n, Request: key, Wait: wait}
+	return func(c input.Call) input.Input {
+		return &input.Acquire{Call: c, Entity: "e", Tokens: n, Request: key, Wait: wait}
 	}
 }
 
@@ -145,14 +151,14 @@ func TestNothingLeavesBeforeItsCommit(t *testing.T) {
 		t.Helper()
 		w := &world{gate: make(chan error)}
 		e, stop := run(t, w, 0)
-		granted, read := make(chan core.Answer, 1), make(chan core.Answer, 1)
+		granted, read := make(chan answer.Answer, 1), make(chan answer.Answer, 1)
 		go func() {
 			a, _ := e.Do(t.Context(), acquire(40, 1, 0))
 			granted <- a
 		}()
 		synctest.Wait()
 		go func() {
-			a, _ := e.Do(t.Context(), func(c core.Call) core.Input { return &core.Read{Call: c, Entity: "e"} })
+			a, _ := e.Do(t.Context(), func(c input.Call) input.Input { return &input.Read{Call: c, Entity: "e"} })
 			read <- a
 		}()
 		go func() { _, _ = e.Do(t.Context(), acquire(100, 2, 60_000)) }()
@@ -162,7 +168,7 @@ func TestNothingLeavesBeforeItsCommit(t *testing.T) {
 		}
 		w.gate <- nil
 		synctest.Wait()
-		if a := <-granted; a.Code != core.OK || a.Left != 60 {
+		if a := <-granted; a.Code != answer.OK || a.Left != 60 {
 			t.Errorf("granted %+v", a)
 		}
 		// The read shares its batch with the election of the acquire that waits.
@@ -192,7 +198,7 @@ func TestAnswersInOrder(t *testing.T) {
 		w := &world{}
 		e, stop := run(t, w, 0)
 		var all sync.WaitGroup
-		answers := make([]core.Answer, 120)
+		answers := make([]answer.Answer, 120)
 		for i := range answers {
 			all.Go(func() {
 				var err error
@@ -209,10 +215,10 @@ func TestAnswersInOrder(t *testing.T) {
 		granted := 0
 		for k, r := range records {
 			a := answers[binary.BigEndian.Uint64(r.Key[:])]
-			if (a.Code == core.OutOfTokens) != (r.State == core.Refused) || a.Tokens != r.Tokens || a.Left != r.Left || a.Left != core.Tokens(max(0, 99-k)) {
+			if (a.Code == answer.OutOfTokens) != (r.State == stored.Refused) || a.Tokens != r.Tokens || a.Left != r.Left || a.Left != core.Tokens(max(0, 99-k)) {
 				t.Errorf("record %d: %+v, answered %+v", k, r, a)
 			}
-			if a.Code == core.OK {
+			if a.Code == answer.OK {
 				granted++
 			}
 		}
@@ -255,7 +261,7 @@ func TestFailedCommit(t *testing.T) {
 		if _, err := e.Do(t.Context(), acquire(1, 4, 0)); !errors.Is(err, engine.ErrStopped) {
 			t.Errorf("a later request: %v", err)
 		}
-		if err := e.Submit(core.Wake{}); !errors.Is(err, engine.ErrStopped) {
+		if err := e.Submit(input.Wake{}); !errors.Is(err, engine.ErrStopped) {
 			t.Errorf("a later input: %v", err)
 		}
 		if _, err := e.Status(t.Context()); !errors.Is(err, engine.ErrStopped) {
@@ -275,7 +281,7 @@ func TestInboxIsBounded(t *testing.T) {
 		w := &world{}
 		const most = 5
 		// The engine does not run yet.
-		c, err := core.New(core.Config{Self: "a", Members: []core.SiteID{"a"}, Rand: rand.New(rand.NewPCG(1, 2))}, core.Restored{})
+		c, err := core.New(core.Config{Self: "a", Members: []core.SiteID{"a"}, Rand: rand.New(rand.NewPCG(1, 2))}, stored.Restored{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -291,7 +297,7 @@ func TestInboxIsBounded(t *testing.T) {
 				switch {
 				case errors.Is(err, engine.ErrBusy):
 					busy++
-				case err == nil && a.Code == core.NotFound:
+				case err == nil && a.Code == answer.NotFound:
 					answered++
 				default:
 					t.Errorf("%+v, %v", a, err)
@@ -360,7 +366,7 @@ func TestDeadlineIsKept(t *testing.T) {
 		e, stop := run(t, w, 0)
 		began := time.Now()
 		a, err := e.Do(t.Context(), acquire(150, 1, 7000))
-		if took := time.Since(began); err != nil || a.Code != core.OutOfTokens || took < 6990*time.Millisecond || took > 7010*time.Millisecond {
+		if took := time.Since(began); err != nil || a.Code != answer.OutOfTokens || took < 6990*time.Millisecond || took > 7010*time.Millisecond {
 			t.Errorf("%+v, %v after %v", a, err, took)
 		}
 		if err := stop(); err != nil {
@@ -412,10 +418,10 @@ func TestRefusedDataEndsIt(t *testing.T) {
 		w := &world{}
 		c, err := core.New(core.Config{
 			Self: "a", Members: []core.SiteID{"a", "b", "c"}, Rand: rand.New(rand.NewPCG(1, 2)), Run: 5, Unvouched: true,
-		}, core.Restored{
+		}, stored.Restored{
 			Incarnation: 9, Commits: 3,
-			Entities: []core.EntityRecord{{Name: "e", Generation: 1, Initial: 300, Limit: 300, Version: 1}},
-			Books:    []core.BooksRecord{{Name: "e", Generation: 1, Left: 100}},
+			Entities: []stored.Entity{{Name: "e", Generation: 1, Initial: 300, Limit: 300, Version: 1}},
+			Books:    []stored.Books{{Name: "e", Generation: 1, Left: 100}},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -428,9 +434,9 @@ func TestRefusedDataEndsIt(t *testing.T) {
 			answered <- err
 		}()
 		synctest.Wait()
-		asked := core.Mark{Incarnation: 9, Run: 5, Commits: 3}
-		if err := e.Submit(core.Deliver{From: "b", Messages: []core.Envelope{{Vouch: &core.Vouch{
-			Kind: core.VouchNo, From: "b", To: "a", Asked: asked, Known: core.Mark{Incarnation: 9, Run: 4, Commits: 4},
+		asked := message.Mark{Incarnation: 9, Run: 5, Commits: 3}
+		if err := e.Submit(input.Deliver{From: "b", Messages: []message.Envelope{{Vouch: &message.Vouch{
+			Kind: message.VouchNo, From: "b", To: "a", Asked: asked, Known: message.Mark{Incarnation: 9, Run: 4, Commits: 4},
 		}}}}); err != nil {
 			t.Fatal(err)
 		}

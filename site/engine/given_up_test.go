@@ -10,12 +10,18 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // idle returns an engine that nobody runs.
 func idle(t *testing.T, maxInbox int) *Engine {
 	t.Helper()
-	c, err := core.New(core.Config{Self: "a", Members: []core.SiteID{"a"}, Rand: rand.New(rand.NewPCG(1, 2))}, core.Restored{})
+	c, err := core.New(core.Config{Self: "a", Members: []core.SiteID{"a"}, Rand: rand.New(rand.NewPCG(1, 2))}, stored.Restored{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,23 +50,23 @@ func TestAnswerAsItsCallerGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := idle(t, 0)
 		for i, tc := range []struct {
-			answer core.Answer
+			answer answer.Answer
 			err    error
 		}{
-			{core.Answer{Code: core.OK, Tokens: 7, Left: 3}, nil},
-			{core.Answer{}, ErrStopped},
-			{core.Answer{Code: core.NotFound}, nil},
-			{core.Answer{Code: core.OK, Tokens: 9}, nil},
+			{answer.Answer{Code: answer.OK, Tokens: 7, Left: 3}, nil},
+			{answer.Answer{}, ErrStopped},
+			{answer.Answer{Code: answer.NotFound}, nil},
+			{answer.Answer{Code: answer.OK, Tokens: 9}, nil},
 		} {
 			var of *blocked
-			with := func(c core.Call) core.Input {
-				var key core.RequestKey
+			with := func(c input.Call) input.Input {
+				var key attempt.Key
 				binary.BigEndian.PutUint64(key[:], uint64(i))
 				of = c.(*Call).To.(*blocked)
-				if of.answer != (core.Answer{}) || of.err != nil || len(of.done) > 0 {
+				if of.answer != (answer.Answer{}) || of.err != nil || len(of.done) > 0 {
 					t.Errorf("call %d begins with %+v, %v", i, of.answer, of.err)
 				}
-				return &core.Acquire{Call: c, Entity: "e", Tokens: 1, Request: key}
+				return &input.Acquire{Call: c, Entity: "e", Tokens: 1, Request: key}
 			}
 			over, cancel := context.WithCancel(t.Context())
 			cancel()
@@ -102,7 +108,7 @@ func TestInputsAreBounded(t *testing.T) {
 		{0, 0, 1, true, ErrStopped},
 	} {
 		e := idle(t, 5)
-		e.inbox = make([]core.Input, tc.waiting)
+		e.inbox = make([]input.Input, tc.waiting)
 		if tc.stopped {
 			e.phase.end(stopped)
 		}
@@ -110,7 +116,7 @@ func TestInputsAreBounded(t *testing.T) {
 		calls := make([]*Call, tc.more)
 		for i := range calls {
 			calls[i] = new(Call)
-			calls[i].Input = &core.Acquire{Call: calls[i], Entity: "e", Tokens: 1}
+			calls[i].Input = &input.Acquire{Call: calls[i], Entity: "e", Tokens: 1}
 		}
 		taken := 0
 		if tc.want == nil {
@@ -128,11 +134,11 @@ func TestInputsAreBounded(t *testing.T) {
 // leaving counts the effects that leave an engine.
 type leaving struct{ messages, answers, events int }
 
-func (l *leaving) Commit(*core.Records) error        { return nil }
-func (l *leaving) Send(messages []core.Envelope)     { l.messages += len(messages) }
-func (l *leaving) Committed(int, time.Duration)      {}
-func (l *leaving) Happened(core.Event)               { l.events++ }
-func (l *leaving) Receive(*Call, core.Answer, error) { l.answers++ }
+func (l *leaving) Commit(*stored.Records) error        { return nil }
+func (l *leaving) Send(messages []message.Envelope)    { l.messages += len(messages) }
+func (l *leaving) Committed(int, time.Duration)        {}
+func (l *leaving) Happened(event.Event)                { l.events++ }
+func (l *leaving) Receive(*Call, answer.Answer, error) { l.answers++ }
 
 // TestWhatLeaves: all durable effects leave, but none of a core refused by then, and no
 // answer to a call that was given up. The memory comes back.
@@ -157,9 +163,9 @@ func TestWhatLeaves(t *testing.T) {
 			e.open.remove(c)
 		}
 		batch := <-e.spare
-		batch.Messages = make([]core.Envelope, 2)
+		batch.Messages = make([]message.Envelope, 2)
 		batch.Replies = []core.Reply{{Call: c}}
-		batch.Events = make([]core.Event, 1)
+		batch.Events = make([]event.Event, 1)
 		e.finish(batch)
 		if *l != tc.want {
 			t.Errorf("refused %v, given up %v: %+v leave, want %+v", tc.refused, tc.givenUp, *l, tc.want)

@@ -9,7 +9,10 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
 	"github.com/samya-db/samya/site/engine"
 )
 
@@ -25,31 +28,31 @@ type told struct {
 }
 
 // Receive implements engine.Receiver.
-func (r *told) Receive(c *engine.Call, a core.Answer, err error) {
+func (r *told) Receive(c *engine.Call, a answer.Answer, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
 	case errors.Is(err, engine.ErrStopped):
 		r.stops++
-	case a.Code != core.OK:
+	case a.Code != answer.OK:
 		r.refuse++
 	default:
-		r.got = append(r.got, number(c.Input.(*core.Acquire)))
+		r.got = append(r.got, number(c.Input.(*input.Acquire)))
 	}
 }
 
 // acquire asks for a token.
-func (r *told) acquire(c *engine.Call, n uint64) core.Input {
+func (r *told) acquire(c *engine.Call, n uint64) input.Input {
 	in := acquire(1, n, 0)(c)
-	if a := in.(*core.Acquire); r.leases {
-		a.Lease = &core.LeaseTerms{ID: strconv.FormatUint(n, 10), TTL: 1000}
-		a.Request = core.KeyOf(a.Lease.ID)
+	if a := in.(*input.Acquire); r.leases {
+		a.Lease = &input.LeaseTerms{ID: strconv.FormatUint(n, 10), TTL: 1000}
+		a.Request = attempt.KeyOf(a.Lease.ID)
 	}
 	return in
 }
 
 // number is the number of the request that made an acquire.
-func number(a *core.Acquire) uint64 {
+func number(a *input.Acquire) uint64 {
 	if a.Lease == nil {
 		return binary.BigEndian.Uint64(a.Request[:])
 	}
@@ -89,9 +92,9 @@ func upTo(n uint64) []uint64 {
 }
 
 // rich is data of 10,000 tokens.
-var rich = core.Restored{
-	Entities: []core.EntityRecord{{Name: "e", Generation: 1, Initial: 30_000, Limit: 30_000, Version: 1}},
-	Books:    []core.BooksRecord{{Name: "e", Generation: 1, Left: 10_000}},
+var rich = stored.Restored{
+	Entities: []stored.Entity{{Name: "e", Generation: 1, Initial: 30_000, Limit: 30_000, Version: 1}},
+	Books:    []stored.Books{{Name: "e", Generation: 1, Left: 10_000}},
 }
 
 // TestStepsDuringACommit: inputs that come while a commit is under way are handled then,
@@ -224,7 +227,7 @@ func TestAStalledCommitBoundsWhatIsServed(t *testing.T) {
 		w, r := &world{gate: make(chan error)}, new(told)
 		const inbox, most = 100, 1 << 14
 		// There are tokens for all requests.
-		all := core.Restored{Entities: slices.Clone(rich.Entities), Books: slices.Clone(rich.Books)}
+		all := stored.Restored{Entities: slices.Clone(rich.Entities), Books: slices.Clone(rich.Books)}
 		all.Books[0].Left = 4 * most
 		e, stop := runOn(t, w, inbox, all)
 		r.ask(t, e, 0, 1)

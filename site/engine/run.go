@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/input"
 )
 
 // drive has the core step and commits what it gathers, in order, until ctx ends
@@ -60,7 +61,7 @@ func (e *Engine) handle() int {
 			}
 			e.parts.Stepped(servable)
 			if at := c.WakeAt(); at != 0 && at <= now.Tick {
-				c.Step(now, core.Wake{})
+				c.Step(now, input.Wake{})
 			}
 		})
 	}
@@ -96,7 +97,7 @@ func (e *Engine) serve() bool {
 	if e.phase.now() >= closing || e.parts.Full() {
 		return false
 	}
-	memory := inboxes.Get().(*[]core.Input)
+	memory := inboxes.Get().(*[]input.Input)
 	e.mu.Lock()
 	ins := e.inbox
 	e.inbox = *memory
@@ -132,7 +133,7 @@ func (e *Engine) serve() bool {
 }
 
 // inboxes is the memory of served inboxes.
-var inboxes = sync.Pool{New: func() any { return new([]core.Input) }}
+var inboxes = sync.Pool{New: func() any { return new([]input.Input) }}
 
 // gather handles inputs until a commit is to begin; see load.next.
 func (e *Engine) gather() {

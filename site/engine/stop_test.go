@@ -6,18 +6,21 @@ import (
 	"testing"
 	"time"
 
-	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // TestAllIsStoredAtAStop: the engine carries out all that the core has gathered at a
 // stop, in however many transactions.
 func TestAllIsStoredAtAStop(t *testing.T) {
 	const entities = 150
-	var data core.Restored
+	var data stored.Restored
 	for i := range entities {
 		name, generation := fmt.Sprintf("e%03d", i), uint64(i+1)
-		data.Entities = append(data.Entities, core.EntityRecord{Name: name, Generation: generation, Initial: 300, Limit: 300, Version: 1})
-		data.Books = append(data.Books, core.BooksRecord{Name: name, Generation: generation, Left: 100})
+		data.Entities = append(data.Entities, stored.Entity{Name: name, Generation: generation, Initial: 300, Limit: 300, Version: 1})
+		data.Books = append(data.Books, stored.Books{Name: name, Generation: generation, Left: 100})
 	}
 	bubble(t, func(t *testing.T) {
 		t.Helper()
@@ -27,19 +30,19 @@ func TestAllIsStoredAtAStop(t *testing.T) {
 			if n == entities {
 				<-time.After(6 * time.Second) // a bin
 			}
-			var key core.RequestKey
+			var key attempt.Key
 			binary.BigEndian.PutUint64(key[:], uint64(n))
-			a, err := e.Do(t.Context(), func(c core.Call) core.Input {
-				return &core.Acquire{Call: c, Entity: fmt.Sprintf("e%03d", n%entities), Tokens: 1, Request: key}
+			a, err := e.Do(t.Context(), func(c input.Call) input.Input {
+				return &input.Acquire{Call: c, Entity: fmt.Sprintf("e%03d", n%entities), Tokens: 1, Request: key}
 			})
-			if err != nil || a.Code != core.OK {
+			if err != nil || a.Code != answer.OK {
 				t.Fatalf("%+v, %v", a, err)
 			}
 		}
 		if len(w.forecasts) != 0 {
 			t.Fatalf("stored are %v before the stop", w.forecasts)
 		}
-		if err := e.Submit(core.Stop{}); err != nil {
+		if err := e.Submit(input.Stop{}); err != nil {
 			t.Fatal(err)
 		}
 		if err := stop(); err != nil {

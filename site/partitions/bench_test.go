@@ -11,12 +11,14 @@ import (
 
 	"github.com/samya-db/samya/kvpart/control"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
 	"github.com/samya-db/samya/site/partitions"
 )
 
 // flat are n entities without a parent, of limits that no benchmark reaches.
-func flat(n int) (from core.Restored, names []string) {
-	from.Catalogue = &core.CatalogueRecord{Generation: uint64(n)} //nolint:gosec // small
+func flat(n int) (from stored.Restored, names []string) {
+	from.Catalogue = &stored.Catalogue{Generation: uint64(n)} //nolint:gosec // small
 	for i := range n {
 		name := fmt.Sprintf("acme/%05d/vm", i)
 		add(&from, name, 0)
@@ -26,12 +28,12 @@ func flat(n int) (from core.Restored, names []string) {
 }
 
 // add adds an entity below an earlier entity, 0 for none, and returns its generation.
-func add(from *core.Restored, name string, parent uint64) uint64 {
+func add(from *stored.Restored, name string, parent uint64) uint64 {
 	g := uint64(len(from.Entities) + 1)
-	from.Entities = append(from.Entities, core.EntityRecord{
-		Name: name, Generation: g, Initial: core.MaxTokens, Limit: core.MaxTokens, Version: 1, Parent: parent,
+	from.Entities = append(from.Entities, stored.Entity{
+		Name: name, Generation: g, Initial: input.MaxTokens, Limit: input.MaxTokens, Version: 1, Parent: parent,
 	})
-	from.Books = append(from.Books, core.BooksRecord{Name: name, Generation: g, Left: core.MaxTokens})
+	from.Books = append(from.Books, stored.Books{Name: name, Generation: g, Left: input.MaxTokens})
 	from.Catalogue.Generation = g
 	return g
 }
@@ -42,18 +44,18 @@ type bench struct {
 	parts *partitions.Partitions
 	names []string
 	rnd   *rand.Rand
-	now   core.Now
-	ins   []core.Acquire
+	now   input.Now
+	ins   []input.Acquire
 	out   core.Effects
 }
 
-func newBench(tb testing.TB, count int, from core.Restored, names []string) *bench {
+func newBench(tb testing.TB, count int, from stored.Restored, names []string) *bench {
 	tb.Helper()
 	c, err := core.New(core.Config{Self: "a", Members: []core.SiteID{"a"}, Rand: rand.New(rand.NewPCG(1, 2)), Retention: 10_000}, from)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	x := &bench{core: c, names: names, rnd: rand.New(rand.NewPCG(3, 4)), now: core.Now{Tick: 1, Wall: 1_700_000_000_000}, ins: make([]core.Acquire, 100)}
+	x := &bench{core: c, names: names, rnd: rand.New(rand.NewPCG(3, 4)), now: input.Now{Tick: 1, Wall: 1_700_000_000_000}, ins: make([]input.Acquire, 100)}
 	if count > 0 {
 		began := time.Now()
 		x.parts, err = partitions.New(partitions.Options{
@@ -75,7 +77,7 @@ func (x *bench) run(tb testing.TB, n int) {
 		x.now.Wall++
 		for i := range x.ins {
 			in := &x.ins[i]
-			*in = core.Acquire{Entity: x.names[x.rnd.IntN(len(x.names))], Tokens: 1}
+			*in = input.Acquire{Entity: x.names[x.rnd.IntN(len(x.names))], Tokens: 1}
 			binary.BigEndian.PutUint64(in.Request[:], x.rnd.Uint64())
 			if x.parts == nil {
 				x.core.Step(x.now, in)

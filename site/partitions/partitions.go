@@ -15,6 +15,7 @@ import (
 	"github.com/samya-db/samya/kvpart/control"
 	"github.com/samya-db/samya/kvpart/sched"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/input"
 )
 
 // ErrOptions says that an option is out of its range; an error that wraps it says
@@ -43,8 +44,8 @@ type Options struct {
 	// Pass takes, in the modes that have queues, the inputs that were handed over and
 	// that no partition serves. Now is the site's time. Both may be called at the same
 	// time, and must not block.
-	Pass func(in core.Input)
-	Now  func() core.Now
+	Pass func(in input.Input)
+	Now  func() input.Now
 	// Failed is told of cuts that failed, if not nil.
 	Failed func(error)
 }

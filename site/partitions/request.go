@@ -9,14 +9,15 @@ import (
 
 	"github.com/samya-db/samya/kvpart/sched"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/input"
 )
 
 // request is an input on its way to a lane.
 type request struct {
 	sched.Request[core.Place]
 	p       *Partitions
-	now     core.Now
-	in      core.Input
+	now     input.Now
+	in      input.Input
 	ms      []*core.Machine
 	entries []*entry
 	// served says that a lane has served it.
@@ -47,7 +48,7 @@ func (r *request) free() {
 // the caller steps the core with the input, alone. In the modes that have queues it
 // reports whether the input was handed over; if no partition then serves the input, it
 // is passed on. A single partition that callers run serves nothing.
-func (p *Partitions) Serve(now core.Now, in core.Input) bool {
+func (p *Partitions) Serve(now input.Now, in input.Input) bool {
 	if p.bare() {
 		return false
 	}

@@ -9,6 +9,9 @@ import (
 
 	"github.com/samya-db/samya/kvpart/sched"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 const wall = 1_700_000_000_000
@@ -16,11 +19,11 @@ const wall = 1_700_000_000_000
 // serving are partitions of a core with the given number of entities, e0 and so on.
 func serving(t *testing.T, entities int, o Options) *Partitions {
 	t.Helper()
-	from := core.Restored{Catalogue: &core.CatalogueRecord{Generation: uint64(entities)}} //nolint:gosec // small
+	from := stored.Restored{Catalogue: &stored.Catalogue{Generation: uint64(entities)}} //nolint:gosec // small
 	for i := range entities {
 		name, g := fmt.Sprint("e", i), uint64(i+1) //nolint:gosec // small
-		from.Entities = append(from.Entities, core.EntityRecord{Name: name, Generation: g, Initial: 1000, Limit: 1000, Version: 1})
-		from.Books = append(from.Books, core.BooksRecord{Name: name, Generation: g, Left: 1000})
+		from.Entities = append(from.Entities, stored.Entity{Name: name, Generation: g, Initial: 1000, Limit: 1000, Version: 1})
+		from.Books = append(from.Books, stored.Books{Name: name, Generation: g, Left: 1000})
 	}
 	c, err := core.New(core.Config{
 		Self: "a", Members: []core.SiteID{"a"}, Rand: rand.New(rand.NewPCG(1, 2)), Retention: 10_000, Admission: "refuse",
@@ -38,8 +41,8 @@ func serving(t *testing.T, entities int, o Options) *Partitions {
 }
 
 // acquire is a request for a token, with a number of its own.
-func acquire(entity string, number byte) *core.Acquire {
-	in := &core.Acquire{Entity: entity, Tokens: 1, Request: core.RequestKey{number, 1}}
+func acquire(entity string, number byte) *input.Acquire {
+	in := &input.Acquire{Entity: entity, Tokens: 1, Request: attempt.Key{number, 1}}
 	in.Call = in
 	return in
 }
@@ -48,7 +51,7 @@ func acquire(entity string, number byte) *core.Acquire {
 // serves, whatever it reported of the request before.
 func TestServedIsSaidOfThisRequest(t *testing.T) {
 	p := serving(t, 4, Options{Count: 2})
-	now := core.Now{Tick: 1, Wall: wall}
+	now := input.Now{Tick: 1, Wall: wall}
 	for n := range byte(50) {
 		if !p.Serve(now, acquire("e1", n)) {
 			t.Fatal("a request of an entity that is there was not served")
@@ -66,7 +69,7 @@ func TestServedIsSaidOfThisRequest(t *testing.T) {
 // TestAloneLetsLanesServeAgain: partitions serve again after the core was stepped alone.
 func TestAloneLetsLanesServeAgain(t *testing.T) {
 	p := serving(t, 2, Options{Count: 2})
-	now := core.Now{Tick: 1, Wall: wall}
+	now := input.Now{Tick: 1, Wall: wall}
 	var out core.Effects
 	p.Alone(func() {
 		p.o.Core.Step(now, acquire("e0", 1))
@@ -80,10 +83,10 @@ func TestAloneLetsLanesServeAgain(t *testing.T) {
 // TestTimeInTheQueueCounts: a request is judged by the time at which it leaves its queue,
 // not by its arrival.
 func TestTimeInTheQueueCounts(t *testing.T) {
-	now := core.Now{Tick: 1, Wall: wall}
-	var passed []core.Input
+	now := input.Now{Tick: 1, Wall: wall}
+	var passed []input.Input
 	p := serving(t, 1, Options{
-		Count: 2, Mode: sched.Manual, Now: func() core.Now { return now }, Pass: func(in core.Input) { passed = append(passed, in) },
+		Count: 2, Mode: sched.Manual, Now: func() input.Now { return now }, Pass: func(in input.Input) { passed = append(passed, in) },
 	})
 	in := acquire("e0", 1)
 	in.NotAfter = wall + 5
@@ -119,7 +122,7 @@ func TestFullUntilDrained(t *testing.T) {
 				t.Errorf("full after %d requests, %d gathered", n, p.Gathered())
 			}
 			number++
-			if !p.Serve(core.Now{Tick: 1, Wall: wall}, acquire("e0", number)) {
+			if !p.Serve(input.Now{Tick: 1, Wall: wall}, acquire("e0", number)) {
 				t.Fatal("a request was not served")
 			}
 		}

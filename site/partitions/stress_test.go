@@ -11,13 +11,16 @@ import (
 	"github.com/samya-db/samya/kvpart/control"
 	"github.com/samya-db/samya/kvpart/sched"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
 	"github.com/samya-db/samya/site/partitions"
 )
 
 // forest is two organisations of two teams of three leaves below a root, with the given
 // tokens each.
-func forest(tokens core.Tokens) (from core.Restored, leaves []string) {
-	from.Catalogue = new(core.CatalogueRecord)
+func forest(tokens core.Tokens) (from stored.Restored, leaves []string) {
+	from.Catalogue = new(stored.Catalogue)
 	root := add(&from, "root", 0)
 	for o := range 2 {
 		org := add(&from, fmt.Sprintf("root/%d", o), root)
@@ -52,12 +55,14 @@ func TestBooksUnderLoad(t *testing.T) {
 			}
 			began := time.Now()
 			clock := func() time.Duration { return time.Since(began) }
-			now := func() core.Now { return core.Now{Tick: core.Tick(clock().Milliseconds()) + 1, Wall: 1_700_000_000_000} }
+			now := func() input.Now {
+				return input.Now{Tick: core.Tick(clock().Milliseconds()) + 1, Wall: 1_700_000_000_000}
+			}
 			var p *partitions.Partitions
-			alone := make(chan core.Input, callers*perCaller)
+			alone := make(chan input.Input, callers*perCaller)
 			p, err = partitions.New(partitions.Options{
 				Core: c, Count: 3, Mode: mode, Clock: clock, Policy: new(control.Policy), Now: now,
-				Pass: func(in core.Input) { alone <- in },
+				Pass: func(in input.Input) { alone <- in },
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -68,13 +73,13 @@ func TestBooksUnderLoad(t *testing.T) {
 				load.Go(func() {
 					rnd := rand.New(rand.NewPCG(uint64(i), 5)) //nolint:gosec // small
 					for n := range perCaller {
-						in := &core.Acquire{Entity: leaves[rnd.IntN(len(leaves))], Tokens: core.Tokens(1 + rnd.IntN(3))}
+						in := &input.Acquire{Entity: leaves[rnd.IntN(len(leaves))], Tokens: core.Tokens(1 + rnd.IntN(3))}
 						binary.BigEndian.PutUint32(in.Request[:], uint32(i*perCaller+n)) //nolint:gosec // small
 						in.Call = in
 						if rnd.IntN(2) > 0 {
 							back := w.something(rnd)
 							if back != nil {
-								r := &core.Release{Entity: back.Entity, Tokens: back.Tokens, Request: in.Request}
+								r := &input.Release{Entity: back.Entity, Tokens: back.Tokens, Request: in.Request}
 								r.Call = r
 								if !p.Serve(now(), r) {
 									alone <- r
@@ -154,12 +159,12 @@ type underLoad struct {
 	// out are the tokens that callers hold, by leaf, and held the acquires that were
 	// granted and not given back.
 	out     map[string]core.Tokens
-	held    []*core.Acquire
+	held    []*input.Acquire
 	answers int
 }
 
 // something is an acquire to be given back, nil if there is none.
-func (w *underLoad) something(rnd *rand.Rand) *core.Acquire {
+func (w *underLoad) something(rnd *rand.Rand) *input.Acquire {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.held) == 0 {
@@ -177,15 +182,15 @@ func (w *underLoad) answered(r core.Reply) {
 	defer w.mu.Unlock()
 	w.answers++
 	switch in := r.Call.(type) {
-	case *core.Acquire:
-		if r.Answer.Code == core.OK {
+	case *input.Acquire:
+		if r.Answer.Code == answer.OK {
 			w.out[in.Entity] += in.Tokens
 			w.held = append(w.held, in)
-		} else if r.Answer.Code != core.OutOfTokens {
+		} else if r.Answer.Code != answer.OutOfTokens {
 			w.t.Errorf("acquire: %+v", r.Answer)
 		}
-	case *core.Release:
-		if r.Answer.Code != core.OK {
+	case *input.Release:
+		if r.Answer.Code != answer.OK {
 			w.t.Errorf("release: %+v", r.Answer)
 		}
 		w.out[in.Entity] -= in.Tokens
@@ -193,10 +198,10 @@ func (w *underLoad) answered(r core.Reply) {
 }
 
 // check compares the books with the callers' knowledge.
-func (w *underLoad) check(c *core.Core, from core.Restored) {
+func (w *underLoad) check(c *core.Core, from stored.Restored) {
 	w.t.Helper()
 	for _, e := range from.Entities {
-		c.Step(core.Now{Tick: 1 << 30, Wall: 1_700_000_000_000}, &core.Read{Call: e.Name, Entity: e.Name})
+		c.Step(input.Now{Tick: 1 << 30, Wall: 1_700_000_000_000}, &input.Read{Call: e.Name, Entity: e.Name})
 	}
 	var out core.Effects
 	c.Drain(&out)

@@ -8,12 +8,13 @@ import (
 
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/message"
 	"github.com/samya-db/samya/site/peer"
 )
 
 // sized is a message of about size bytes.
-func sized(from, to core.SiteID, n, size int) core.Envelope {
-	m := message(from, to, n)
+func sized(from, to core.SiteID, n, size int) message.Envelope {
+	m := numbered(from, to, n)
 	m.Message.Kind, m.Message.Snapshot = avantan.CatchUp, bytes.Repeat([]byte("x"), size)
 	return m
 }
@@ -26,11 +27,11 @@ func TestBatchesAreBoundedByBytes(t *testing.T) {
 	us := start(t, b, "us", func(c *peer.Config) { c.MaxBatchBytes = 10_000 })
 	const n = 100
 	for i := range n {
-		us.links.Send([]core.Envelope{sized("us", "eu", i, 1000+i/50*20_000)})
+		us.links.Send([]message.Envelope{sized("us", "eu", i, 1000+i/50*20_000)})
 	}
 	eu := start(t, b, "eu", func(c *peer.Config) {
 		receive := c.Receive
-		c.Receive = func(from core.SiteID, messages []core.Envelope) {
+		c.Receive = func(from core.SiteID, messages []message.Envelope) {
 			size := int64(0)
 			for i := range messages {
 				size += int64(len(messages[i].Message.Snapshot))
@@ -57,9 +58,9 @@ func TestQueueIsBoundedByBytes(t *testing.T) {
 	b := newBook()
 	us := start(t, b, "us", func(c *peer.Config) { c.MaxQueuedBytes = 10_500 })
 	for i := range 100 {
-		us.links.Send([]core.Envelope{sized("us", "eu", i, 1000)})
+		us.links.Send([]message.Envelope{sized("us", "eu", i, 1000)})
 	}
-	us.links.Send([]core.Envelope{sized("us", "as", 7, 50_000)})
+	us.links.Send([]message.Envelope{sized("us", "as", 7, 50_000)})
 	eu, as := start(t, b, "eu", nil), start(t, b, "as", nil)
 	if m := as.next(); m.Message.Instance != 7 {
 		t.Errorf("message %d", m.Message.Instance)
@@ -70,7 +71,7 @@ func TestQueueIsBoundedByBytes(t *testing.T) {
 			t.Fatalf("message %d: %d", i, m.Message.Instance)
 		}
 	}
-	us.links.Send([]core.Envelope{message("us", "eu", 1000)})
+	us.links.Send([]message.Envelope{numbered("us", "eu", 1000)})
 	if m := eu.next(); m.Message.Instance != 1000 {
 		t.Errorf("message %d of 100 small ones was kept", m.Message.Instance)
 	}
@@ -81,10 +82,10 @@ func TestQueueIsBoundedByBytes(t *testing.T) {
 func TestStaleMessagesAreDropped(t *testing.T) {
 	b := newBook()
 	us := start(t, b, "us", func(c *peer.Config) { c.Stale = time.Nanosecond })
-	us.links.Send([]core.Envelope{message("us", "eu", 1), message("us", "eu", 2)})
+	us.links.Send([]message.Envelope{numbered("us", "eu", 1), numbered("us", "eu", 2)})
 	eu := start(t, b, "eu", nil)
 	us.awaitLinked("eu")
-	us.links.Send([]core.Envelope{message("us", "eu", 3)})
+	us.links.Send([]message.Envelope{numbered("us", "eu", 3)})
 	if m := eu.next(); m.Message.Instance != 3 {
 		t.Errorf("message %d is sent although it is stale", m.Message.Instance)
 	}

@@ -4,17 +4,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/samya-db/samya/internal/credtest"
+	"github.com/samya-db/samya/internal/tlsconf"
+	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
+	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/peer"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
-
-	"github.com/samya-db/samya/internal/credtest"
-	"github.com/samya-db/samya/internal/tlsconf"
-	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
-	"github.com/samya-db/samya/site/core"
-	"github.com/samya-db/samya/site/peer"
 )
 
 // certified gives a site a certificate.
@@ -126,7 +126,7 @@ func TestWhoAnswersALink(t *testing.T) {
 				}
 			})
 			if tc.linked {
-				here.links.Send([]core.Envelope{message("us", "eu", 1)})
+				here.links.Send([]message.Envelope{numbered("us", "eu", 1)})
 				here.awaitLinked("eu")
 				return
 			}

@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
+	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
+	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/peer"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
-
-	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
-	"github.com/samya-db/samya/site/core"
-	"github.com/samya-db/samya/site/peer"
 )
 
 func dial(t *testing.T, address string) grpc.BidiStreamingClient[peerv1.LinkRequest, peerv1.LinkResponse] {
@@ -135,7 +135,7 @@ func TestAnsweredGreetings(t *testing.T) {
 				}
 			})
 			us := start(t, b, "us", nil)
-			us.links.Send([]core.Envelope{message("us", "eu", 1)})
+			us.links.Send([]message.Envelope{numbered("us", "eu", 1)})
 			if tc.says == "" {
 				us.awaitLinked("eu")
 				if f := <-frames; len(f.GetBatch().GetMessages()) != 1 {
@@ -167,7 +167,7 @@ func TestAddressOfAnother(t *testing.T) {
 	b.set("as", eu.address)
 	us := start(t, b, "us", nil)
 	us.awaitLinked("eu")
-	us.links.Send([]core.Envelope{message("us", "as", 1), message("us", "eu", 2)})
+	us.links.Send([]message.Envelope{numbered("us", "as", 1), numbered("us", "eu", 2)})
 	if m := eu.next(); m.Message.Instance != 2 {
 		t.Errorf("%+v", m)
 	}

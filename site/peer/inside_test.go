@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/grpc"
-
 	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/message"
+	"google.golang.org/grpc"
 )
 
 // inside makes the links of site us in a cluster of two. The address of eu, the other
@@ -18,7 +18,7 @@ func inside(tweak func(*Config)) (*Links, *link) {
 	cfg := Config{
 		Cluster: "prod", Self: "us", Members: []core.SiteID{"eu", "us"}, MembersVersion: 1,
 		Address: func(core.SiteID) string { return "" },
-		Receive: func(core.SiteID, []core.Envelope) {},
+		Receive: func(core.SiteID, []message.Envelope) {},
 		Logger:  slog.New(slog.DiscardHandler),
 	}
 	if tweak != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/samya-db/samya/internal/tlsconf"
 	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/message"
 	"github.com/samya-db/samya/site/wire"
 )
 
@@ -40,7 +41,7 @@ type Config struct {
 	// cut sites off. Nil never drops.
 	Fault func(to core.SiteID) bool
 	// Receive takes a batch of messages from a member. It must not block.
-	Receive func(from core.SiteID, messages []core.Envelope)
+	Receive func(from core.SiteID, messages []message.Envelope)
 	// Connected is told whenever the set of members that this site has a link to
 	// changes. Nil tells nobody.
 	Connected func([]core.SiteID)
@@ -118,7 +119,7 @@ func (l *Links) Run(ctx context.Context) {
 }
 
 // Send queues messages on the links to their receivers. It never blocks.
-func (l *Links) Send(messages []core.Envelope) {
+func (l *Links) Send(messages []message.Envelope) {
 	for i := range messages {
 		if k := l.links[messages[i].To()]; k != nil {
 			k.push(wire.Encode(&messages[i]))

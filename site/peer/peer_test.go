@@ -12,13 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-
 	"github.com/samya-db/samya/avantan"
 	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/message"
 	"github.com/samya-db/samya/site/peer"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 )
 
 const patience = 20 * time.Second
@@ -28,7 +28,7 @@ type end struct {
 	t        *testing.T
 	links    *peer.Links
 	address  string
-	received chan core.Envelope
+	received chan message.Envelope
 	linked   chan []core.SiteID
 	stop     func()
 }
@@ -61,11 +61,11 @@ func start(t *testing.T, b *book, self core.SiteID, tweak func(*peer.Config)) *e
 		t.Fatal(err)
 	}
 	e := &end{
-		t: t, address: lis.Addr().String(), received: make(chan core.Envelope, 100_000), linked: make(chan []core.SiteID, 1000),
+		t: t, address: lis.Addr().String(), received: make(chan message.Envelope, 100_000), linked: make(chan []core.SiteID, 1000),
 	}
 	cfg := peer.Config{
 		Cluster: "prod", Self: self, Members: []core.SiteID{"as", "eu", "us"}, MembersVersion: 1, Address: b.of,
-		Receive: func(from core.SiteID, messages []core.Envelope) {
+		Receive: func(from core.SiteID, messages []message.Envelope) {
 			for _, m := range messages {
 				if m.Message.From != from || m.Message.To != self {
 					t.Errorf("%s receives from %s: %+v", self, from, m)
@@ -117,19 +117,19 @@ func (e *end) awaitLinked(want ...core.SiteID) {
 	}
 }
 
-func (e *end) next() core.Envelope {
+func (e *end) next() message.Envelope {
 	e.t.Helper()
 	select {
 	case m := <-e.received:
 		return m
 	case <-time.After(patience):
 		e.t.Fatal("nothing arrives")
-		return core.Envelope{}
+		return message.Envelope{}
 	}
 }
 
-func message(from, to core.SiteID, n int) core.Envelope {
-	return core.Envelope{Entity: "e", Generation: 3, Message: avantan.Message{
+func numbered(from, to core.SiteID, n int) message.Envelope {
+	return message.Envelope{Entity: "e", Generation: 3, Message: avantan.Message{
 		Kind: avantan.Election, From: from, To: to, Instance: avantan.Instance(n), Ballot: avantan.Ballot{Number: 1, Site: from},
 	}}
 }
@@ -142,8 +142,8 @@ func TestInOrder(t *testing.T) {
 	as.awaitLinked("eu", "us")
 	const n = 5000
 	for i := range n {
-		us.links.Send([]core.Envelope{message("us", "as", i), message("us", "eu", 2*i), message("us", "nobody", i)})
-		as.links.Send([]core.Envelope{message("as", "us", i)})
+		us.links.Send([]message.Envelope{numbered("us", "as", i), numbered("us", "eu", 2*i), numbered("us", "nobody", i)})
+		as.links.Send([]message.Envelope{numbered("as", "us", i)})
 	}
 	for i := range n {
 		if m := as.next(); m.Message.Instance != avantan.Instance(i) || m.Message.From != "us" || m.Entity != "e" || m.Generation != 3 {
@@ -163,13 +163,13 @@ func TestParts(t *testing.T) {
 	b := newBook()
 	us, eu := start(t, b, "us", nil), start(t, b, "eu", nil)
 	us.awaitLinked("eu")
-	large := message("us", "eu", 1)
+	large := numbered("us", "eu", 1)
 	large.Message.Kind, large.Message.Snapshot = avantan.CatchUp, bytes.Repeat([]byte("0123456789"), 1<<20)
-	exact := message("us", "eu", 2)
+	exact := numbered("us", "eu", 2)
 	exact.Message.Snapshot = make([]byte, 1<<20)
-	us.links.Send([]core.Envelope{message("us", "eu", 0), large})
-	us.links.Send([]core.Envelope{exact})
-	us.links.Send([]core.Envelope{message("us", "eu", 3)})
+	us.links.Send([]message.Envelope{numbered("us", "eu", 0), large})
+	us.links.Send([]message.Envelope{exact})
+	us.links.Send([]message.Envelope{numbered("us", "eu", 3)})
 	for i := range 4 {
 		m := eu.next()
 		if m.Message.Instance != avantan.Instance(i) {
@@ -189,11 +189,11 @@ func TestReconnect(t *testing.T) {
 	for i := range 3 {
 		eu.stop()
 		us.awaitLinked()
-		us.links.Send([]core.Envelope{message("us", "eu", 100)})
+		us.links.Send([]message.Envelope{numbered("us", "eu", 100)})
 		eu = start(t, b, "eu", nil)
 		us.awaitLinked("eu")
 		eu.awaitLinked("us")
-		us.links.Send([]core.Envelope{message("us", "eu", i)})
+		us.links.Send([]message.Envelope{numbered("us", "eu", i)})
 		// Messages sent while the link was down may arrive or be lost.
 		m := eu.next()
 		if m.Message.Instance == 100 {
@@ -243,11 +243,11 @@ func TestQueueIsBounded(t *testing.T) {
 	us := start(t, b, "us", nil)
 	const most = 16384
 	for i := range most + 5000 {
-		us.links.Send([]core.Envelope{message("us", "eu", i)})
+		us.links.Send([]message.Envelope{numbered("us", "eu", i)})
 	}
 	eu := start(t, b, "eu", nil)
 	us.awaitLinked("eu")
-	us.links.Send([]core.Envelope{message("us", "eu", 1_000_000)})
+	us.links.Send([]message.Envelope{numbered("us", "eu", 1_000_000)})
 	got := 0
 	for m := eu.next(); m.Message.Instance < 1_000_000; m = eu.next() {
 		if m.Message.Instance != avantan.Instance(got) {
@@ -255,7 +255,7 @@ func TestQueueIsBounded(t *testing.T) {
 		}
 		if got++; got == most {
 			// The queue is empty now, so this message is kept for certain.
-			us.links.Send([]core.Envelope{message("us", "eu", 1_000_001)})
+			us.links.Send([]message.Envelope{numbered("us", "eu", 1_000_001)})
 		}
 	}
 	if got > most {
@@ -281,7 +281,7 @@ func TestFault(t *testing.T) {
 	us.awaitLinked("eu")
 	for i := range 3 {
 		cut.Store(i == 1)
-		us.links.Send([]core.Envelope{message("us", "eu", i)})
+		us.links.Send([]message.Envelope{numbered("us", "eu", i)})
 		if i == 1 {
 			if to := <-lost; to != "eu" {
 				t.Errorf("a message to %s is lost", to)

@@ -7,15 +7,15 @@ import (
 	"io"
 	"log/slog"
 
+	"github.com/samya-db/samya/internal/tlsconf"
+	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
+	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/wire"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
-
-	"github.com/samya-db/samya/internal/tlsconf"
-	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
-	"github.com/samya-db/samya/site/core"
-	"github.com/samya-db/samya/site/wire"
 )
 
 // Link implements peerv1.PeerServiceServer: another member's outgoing link.
@@ -102,7 +102,7 @@ func join(parts []byte, part *peerv1.Part) ([]byte, *peerv1.Batch, error) {
 }
 
 func (l *Links) receive(stream grpc.ServerStream, from core.SiteID, batch *peerv1.Batch) {
-	messages := make([]core.Envelope, 0, len(batch.GetMessages()))
+	messages := make([]message.Envelope, 0, len(batch.GetMessages()))
 	for _, p := range batch.GetMessages() {
 		e, err := wire.Decode(p, from, l.cfg.Self)
 		if err != nil {

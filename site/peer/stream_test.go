@@ -9,11 +9,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
 	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/message"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // sending serves the link in a bubble, and notes each batch and its time.
@@ -162,7 +162,7 @@ func TestWhoIsRefusedIsNotHeard(t *testing.T) {
 		"a member":           {helloOf(eu), ""},
 	} {
 		us, k := inside(func(c *Config) {
-			c.Receive = func(core.SiteID, []core.Envelope) { t.Errorf("%s: something is received", name) }
+			c.Receive = func(core.SiteID, []message.Envelope) { t.Errorf("%s: something is received", name) }
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -185,7 +185,7 @@ func TestFramesWithoutAMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var received []int
 		us, _ := inside(func(c *Config) {
-			c.Receive = func(_ core.SiteID, messages []core.Envelope) { received = append(received, len(messages)) }
+			c.Receive = func(_ core.SiteID, messages []message.Envelope) { received = append(received, len(messages)) }
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/stored"
 	"github.com/samya-db/samya/site/journal"
 	"github.com/samya-db/samya/site/store"
 )
@@ -25,10 +27,10 @@ func commit(t *testing.T, s *store.Store, n uint64) {
 }
 
 // numberedRecords is a commit of some hundred bytes.
-func numberedRecords(n uint64) *core.Records {
-	return &core.Records{
-		Commits: core.Commits(n), Books: []core.BooksRecord{{Name: "e", Generation: 1, Left: core.Tokens(n)}},
-		Block: core.RequestBlock{Sequence: n, Records: make([]core.RequestRecord, 20)},
+func numberedRecords(n uint64) *stored.Records {
+	return &stored.Records{
+		Commits: message.Commits(n), Books: []stored.Books{{Name: "e", Generation: 1, Left: core.Tokens(n)}},
+		Block: stored.Block{Sequence: n, Records: make([]stored.Request, 20)},
 	}
 }
 
@@ -129,7 +131,7 @@ func TestFailedCheckpoint(t *testing.T) {
 		}
 		b.full.Store(false)
 		s = onFailingBase(t, dir, &b)
-		if r := load(t, s); r.Commits < core.Commits(n-1) || len(r.Blocks) != int(r.Commits) {
+		if r := load(t, s); r.Commits < message.Commits(n-1) || len(r.Blocks) != int(r.Commits) {
 			t.Errorf("of %d commits there are %d, %d blocks", n-1, r.Commits, len(r.Blocks))
 		}
 		// A failure that no commit has told of is told at the end.

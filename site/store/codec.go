@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"math"
 
-	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/proto"
-
 	"github.com/samya-db/samya/avantan"
 	storev1 "github.com/samya-db/samya/proto/samya/store/v1"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
 	"github.com/samya-db/samya/site/wire"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
 )
 
 func encodeProtocol(s *avantan.State) *storev1.ProtocolState {
@@ -39,7 +42,7 @@ func decodeProtocol(p *storev1.ProtocolState) avantan.State {
 }
 
 // encodeBooks writes a storev1.Books by hand: every commit has some.
-func encodeBooks(dst []byte, b *core.BooksRecord) []byte {
+func encodeBooks(dst []byte, b *stored.Books) []byte {
 	dst = appendField(dst, 1, b.Generation)
 	dst = appendField(dst, 2, protowire.EncodeZigZag(int64(b.Left)))
 	return appendField(dst, 3, protowire.EncodeZigZag(int64(b.Net)))
@@ -53,18 +56,18 @@ func appendField(dst []byte, field protowire.Number, v uint64) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(dst, field, protowire.VarintType), v)
 }
 
-func decodeBooks(name string, raw []byte) (core.BooksRecord, error) {
+func decodeBooks(name string, raw []byte) (stored.Books, error) {
 	var p storev1.Books
 	if err := proto.Unmarshal(raw, &p); err != nil {
-		return core.BooksRecord{}, fmt.Errorf("books of %q: %w", name, err)
+		return stored.Books{}, fmt.Errorf("books of %q: %w", name, err)
 	}
-	return core.BooksRecord{
+	return stored.Books{
 		Name: name, Generation: p.GetGeneration(),
 		Left: core.Tokens(p.GetLeft()), Net: core.Tokens(p.GetNet()),
 	}, nil
 }
 
-func encodeEntity(e *core.EntityRecord) ([]byte, error) {
+func encodeEntity(e *stored.Entity) ([]byte, error) {
 	p := &storev1.EntityState{
 		Generation: e.Generation, Initial: int64(e.Initial), Limit: int64(e.Limit), Version: e.Version,
 		Protocol: encodeProtocol(&e.Protocol), Star: encodeStar(&e.Star), Moved: e.Moved,
@@ -84,12 +87,12 @@ func encodeEntity(e *core.EntityRecord) ([]byte, error) {
 	return proto.Marshal(p)
 }
 
-func decodeEntity(name string, raw []byte) (core.EntityRecord, error) {
+func decodeEntity(name string, raw []byte) (stored.Entity, error) {
 	var p storev1.EntityState
 	if err := proto.Unmarshal(raw, &p); err != nil {
-		return core.EntityRecord{}, fmt.Errorf("entity %q: %w", name, err)
+		return stored.Entity{}, fmt.Errorf("entity %q: %w", name, err)
 	}
-	e := core.EntityRecord{
+	e := stored.Entity{
 		Name: name, Generation: p.GetGeneration(), Initial: core.Tokens(p.GetInitial()),
 		Limit: core.Tokens(p.GetLimit()), Version: p.GetVersion(), Protocol: decodeProtocol(p.GetProtocol()),
 		Star: decodeStar(p.GetStar()), Moved: p.GetMoved(), Transfer: decodeTransfer(p.GetTransfer()),
@@ -100,8 +103,8 @@ func decodeEntity(name string, raw []byte) (core.EntityRecord, error) {
 		e.DebtHeard = append(e.DebtHeard, core.SiteID(site))
 	}
 	for _, r := range p.GetResults() {
-		e.Results = append(e.Results, core.LimitResult{
-			RequestID: r.GetRequestId(), Body: r.GetBody(), Outcome: core.Code(r.GetOutcome()),
+		e.Results = append(e.Results, stored.LimitResult{
+			RequestID: r.GetRequestId(), Body: r.GetBody(), Outcome: answer.Code(r.GetOutcome()),
 			Limit: core.Tokens(r.GetLimit()), Version: r.GetVersion(),
 			Asked: r.GetAsked(), Keep: r.GetKeep(),
 		})
@@ -109,25 +112,25 @@ func decodeEntity(name string, raw []byte) (core.EntityRecord, error) {
 	return e, nil
 }
 
-func encodeCatalogue(c *core.CatalogueRecord) ([]byte, error) {
+func encodeCatalogue(c *stored.Catalogue) ([]byte, error) {
 	return proto.Marshal(&storev1.Catalogue{
 		Generation: c.Generation, Numbered: c.Numbered, Protocol: encodeProtocol(&c.Protocol),
 		Mode: c.Mode.Protocol, ModeVersion: c.Mode.Version,
 	})
 }
 
-func decodeCatalogue(raw []byte) (*core.CatalogueRecord, error) {
+func decodeCatalogue(raw []byte) (*stored.Catalogue, error) {
 	var p storev1.Catalogue
 	if err := proto.Unmarshal(raw, &p); err != nil {
 		return nil, fmt.Errorf("catalogue: %w", err)
 	}
-	return &core.CatalogueRecord{
+	return &stored.Catalogue{
 		Generation: p.GetGeneration(), Numbered: p.GetNumbered(), Protocol: decodeProtocol(p.GetProtocol()),
-		Mode: core.ModeRecord{Protocol: p.GetMode(), Version: p.GetModeVersion()},
+		Mode: answer.DecidedMode{Protocol: p.GetMode(), Version: p.GetModeVersion()},
 	}, nil
 }
 
-func encodeChange(r *core.ChangeRecord) ([]byte, error) {
+func encodeChange(r *stored.Change) ([]byte, error) {
 	ch := &r.Change
 	return proto.Marshal(&storev1.ChangeResult{
 		Instance: uint64(r.Instance), Kind: string(ch.Kind), Name: ch.Name, Limit: int64(ch.Limit),
@@ -137,19 +140,19 @@ func encodeChange(r *core.ChangeRecord) ([]byte, error) {
 	})
 }
 
-func decodeChange(number uint64, raw []byte) (core.ChangeRecord, error) {
+func decodeChange(number uint64, raw []byte) (stored.Change, error) {
 	var p storev1.ChangeResult
 	if err := proto.Unmarshal(raw, &p); err != nil {
-		return core.ChangeRecord{}, fmt.Errorf("change %d: %w", number, err)
+		return stored.Change{}, fmt.Errorf("change %d: %w", number, err)
 	}
-	return core.ChangeRecord{
-		Number: number, Instance: avantan.Instance(p.GetInstance()), Outcome: core.Code(p.GetOutcome()),
+	return stored.Change{
+		Number: number, Instance: avantan.Instance(p.GetInstance()), Outcome: answer.Code(p.GetOutcome()),
 		Generation: p.GetGeneration(),
-		Change: core.CatalogueChange{
-			Kind: core.ChangeKind(p.GetKind()), Name: p.GetName(), Limit: core.Tokens(p.GetLimit()), Mode: p.GetMode(),
+		Change: stored.CatalogueChange{
+			Kind: input.ChangeKind(p.GetKind()), Name: p.GetName(), Limit: core.Tokens(p.GetLimit()), Mode: p.GetMode(),
 			Generation: p.GetExpected(), RequestID: p.GetRequestId(), Body: p.GetBody(),
 			Parent: p.GetParent(), Subtree: p.GetSubtree(),
-			ChangeTimes: core.ChangeTimes{Asked: p.GetAsked(), NotAfter: p.GetNotAfter(), Keep: p.GetKeep()},
+			ChangeTimes: stored.ChangeTimes{Asked: p.GetAsked(), NotAfter: p.GetNotAfter(), Keep: p.GetKeep()},
 		},
 	}, nil
 }
@@ -160,7 +163,7 @@ const requestFixed = 16 + 8 + 1
 var errBlockCut = errors.New("its records are cut off or out of range")
 
 // packRequests packs records as store.proto describes.
-func packRequests(packed []byte, records []core.RequestRecord) []byte {
+func packRequests(packed []byte, records []stored.Request) []byte {
 	for i := range records {
 		r := &records[i]
 		packed = append(packed, r.Key[:]...)
@@ -170,14 +173,14 @@ func packRequests(packed []byte, records []core.RequestRecord) []byte {
 		packed = binary.AppendUvarint(packed, r.Generation)
 		packed = binary.AppendUvarint(packed, uint64(r.Tokens))
 		packed = binary.AppendVarint(packed, int64(r.Left))
-		if r.Kind == core.AllRequest {
+		if r.Kind == stored.AllRequest {
 			packed = packParts(packed, r.Parts)
 		}
 	}
 	return packed
 }
 
-func packParts(packed []byte, parts []core.RecordedPart) []byte {
+func packParts(packed []byte, parts []stored.Part) []byte {
 	packed = binary.AppendUvarint(packed, uint64(len(parts)))
 	for i := range parts {
 		p := &parts[i]
@@ -200,7 +203,7 @@ func appendBlock(dst []byte, wall int64, packed []byte) []byte {
 
 // appendTenants appends the tenants of the records of a block: few records have a
 // tenant.
-func appendTenants(dst []byte, records []core.RequestRecord) []byte {
+func appendTenants(dst []byte, records []stored.Request) []byte {
 	for i := range records {
 		tenant := records[i].Tenant
 		if tenant == "" {
@@ -213,26 +216,26 @@ func appendTenants(dst []byte, records []core.RequestRecord) []byte {
 	return dst
 }
 
-func decodeBlock(sequence uint64, raw []byte) (core.RequestBlock, error) {
+func decodeBlock(sequence uint64, raw []byte) (stored.Block, error) {
 	var p storev1.RequestBlock
 	if err := proto.Unmarshal(raw, &p); err != nil {
-		return core.RequestBlock{}, fmt.Errorf("request block %d: %w", sequence, err)
+		return stored.Block{}, fmt.Errorf("request block %d: %w", sequence, err)
 	}
 	packed := p.GetRecords()
-	b := core.RequestBlock{
-		Sequence: sequence, Wall: p.GetWall(), Records: make([]core.RequestRecord, 0, len(packed)/(requestFixed+4)),
+	b := stored.Block{
+		Sequence: sequence, Wall: p.GetWall(), Records: make([]stored.Request, 0, len(packed)/(requestFixed+4)),
 	}
 	for len(packed) > 0 {
 		r, n := decodeRequest(packed)
 		if n <= 0 {
-			return core.RequestBlock{}, fmt.Errorf("request block %d: %w", sequence, errBlockCut)
+			return stored.Block{}, fmt.Errorf("request block %d: %w", sequence, errBlockCut)
 		}
 		b.Records = append(b.Records, r)
 		packed = packed[n:]
 	}
 	for _, t := range p.GetTenants() {
 		if uint64(t.GetRecord()) >= uint64(len(b.Records)) {
-			return core.RequestBlock{}, fmt.Errorf("request block %d: a tenant of record %d of %d", sequence, t.GetRecord(), len(b.Records))
+			return stored.Block{}, fmt.Errorf("request block %d: a tenant of record %d of %d", sequence, t.GetRecord(), len(b.Records))
 		}
 		b.Records[t.GetRecord()].Tenant = t.GetTenant()
 	}
@@ -241,13 +244,13 @@ func decodeBlock(sequence uint64, raw []byte) (core.RequestBlock, error) {
 
 // decodeRequest decodes the first of the packed records and returns its length, 0 for
 // none.
-func decodeRequest(packed []byte) (core.RequestRecord, int) {
+func decodeRequest(packed []byte) (stored.Request, int) {
 	if len(packed) < requestFixed {
-		return core.RequestRecord{}, 0
+		return stored.Request{}, 0
 	}
-	r := core.RequestRecord{
-		Key: core.RequestKey(packed[:16]), Body: binary.BigEndian.Uint64(packed[16:]),
-		Kind: core.RequestKind(packed[24] >> 4), State: core.RequestState(packed[24] & 15),
+	r := stored.Request{
+		Key: attempt.Key(packed[:16]), Body: binary.BigEndian.Uint64(packed[16:]),
+		Kind: stored.RequestKind(packed[24] >> 4), State: stored.RequestState(packed[24] & 15),
 	}
 	at, ok := requestFixed, true
 	next := func() uint64 {
@@ -255,18 +258,18 @@ func decodeRequest(packed []byte) (core.RequestRecord, int) {
 		at, ok = at+max(n, 0), ok && n > 0
 		return v
 	}
-	attempt := next()
-	r.Attempt, r.Generation, r.Tokens = core.Attempt(attempt), next(), core.Tokens(next())
+	number := next()
+	r.Attempt, r.Generation, r.Tokens = attempt.Number(number), next(), core.Tokens(next())
 	left, n := binary.Varint(packed[at:])
-	if !ok || n <= 0 || attempt > math.MaxUint32 || r.Tokens < 0 {
-		return core.RequestRecord{}, 0
+	if !ok || n <= 0 || number > math.MaxUint32 || r.Tokens < 0 {
+		return stored.Request{}, 0
 	}
 	r.Left = core.Tokens(left)
 	at += n
-	if r.Kind == core.AllRequest {
+	if r.Kind == stored.AllRequest {
 		parts, n := decodeParts(packed[at:])
 		if n <= 0 {
-			return core.RequestRecord{}, 0
+			return stored.Request{}, 0
 		}
 		r.Parts = parts
 		at += n
@@ -279,7 +282,7 @@ const partLeast = 3
 
 // decodeParts decodes the parts of a request of several entities, and returns
 // their length, 0 for none.
-func decodeParts(packed []byte) ([]core.RecordedPart, int) {
+func decodeParts(packed []byte) ([]stored.Part, int) {
 	at, ok := 0, true
 	next := func() uint64 {
 		v, n := binary.Uvarint(packed[at:])
@@ -290,7 +293,7 @@ func decodeParts(packed []byte) ([]core.RecordedPart, int) {
 	if !ok || count > uint64(len(packed)-at)/partLeast {
 		return nil, 0
 	}
-	var parts []core.RecordedPart
+	var parts []stored.Part
 	for range count {
 		length := next()
 		if !ok || length > uint64(len(packed)-at) {
@@ -298,7 +301,7 @@ func decodeParts(packed []byte) ([]core.RecordedPart, int) {
 		}
 		name := packed[at : at+int(length)] //nolint:gosec // no more than there is
 		at += len(name)
-		p := core.RecordedPart{Part: core.Part{Entity: string(name)}, Generation: next()}
+		p := stored.Part{Part: input.Part{Entity: string(name)}, Generation: next()}
 		p.Tokens = core.Tokens(next()) //nolint:gosec // checked below
 		if !ok || p.Tokens < 0 {
 			return nil, 0

@@ -4,14 +4,14 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/stored"
 	"github.com/samya-db/samya/site/journal"
 )
 
 // Commit makes a batch of records durable, all or none. When it returns nil, they
 // survive a loss of power. Otherwise nothing may be said of them, and the store must
 // not be used again. Commit waits while the log is too long.
-func (s *Store) Commit(r *core.Records) error {
+func (s *Store) Commit(r *stored.Records) error {
 	if err := s.Append(r); err != nil {
 		return err
 	}
@@ -21,14 +21,14 @@ func (s *Store) Commit(r *core.Records) error {
 // Append adds a batch of records to the log. The batch is durable once Sync has
 // returned nil. If the store ends before, the batch may be there or not; if it is
 // there, so are all earlier batches.
-func (s *Store) Append(r *core.Records) error {
+func (s *Store) Append(r *stored.Records) error {
 	if err := s.append(r); err != nil {
 		return fmt.Errorf("committing to the store: %w", err)
 	}
 	return nil
 }
 
-func (s *Store) append(r *core.Records) error {
+func (s *Store) append(r *stored.Records) error {
 	if err := s.checkpoints.room(s); err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (s *Store) Sync() error {
 }
 
 // encode gathers in the batch the operations of records on the buckets.
-func (s *Store) encode(r *core.Records) error {
+func (s *Store) encode(r *stored.Records) error {
 	if err := s.encodeEntities(r); err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (s *Store) put(bucket journal.Bucket, key []byte, raw []byte, err error, wh
 	return nil
 }
 
-func (s *Store) encodeEntities(r *core.Records) error {
+func (s *Store) encodeEntities(r *stored.Records) error {
 	for _, name := range r.Deleted {
 		s.batch.Delete(bucketBooks, s.named(name))
 		s.batch.Delete(bucketEntities, s.named(name))
@@ -114,7 +114,7 @@ func (s *Store) encodeEntities(r *core.Records) error {
 	return nil
 }
 
-func (s *Store) encodeCatalogue(r *core.Records) error {
+func (s *Store) encodeCatalogue(r *stored.Records) error {
 	if r.Catalogue != nil {
 		raw, err := encodeCatalogue(r.Catalogue)
 		if err := s.put(bucketCatalogue, keyCatalogue, raw, err, "the catalogue of generation", r.Catalogue.Generation); err != nil {
@@ -134,7 +134,7 @@ func (s *Store) encodeCatalogue(r *core.Records) error {
 	return nil
 }
 
-func (s *Store) encodeRequests(r *core.Records) error {
+func (s *Store) encodeRequests(r *stored.Records) error {
 	if len(r.Block.Records) > 0 {
 		s.packed = packRequests(s.packed[:0], r.Block.Records)
 		s.batch.PutWith(bucketRequests, s.numbered(r.Block.Sequence), func(dst []byte) []byte {

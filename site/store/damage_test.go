@@ -11,10 +11,10 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/stored"
 	"github.com/samya-db/samya/site/store"
+	"pgregory.net/rapid"
 )
 
 // leave has a site end, with an orderly stop or without, and returns its files.
@@ -28,10 +28,10 @@ func leave(tb testing.TB, orderly bool) (base []byte, log fs.FS) {
 	s := open(t, options(dir))
 	for n := range uint64(120) {
 		r := numberedRecords(n + 1)
-		r.Entities = []core.EntityRecord{{Name: fmt.Sprint("e/", n%40), Generation: n + 1, Limit: 100}}
-		r.Books = []core.BooksRecord{{Name: fmt.Sprint("e/", n%40), Generation: n + 1, Left: core.Tokens(n)}}
+		r.Entities = []stored.Entity{{Name: fmt.Sprint("e/", n%40), Generation: n + 1, Limit: 100}}
+		r.Books = []stored.Books{{Name: fmt.Sprint("e/", n%40), Generation: n + 1, Left: core.Tokens(n)}}
 		if n == 0 {
-			r.Catalogue = &core.CatalogueRecord{Generation: 1000}
+			r.Catalogue = &stored.Catalogue{Generation: 1000}
 		}
 		if err := s.Commit(r); err != nil {
 			t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/stored"
 	"github.com/samya-db/samya/site/journal"
 	"github.com/samya-db/samya/site/store"
 )
@@ -52,7 +52,7 @@ func TestFullHasEveryField(t *testing.T) {
 // TestEachFieldAlone: a field of an entity is stored also where all others are zero.
 func TestEachFieldAlone(t *testing.T) {
 	whole := full().Entities[0]
-	var r core.Records
+	var r stored.Records
 	var alone func(at string, path []int, from reflect.Value)
 	alone = func(at string, path []int, from reflect.Value) {
 		for i := range from.NumField() {
@@ -61,14 +61,14 @@ func TestEachFieldAlone(t *testing.T) {
 				alone(name, to, from.Field(i))
 				continue
 			}
-			e := core.EntityRecord{}
+			e := stored.Entity{}
 			reflect.ValueOf(&e).Elem().FieldByIndex(to).Set(from.Field(i))
 			e.Name = name
 			r.Entities = append(r.Entities, e)
 		}
 	}
 	alone("", nil, reflect.ValueOf(whole))
-	slices.SortFunc(r.Entities, func(a, b core.EntityRecord) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(r.Entities, func(a, b stored.Entity) int { return strings.Compare(a.Name, b.Name) })
 	s, err := store.OpenOn(journal.OSDir(t.TempDir()), newMaps(), options(""))
 	if err != nil {
 		t.Fatal(err)

@@ -12,14 +12,17 @@ import (
 	"strings"
 	"testing"
 
-	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/proto"
-	"pgregory.net/rapid"
-
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/internal/testfuzz"
 	storev1 "github.com/samya-db/samya/proto/samya/store/v1"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/stored"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
 )
 
 // codecs decode a stored value and encode it again, by the name of the decoder.
@@ -61,19 +64,19 @@ var codecs = map[string]func(raw []byte) (decoded any, encode func() ([]byte, er
 	},
 }
 
-func encodeBlock(b *core.RequestBlock) []byte {
+func encodeBlock(b *stored.Block) []byte {
 	return appendTenants(appendBlock(nil, b.Wall, packRequests(nil, b.Records)), b.Records)
 }
 
 // TestByHand: encoding by hand gives the bytes of the proto package.
 func TestByHand(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		books := core.BooksRecord{
+		books := stored.Books{
 			Generation: rapid.Uint64().Draw(t, "generation"), Left: core.Tokens(rapid.Int64().Draw(t, "left")),
 			Net: core.Tokens(rapid.Int64().Draw(t, "net")),
 		}
-		block := core.RequestBlock{
-			Wall: rapid.Int64().Draw(t, "wall"), Records: make([]core.RequestRecord, rapid.IntRange(0, 20).Draw(t, "records")),
+		block := stored.Block{
+			Wall: rapid.Int64().Draw(t, "wall"), Records: make([]stored.Request, rapid.IntRange(0, 20).Draw(t, "records")),
 		}
 		var tenants []*storev1.RecordTenant
 		for i := range block.Records {
@@ -147,28 +150,28 @@ func FuzzDecode(tf *testing.F) {
 		}
 		f.Add(raw)
 	}
-	seed(encodeBooks(nil, &core.BooksRecord{Generation: 1, Left: -2, Net: 3}), nil)
-	seed(encodeEntity(&core.EntityRecord{Generation: 2, Parent: 1, Shape: 7}))
-	seed(encodeEntity(&core.EntityRecord{Generation: 1, Protocol: state, Results: []core.LimitResult{{RequestID: "x"}}}))
-	seed(encodeCatalogue(&core.CatalogueRecord{
-		Generation: 1, Numbered: 2, Mode: core.ModeRecord{Protocol: "star", Version: 1}, Protocol: state,
+	seed(encodeBooks(nil, &stored.Books{Generation: 1, Left: -2, Net: 3}), nil)
+	seed(encodeEntity(&stored.Entity{Generation: 2, Parent: 1, Shape: 7}))
+	seed(encodeEntity(&stored.Entity{Generation: 1, Protocol: state, Results: []stored.LimitResult{{RequestID: "x"}}}))
+	seed(encodeCatalogue(&stored.Catalogue{
+		Generation: 1, Numbered: 2, Mode: answer.DecidedMode{Protocol: "star", Version: 1}, Protocol: state,
 	}))
-	seed(encodeChange(&core.ChangeRecord{Instance: 1, Change: core.CatalogueChange{Kind: core.CreateEntity, Name: "e"}}))
-	seed(encodeChange(&core.ChangeRecord{Instance: 1, Change: core.CatalogueChange{Kind: core.MoveEntity, Name: "e", Parent: "p"}}))
-	seed(encodeChange(&core.ChangeRecord{Instance: 1, Change: core.CatalogueChange{Kind: core.DeleteEntity, Name: "e", Subtree: true}}))
-	seed(encodeForecast(&core.ForecastRecord{Generation: 2, Model: "auto", Bin: 5000, Wall: -1, State: []byte("state")}))
-	seed(encodeClaim(&core.ClaimRecord{
-		ClaimAsk: core.ClaimAsk{Kind: core.ReturnLease, Entity: "e", Tokens: 3, Attempt: 1, NotAfter: -1}, Generation: 2, Sites: []core.SiteID{"b"},
+	seed(encodeChange(&stored.Change{Instance: 1, Change: stored.CatalogueChange{Kind: input.CreateEntity, Name: "e"}}))
+	seed(encodeChange(&stored.Change{Instance: 1, Change: stored.CatalogueChange{Kind: input.MoveEntity, Name: "e", Parent: "p"}}))
+	seed(encodeChange(&stored.Change{Instance: 1, Change: stored.CatalogueChange{Kind: input.DeleteEntity, Name: "e", Subtree: true}}))
+	seed(encodeForecast(&stored.Forecast{Generation: 2, Model: "auto", Bin: 5000, Wall: -1, State: []byte("state")}))
+	seed(encodeClaim(&stored.Claim{
+		ClaimAsk: message.ClaimAsk{Kind: message.ReturnLease, Entity: "e", Tokens: 3, Attempt: 1, NotAfter: -1}, Generation: 2, Sites: []core.SiteID{"b"},
 	}))
-	seed(encodeLease(&core.LeaseRecord{ID: "l", Entity: "e", Generation: 2, Tokens: 3, Expires: -1, TTL: 5, Holder: "h"}))
-	seed(encodeBlock(&core.RequestBlock{Wall: 5, Records: make([]core.RequestRecord, 3)}), nil)
-	seed(encodeBlock(&core.RequestBlock{Records: []core.RequestRecord{{}, {Tenant: "a"}}}), nil)
+	seed(encodeLease(&stored.Lease{ID: "l", Entity: "e", Generation: 2, Tokens: 3, Expires: -1, TTL: 5, Holder: "h"}))
+	seed(encodeBlock(&stored.Block{Wall: 5, Records: make([]stored.Request, 3)}), nil)
+	seed(encodeBlock(&stored.Block{Records: []stored.Request{{}, {Tenant: "a"}}}), nil)
 	seed(protowire.AppendBytes(protowire.AppendTag(nil, 3, protowire.BytesType), []byte{8, 1}), nil)
-	seed(encodeBlock(&core.RequestBlock{Wall: 5, Records: []core.RequestRecord{
-		{Kind: core.AllRequest, State: core.Ran, Tokens: 3, Parts: []core.RecordedPart{
-			{Part: core.Part{Entity: "e", Tokens: 1}, Generation: 4}, {Part: core.Part{Entity: "f", Tokens: 2}, Generation: 5},
+	seed(encodeBlock(&stored.Block{Wall: 5, Records: []stored.Request{
+		{Kind: stored.AllRequest, State: stored.Ran, Tokens: 3, Parts: []stored.Part{
+			{Part: input.Part{Entity: "e", Tokens: 1}, Generation: 4}, {Part: input.Part{Entity: "f", Tokens: 2}, Generation: 5},
 		}},
-		{Kind: core.AllRequest, State: core.Refused},
+		{Kind: stored.AllRequest, State: stored.Refused},
 	}}), nil)
 	f.Add([]byte{})
 	f.Add([]byte{0xff, 0xff, 0xff})

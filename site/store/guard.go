@@ -7,14 +7,15 @@ import (
 	"fmt"
 	"slices"
 
-	"google.golang.org/protobuf/proto"
-
 	storev1 "github.com/samya-db/samya/proto/samya/store/v1"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/stored"
 	"github.com/samya-db/samya/site/wire"
+	"google.golang.org/protobuf/proto"
 )
 
-func (s *Store) encodeGuard(r *core.Records) error {
+func (s *Store) encodeGuard(r *stored.Records) error {
 	if r.Commits != 0 {
 		s.batch.PutWith(bucketGuard, keyCommits, func(dst []byte) []byte {
 			return binary.BigEndian.AppendUint64(dst, uint64(r.Commits))
@@ -40,7 +41,7 @@ func memberKey(site core.SiteID) []byte {
 }
 
 // guarded takes up a key of the guard's bucket.
-func guarded(k, v []byte, r *core.Restored) error {
+func guarded(k, v []byte, r *stored.Restored) error {
 	switch {
 	case bytes.Equal(k, keyIncarnation):
 		n, err := numberOf(v)
@@ -50,26 +51,26 @@ func guarded(k, v []byte, r *core.Restored) error {
 		if err != nil {
 			return fmt.Errorf("incarnation: %w", err)
 		}
-		r.Incarnation = core.Incarnation(n)
+		r.Incarnation = message.Incarnation(n)
 	case bytes.Equal(k, keyCommits):
 		n, err := numberOf(v)
 		if err != nil {
 			return fmt.Errorf("number of the last transaction: %w", err)
 		}
-		r.Commits = core.Commits(n)
+		r.Commits = message.Commits(n)
 	case bytes.Equal(k, keyClock):
 		if len(v) != 16 {
 			return fmt.Errorf("clock: %w: %x", errNumber, v)
 		}
-		r.Clock = &core.ClockRecord{Own: int64(binary.BigEndian.Uint64(v)), Wall: int64(binary.BigEndian.Uint64(v[8:]))} //nolint:gosec // as they were stored
+		r.Clock = &stored.Clock{Own: int64(binary.BigEndian.Uint64(v)), Wall: int64(binary.BigEndian.Uint64(v[8:]))} //nolint:gosec // as they were stored
 	case bytes.HasPrefix(k, prefixMember):
 		site := core.SiteID(k[len(prefixMember):])
 		var p storev1.Remembered
 		if err := proto.Unmarshal(v, &p); err != nil {
 			return fmt.Errorf("mark of site %q: %w", site, err)
 		}
-		r.Remembered = append(r.Remembered, core.Remembered{
-			Site: site, Mark: wire.MarkOf(p.GetMark()), Before: core.Run(p.GetBefore()), Served: p.GetServed(),
+		r.Remembered = append(r.Remembered, stored.Remembered{
+			Site: site, Mark: wire.MarkOf(p.GetMark()), Before: message.Run(p.GetBefore()), Served: p.GetServed(),
 		})
 	}
 	return nil

@@ -3,14 +3,15 @@ package store
 import (
 	"fmt"
 
-	"google.golang.org/protobuf/proto"
-
 	storev1 "github.com/samya-db/samya/proto/samya/store/v1"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/stored"
 	"github.com/samya-db/samya/site/wire"
+	"google.golang.org/protobuf/proto"
 )
 
-func (s *Store) encodeHolds(r *core.Records) error {
+func (s *Store) encodeHolds(r *stored.Records) error {
 	for i := range r.Claims {
 		c := &r.Claims[i]
 		raw, err := encodeClaim(c)
@@ -34,7 +35,7 @@ func (s *Store) encodeHolds(r *core.Records) error {
 	return nil
 }
 
-func encodeClaim(c *core.ClaimRecord) ([]byte, error) {
+func encodeClaim(c *stored.Claim) ([]byte, error) {
 	p := &storev1.Claim{Ask: wire.ClaimAsk(&c.ClaimAsk), Generation: c.Generation}
 	// The key in the bucket is the number.
 	p.Ask.Number = 0
@@ -44,36 +45,36 @@ func encodeClaim(c *core.ClaimRecord) ([]byte, error) {
 	return proto.Marshal(p)
 }
 
-func decodeClaim(number uint64, raw []byte) (core.ClaimRecord, error) {
+func decodeClaim(number uint64, raw []byte) (stored.Claim, error) {
 	var p storev1.Claim
 	if err := proto.Unmarshal(raw, &p); err != nil {
-		return core.ClaimRecord{}, fmt.Errorf("claim %d: %w", number, err)
+		return stored.Claim{}, fmt.Errorf("claim %d: %w", number, err)
 	}
 	ask, err := wire.ClaimAskOf(p.GetAsk())
 	if err != nil {
-		return core.ClaimRecord{}, fmt.Errorf("claim %d: %w", number, err)
+		return stored.Claim{}, fmt.Errorf("claim %d: %w", number, err)
 	}
-	c := core.ClaimRecord{ClaimAsk: ask, Generation: p.GetGeneration()}
-	c.Number = core.ClaimNumber(number)
+	c := stored.Claim{ClaimAsk: ask, Generation: p.GetGeneration()}
+	c.Number = message.ClaimNumber(number)
 	for _, s := range p.GetSites() {
 		c.Sites = append(c.Sites, core.SiteID(s))
 	}
 	return c, nil
 }
 
-func encodeLease(l *core.LeaseRecord) ([]byte, error) {
+func encodeLease(l *stored.Lease) ([]byte, error) {
 	return proto.Marshal(&storev1.Lease{
 		Id: l.ID, Entity: l.Entity, Generation: l.Generation, Tokens: int64(l.Tokens), Expires: l.Expires,
 		Ttl: int64(l.TTL), Holder: l.Holder,
 	})
 }
 
-func decodeLease(number uint64, raw []byte) (core.LeaseRecord, error) {
+func decodeLease(number uint64, raw []byte) (stored.Lease, error) {
 	var p storev1.Lease
 	if err := proto.Unmarshal(raw, &p); err != nil {
-		return core.LeaseRecord{}, fmt.Errorf("lease %d: %w", number, err)
+		return stored.Lease{}, fmt.Errorf("lease %d: %w", number, err)
 	}
-	return core.LeaseRecord{
+	return stored.Lease{
 		Number: number, ID: p.GetId(), Entity: p.GetEntity(), Generation: p.GetGeneration(),
 		Tokens: core.Tokens(p.GetTokens()), Expires: p.GetExpires(), TTL: core.Tick(p.GetTtl()), Holder: p.GetHolder(),
 	}, nil

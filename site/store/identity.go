@@ -5,15 +5,16 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"google.golang.org/protobuf/proto"
-
 	storev1 "github.com/samya-db/samya/proto/samya/store/v1"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/stored"
 	"github.com/samya-db/samya/site/journal"
+	"google.golang.org/protobuf/proto"
 )
 
 // bootstrap returns the member set, the incarnation and the first records of new data.
-func bootstrap(o *Options) (m Members, incarnation core.Incarnation, first []journal.Op, err error) {
+func bootstrap(o *Options) (m Members, incarnation message.Incarnation, first []journal.Op, err error) {
 	if len(o.Members) == 0 {
 		return m, 0, nil, ErrNoMembers
 	}
@@ -26,7 +27,7 @@ func bootstrap(o *Options) (m Members, incarnation core.Incarnation, first []jou
 		set.Sites = append(set.Sites, string(site))
 	}
 	for incarnation = o.Incarnation; incarnation == 0; {
-		incarnation = core.Incarnation(rand.Uint64())
+		incarnation = message.Incarnation(rand.Uint64())
 	}
 	members, err := proto.Marshal(set)
 	if err != nil {
@@ -52,7 +53,7 @@ func identityOp(o *Options) (journal.Op, error) {
 
 // claim checks that the data is this site's. For data of an earlier format it returns
 // the records to write before the site goes on.
-func claim(base journal.Base, o *Options) (m Members, incarnation core.Incarnation, first []journal.Op, err error) {
+func claim(base journal.Base, o *Options) (m Members, incarnation message.Incarnation, first []journal.Op, err error) {
 	var identity storev1.Identity
 	var set storev1.MemberSet
 	err = base.Each(bucketIdentity, func(k, v []byte) error {
@@ -103,8 +104,8 @@ func sorted(sites []core.SiteID) []core.SiteID {
 }
 
 // incarnationOf reads the incarnation of the data.
-func incarnationOf(base journal.Base) (core.Incarnation, error) {
-	var r core.Restored
+func incarnationOf(base journal.Base) (message.Incarnation, error) {
+	var r stored.Restored
 	if err := base.Each(bucketGuard, func(k, v []byte) error { return guarded(k, v, &r) }); err != nil {
 		return 0, fmt.Errorf("%w: %w", ErrFormat, err)
 	}

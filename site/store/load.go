@@ -7,15 +7,15 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/stored"
 	"github.com/samya-db/samya/site/journal"
 )
 
 var errKey = errors.New("a key that is no number")
 
 // Load reads everything back, as a restarted core needs it. No commit may be under way.
-func (s *Store) Load() (core.Restored, error) {
-	var r core.Restored
+func (s *Store) Load() (stored.Restored, error) {
+	var r stored.Restored
 	err := s.checkpoints.whole(s)
 	if err == nil {
 		err = errors.Join(
@@ -39,7 +39,7 @@ func (s *Store) Load() (core.Restored, error) {
 		)
 	}
 	if err != nil {
-		return core.Restored{}, fmt.Errorf("loading the store: %w", err)
+		return stored.Restored{}, fmt.Errorf("loading the store: %w", err)
 	}
 	return r, nil
 }

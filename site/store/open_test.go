@@ -13,12 +13,13 @@ import (
 	"testing/fstest"
 	"testing/synctest"
 
-	bolt "go.etcd.io/bbolt"
-	"google.golang.org/protobuf/proto"
-
 	storev1 "github.com/samya-db/samya/proto/samya/store/v1"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/stored"
 	"github.com/samya-db/samya/site/store"
+	bolt "go.etcd.io/bbolt"
+	"google.golang.org/protobuf/proto"
 )
 
 func TestBootstrap(t *testing.T) {
@@ -28,7 +29,7 @@ func TestBootstrap(t *testing.T) {
 	if got := s.Members(); !reflect.DeepEqual(got, want) {
 		t.Errorf("members %+v", got)
 	}
-	if r := load(t, s); !reflect.DeepEqual(r, core.Restored{Incarnation: incarnation}) {
+	if r := load(t, s); !reflect.DeepEqual(r, stored.Restored{Incarnation: incarnation}) {
 		t.Errorf("a new store holds %+v", r)
 	}
 	closed(t, s)
@@ -202,7 +203,7 @@ func logOf(t *testing.T, dir string) fs.FS {
 func TestRefusedDataIsUntouched(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, options(dir))
-	if err := s.Commit(&core.Records{Books: []core.BooksRecord{{Name: "e", Generation: 1, Left: 7}}}); err != nil {
+	if err := s.Commit(&stored.Records{Books: []stored.Books{{Name: "e", Generation: 1, Left: 7}}}); err != nil {
 		t.Fatal(err)
 	}
 	closed(t, s)
@@ -278,7 +279,7 @@ func TestUpgrade(t *testing.T) {
 			if got := load(t, s); !reflect.DeepEqual(got, want) {
 				t.Errorf("got %+v\nwant %+v", got, want)
 			}
-			if err := s.Commit(&core.Records{Commits: 13}); err != nil {
+			if err := s.Commit(&stored.Records{Commits: 13}); err != nil {
 				t.Fatal(err)
 			}
 			closed(t, s)
@@ -316,7 +317,7 @@ func TestEmptyFile(t *testing.T) {
 		}
 	}
 	empty()
-	for n := range core.Commits(3) {
+	for n := range message.Commits(3) {
 		s := open(t, options(dir))
 		if got := s.Members().Sites; len(got) != 3 || load(t, s).Commits != n {
 			t.Errorf("members %v, %d commits, want %d", got, load(t, s).Commits, n)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/stored"
 	"github.com/samya-db/samya/site/store"
 )
 
@@ -20,11 +21,11 @@ func TestLoadLeavesNoPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r core.Records
+	var r stored.Records
 	for i := range entities {
 		name := fmt.Sprintf("acme/entity-%06d", i)
-		r.Entities = append(r.Entities, core.EntityRecord{Name: name, Generation: uint64(i + 1)})
-		r.Books = append(r.Books, core.BooksRecord{Name: name, Generation: uint64(i + 1)})
+		r.Entities = append(r.Entities, stored.Entity{Name: name, Generation: uint64(i + 1)})
+		r.Books = append(r.Books, stored.Books{Name: name, Generation: uint64(i + 1)})
 	}
 	if err := s.Commit(&r); err != nil {
 		t.Fatal(err)

@@ -15,6 +15,9 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/stored"
 	"github.com/samya-db/samya/site/store"
 )
 
@@ -32,25 +35,25 @@ func logRequests(tb testing.TB, dir string, requests int) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	var r core.Records
+	var r stored.Records
 	for i := range entities {
-		r.Entities = append(r.Entities, core.EntityRecord{Name: fmt.Sprintf("acme/%05d/vm", i), Generation: uint64(i + 1), Limit: 1 << 40})
-		r.Books = append(r.Books, core.BooksRecord{Name: r.Entities[i].Name, Generation: uint64(i + 1), Left: 1 << 40})
+		r.Entities = append(r.Entities, stored.Entity{Name: fmt.Sprintf("acme/%05d/vm", i), Generation: uint64(i + 1), Limit: 1 << 40})
+		r.Books = append(r.Books, stored.Books{Name: r.Entities[i].Name, Generation: uint64(i + 1), Left: 1 << 40})
 	}
 	books, names := r.Books, r.Entities
-	r.Catalogue = &core.CatalogueRecord{Generation: entities}
+	r.Catalogue = &stored.Catalogue{Generation: entities}
 	for n := 0; n < requests; {
 		if n > 0 {
-			r = core.Records{Block: core.RequestBlock{Records: r.Block.Records[:0]}, Books: r.Books[:0]}
+			r = stored.Records{Block: stored.Block{Records: r.Block.Records[:0]}, Books: r.Books[:0]}
 		} else {
-			r.Books = append([]core.BooksRecord(nil), books...)
+			r.Books = append([]stored.Books(nil), books...)
 		}
 		r.Block.Sequence, r.Block.Wall = uint64(n/perCommit+1), int64(n)
 		for range min(perCommit, requests-n) {
 			e := rand.N(entities)
 			books[e].Left--
-			rec := core.RequestRecord{
-				Body: rand.Uint64(), Kind: core.AcquireRequest, State: core.Ran, Attempt: core.AttemptOf(1, 0),
+			rec := stored.Request{
+				Body: rand.Uint64(), Kind: stored.AcquireRequest, State: stored.Ran, Attempt: attempt.Of(1, 0),
 				Generation: names[e].Generation, Tokens: 1, Left: books[e].Left,
 			}
 			n++
@@ -59,7 +62,7 @@ func logRequests(tb testing.TB, dir string, requests int) {
 			r.Block.Records = append(r.Block.Records, rec)
 			r.Books = append(r.Books, books[e])
 		}
-		r.Commits = core.Commits(r.Block.Sequence)
+		r.Commits = message.Commits(r.Block.Sequence)
 		if err := s.Append(&r); err != nil {
 			tb.Fatal(err)
 		}
@@ -73,7 +76,7 @@ func logRequests(tb testing.TB, dir string, requests int) {
 type recovered struct {
 	Open, Load, Core   stage
 	Requests, Acquired int
-	Commits            core.Commits
+	Commits            message.Commits
 }
 
 // stage is the time of a part, its processor time, and the most memory that the process
@@ -105,7 +108,7 @@ func recoverFrom(dir string) (r recovered, err error) {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	var state core.Restored
+	var state stored.Restored
 	r.Load, err = staged(func() error { state, err = s.Load(); return err })
 	if err != nil {
 		return r, err

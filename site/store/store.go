@@ -42,6 +42,7 @@ import (
 
 	"github.com/samya-db/samya/internal/dirs"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/message"
 	"github.com/samya-db/samya/site/journal"
 )
 
@@ -113,7 +114,7 @@ type Options struct {
 	Members []core.SiteID
 	// Incarnation names a new directory's data for ever; 0 for a random name. An
 	// existing directory has its own.
-	Incarnation core.Incarnation
+	Incarnation message.Incarnation
 
 	// CheckpointBytes is the length at which the log is carried over to the base; 0: 64
 	// MiB. Commits wait when the log is four times as long. A restart after a crash
@@ -220,7 +221,7 @@ func nothing() error { return nil }
 func openOn(dir journal.Dir, base journal.Base, o Options, isNew bool) (*Store, error) {
 	s := &Store{options: o.withDefaults(), base: base, close: nothing, loaded: nothing}
 	var jo journal.Options
-	var incarnation core.Incarnation
+	var incarnation message.Incarnation
 	var err error
 	if isNew {
 		s.members, incarnation, jo.First, err = bootstrap(&o)

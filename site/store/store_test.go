@@ -9,19 +9,23 @@ import (
 	"strings"
 	"testing"
 
-	bolt "go.etcd.io/bbolt"
-	"pgregory.net/rapid"
-
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/avantan/transfer"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/attempt"
 	"github.com/samya-db/samya/site/core/coretest"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/stored"
 	"github.com/samya-db/samya/site/journal"
 	"github.com/samya-db/samya/site/store"
+	bolt "go.etcd.io/bbolt"
+	"pgregory.net/rapid"
 )
 
-const incarnation core.Incarnation = 1<<63 + 5
+const incarnation message.Incarnation = 1<<63 + 5
 
 func options(dir string) store.Options {
 	return store.Options{
@@ -45,7 +49,7 @@ func closed(t *testing.T, s *store.Store) {
 	}
 }
 
-func load(t *testing.T, s *store.Store) core.Restored {
+func load(t *testing.T, s *store.Store) stored.Restored {
 	t.Helper()
 	r, err := s.Load()
 	if err != nil {
@@ -55,7 +59,7 @@ func load(t *testing.T, s *store.Store) core.Restored {
 }
 
 // full is a batch with every field of every record in it.
-func full() *core.Records {
+func full() *stored.Records {
 	ballot := func(n uint64, site core.SiteID) avantan.Ballot { return avantan.Ballot{Number: n, Site: site} }
 	value := avantan.Value{
 		Contributions: []avantan.Contribution{
@@ -69,40 +73,40 @@ func full() *core.Records {
 		Exposures: []avantan.Ballot{ballot(3, "eu"), ballot(8, "eu"), ballot(9, "us")}, Built: true,
 		Kept: []avantan.Kept{{Peer: "as", Instance: 40, Value: value}, {Peer: "eu", Instance: 41, Value: value}},
 	}
-	return &core.Records{
-		Block: core.RequestBlock{Sequence: 7, Wall: -12, Records: []core.RequestRecord{
+	return &stored.Records{
+		Block: stored.Block{Sequence: 7, Wall: -12, Records: []stored.Request{
 			{
-				Key: core.RequestKey{1, 15: 255}, Body: 1 << 63, Kind: core.AcquireRequest, State: core.Refused,
-				Attempt: core.AttemptOf(3, 1), Generation: 1 << 40, Left: -4, Tenant: "a",
+				Key: attempt.Key{1, 15: 255}, Body: 1 << 63, Kind: stored.AcquireRequest, State: stored.Refused,
+				Attempt: attempt.Of(3, 1), Generation: 1 << 40, Left: -4, Tenant: "a",
 			},
-			{Key: core.RequestKey{2}, Body: 3, Kind: core.ReturnRequest, State: core.Dropped, Tokens: core.MaxTokens, Left: 5},
+			{Key: attempt.Key{2}, Body: 3, Kind: stored.ReturnRequest, State: stored.Dropped, Tokens: input.MaxTokens, Left: 5},
 			{
-				Key: core.RequestKey{3}, Body: 4, Kind: core.AllRequest, State: core.Ran, Tokens: 9, Left: -1,
-				Parts: []core.RecordedPart{
-					{Part: core.Part{Entity: "a/b", Tokens: 2}, Generation: 3},
-					{Part: core.Part{Entity: "c", Tokens: core.MaxTokens}, Generation: 1 << 40},
+				Key: attempt.Key{3}, Body: 4, Kind: stored.AllRequest, State: stored.Ran, Tokens: 9, Left: -1,
+				Parts: []stored.Part{
+					{Part: input.Part{Entity: "a/b", Tokens: 2}, Generation: 3},
+					{Part: input.Part{Entity: "c", Tokens: input.MaxTokens}, Generation: 1 << 40},
 				},
 			},
-			{Key: core.RequestKey{4}, Body: 4, Kind: core.AllRequest, State: core.Refused, Generation: 3, Tenant: "c"},
+			{Key: attempt.Key{4}, Body: 4, Kind: stored.AllRequest, State: stored.Refused, Generation: 3, Tenant: "c"},
 		}},
-		Claims: []core.ClaimRecord{
+		Claims: []stored.Claim{
 			{
-				ClaimAsk: core.ClaimAsk{
-					Number: 3, Kind: core.SettleRelease, Key: core.RequestKey{7}, Body: 5, Entity: "a/b", Tokens: 9,
-					Attempt: core.AttemptOf(1, 1), NotAfter: 12,
+				ClaimAsk: message.ClaimAsk{
+					Number: 3, Kind: message.SettleRelease, Key: attempt.Key{7}, Body: 5, Entity: "a/b", Tokens: 9,
+					Attempt: attempt.Of(1, 1), NotAfter: 12,
 				},
 				Generation: 3, Sites: []core.SiteID{"as", "eu"},
 			},
-			{ClaimAsk: core.ClaimAsk{Number: 9, Kind: core.ReturnLease, Lease: core.RequestKey{15: 1}}, Sites: []core.SiteID{"as"}},
+			{ClaimAsk: message.ClaimAsk{Number: 9, Kind: message.ReturnLease, Lease: attempt.Key{15: 1}}, Sites: []core.SiteID{"as"}},
 		},
-		Leases: []core.LeaseRecord{
+		Leases: []stored.Lease{
 			{Number: 2, ID: "x/y", Entity: "a/b", Generation: 3, Tokens: 7, Expires: 1 << 41, TTL: 1000, Holder: "me"},
 		},
-		Books: []core.BooksRecord{{Name: "a/b", Generation: 3, Left: -9, Net: 12}, {Name: "c", Generation: 4}},
-		Entities: []core.EntityRecord{
+		Books: []stored.Books{{Name: "a/b", Generation: 3, Left: -9, Net: 12}, {Name: "c", Generation: 4}},
+		Entities: []stored.Entity{
 			{
 				Name: "a/b", Generation: 3, Initial: 10, Limit: 20, Version: 5, Protocol: state,
-				Results: []core.LimitResult{{RequestID: "x", Body: 9, Outcome: core.Mismatch, Limit: 20, Version: 5, Asked: 13, Keep: 14}},
+				Results: []stored.LimitResult{{RequestID: "x", Body: 9, Outcome: answer.Mismatch, Limit: 20, Version: 5, Asked: 13, Keep: 14}},
 				Star: star.State{
 					Reserved: 9,
 					Slices: []star.Slice{
@@ -121,27 +125,27 @@ func full() *core.Records {
 			},
 			{Name: "c", Generation: 4},
 		},
-		Catalogue: &core.CatalogueRecord{
-			Generation: 4, Numbered: 10, Mode: core.ModeRecord{Protocol: "auto", Version: 3}, Protocol: state,
+		Catalogue: &stored.Catalogue{
+			Generation: 4, Numbered: 10, Mode: answer.DecidedMode{Protocol: "auto", Version: 3}, Protocol: state,
 		},
-		Changes: []core.ChangeRecord{
-			{Number: 8, Instance: 3, Outcome: core.Exists, Generation: 2, Change: core.CatalogueChange{
-				Kind: core.CreateEntity, Name: "a/b", Limit: 10, RequestID: "r", Body: 6, Parent: "c",
+		Changes: []stored.Change{
+			{Number: 8, Instance: 3, Outcome: answer.Exists, Generation: 2, Change: stored.CatalogueChange{
+				Kind: input.CreateEntity, Name: "a/b", Limit: 10, RequestID: "r", Body: 6, Parent: "c",
 			}},
-			{Number: 9, Instance: 4, Change: core.CatalogueChange{
-				Kind: core.DeleteEntity, Name: "d", Generation: 1, RequestID: "q", Body: 7, Subtree: true,
-				ChangeTimes: core.ChangeTimes{Asked: -5, NotAfter: 6, Keep: 7},
+			{Number: 9, Instance: 4, Change: stored.CatalogueChange{
+				Kind: input.DeleteEntity, Name: "d", Generation: 1, RequestID: "q", Body: 7, Subtree: true,
+				ChangeTimes: stored.ChangeTimes{Asked: -5, NotAfter: 6, Keep: 7},
 			}},
-			{Number: 10, Instance: 4, Generation: 3, Change: core.CatalogueChange{
-				Kind: core.SetMode, Mode: "auto", Generation: 2, RequestID: "p", Body: 8,
+			{Number: 10, Instance: 4, Generation: 3, Change: stored.CatalogueChange{
+				Kind: input.SetMode, Mode: "auto", Generation: 2, RequestID: "p", Body: 8,
 			}},
 		},
-		Commits: 12, Clock: &core.ClockRecord{Own: 1 << 50, Wall: -3},
-		Remembered: []core.Remembered{
-			{Site: "as", Mark: core.Mark{Incarnation: 3, Run: 1<<63 + 1, Commits: 1 << 40}, Before: 9, Served: true},
-			{Site: "eu", Mark: core.Mark{Incarnation: 4, Run: 5, Commits: 6}},
+		Commits: 12, Clock: &stored.Clock{Own: 1 << 50, Wall: -3},
+		Remembered: []stored.Remembered{
+			{Site: "as", Mark: message.Mark{Incarnation: 3, Run: 1<<63 + 1, Commits: 1 << 40}, Before: 9, Served: true},
+			{Site: "eu", Mark: message.Mark{Incarnation: 4, Run: 5, Commits: 6}},
 		},
-		Forecasts: []core.ForecastRecord{
+		Forecasts: []stored.Forecast{
 			{Name: "a/b", Generation: 3, Model: "auto", Bin: 5000, Wall: -7, State: []byte{1, 0, 255}},
 			{Name: "c", Generation: 4, Model: "none", Bin: 1000, Wall: 1 << 40, State: []byte{2}},
 		},
@@ -158,9 +162,9 @@ func TestRoundTrip(t *testing.T) {
 	closed(t, s)
 	s = open(t, options(dir))
 	got := load(t, s)
-	if !reflect.DeepEqual(got, core.Restored{
+	if !reflect.DeepEqual(got, stored.Restored{
 		Catalogue: want.Catalogue, Changes: want.Changes, Entities: want.Entities, Books: want.Books,
-		Blocks: []core.RequestBlock{want.Block}, Incarnation: incarnation, Commits: want.Commits, Remembered: want.Remembered,
+		Blocks: []stored.Block{want.Block}, Incarnation: incarnation, Commits: want.Commits, Remembered: want.Remembered,
 		Forecasts: want.Forecasts, Claims: want.Claims, Leases: want.Leases, Clock: want.Clock,
 	}) {
 		t.Errorf("got %+v\nwant %+v", got, want)
@@ -176,9 +180,9 @@ func TestForget(t *testing.T) {
 	s := open(t, options(t.TempDir()))
 	defer closed(t, s)
 	for n := range uint64(300) {
-		r := core.Records{
-			Block:   core.RequestBlock{Sequence: n + 1, Records: make([]core.RequestRecord, 20)},
-			Changes: []core.ChangeRecord{{Number: n + 1}},
+		r := stored.Records{
+			Block:   stored.Block{Sequence: n + 1, Records: make([]stored.Request, 20)},
+			Changes: []stored.Change{{Number: n + 1}},
 		}
 		if n == 250 {
 			r.ForgetBlocks, r.ForgetChanges = 200, 101
@@ -187,7 +191,7 @@ func TestForget(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Commit(&core.Records{ForgetBlocks: 256}); err != nil {
+	if err := s.Commit(&stored.Records{ForgetBlocks: 256}); err != nil {
 		t.Fatal(err)
 	}
 	r := load(t, s)
@@ -206,12 +210,12 @@ func TestDeleteAndCreateInOneBatch(t *testing.T) {
 	if err := s.Commit(full()); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Commit(&core.Records{
+	if err := s.Commit(&stored.Records{
 		Deleted:  []string{"a/b", "c", "never there"},
-		Books:    []core.BooksRecord{{Name: "c", Generation: 5, Left: 1}},
-		Entities: []core.EntityRecord{{Name: "c", Generation: 5}},
+		Books:    []stored.Books{{Name: "c", Generation: 5, Left: 1}},
+		Entities: []stored.Entity{{Name: "c", Generation: 5}},
 
-		Forecasts: []core.ForecastRecord{{Name: "c", Generation: 5, State: []byte{9}}},
+		Forecasts: []stored.Forecast{{Name: "c", Generation: 5, State: []byte{9}}},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -240,23 +244,23 @@ func TestAgainstMaps(t *testing.T) {
 		maps := coretest.NewMemory(incarnation)
 		block, change := uint64(0), uint64(0)
 		for range rapid.IntRange(1, 8).Draw(rt, "batches") {
-			var r core.Records
+			var r stored.Records
 			if rapid.Bool().Draw(rt, "delete") {
 				r.Deleted = []string{names.Draw(rt, "deleted")}
 			}
 			for _, name := range rapid.SliceOfDistinct(names, func(n string) string { return n }).Draw(rt, "entities") {
 				g := rapid.Uint64().Draw(rt, "generation")
-				r.Entities = append(r.Entities, core.EntityRecord{Name: name, Generation: g, Version: block})
-				r.Books = append(r.Books, core.BooksRecord{Name: name, Generation: g, Left: core.Tokens(rapid.Int64().Draw(rt, "left"))})
+				r.Entities = append(r.Entities, stored.Entity{Name: name, Generation: g, Version: block})
+				r.Books = append(r.Books, stored.Books{Name: name, Generation: g, Left: core.Tokens(rapid.Int64().Draw(rt, "left"))})
 				if state := rapid.SliceOfN(rapid.Byte(), 0, 300).Draw(rt, "state"); len(state) > 0 {
-					r.Forecasts = append(r.Forecasts, core.ForecastRecord{Name: name, Generation: g, Model: "auto", Bin: 5000, Wall: int64(block), State: state})
+					r.Forecasts = append(r.Forecasts, stored.Forecast{Name: name, Generation: g, Model: "auto", Bin: 5000, Wall: int64(block), State: state})
 				}
 			}
 			for range rapid.IntRange(0, 40).Draw(rt, "requests") {
-				r.Block.Records = append(r.Block.Records, core.RequestRecord{
-					Key: core.RequestKey(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(rt, "key")), Body: rapid.Uint64().Draw(rt, "body"),
-					Left: core.Tokens(rapid.Int64().Draw(rt, "left after")), State: core.RequestState(rapid.IntRange(0, 15).Draw(rt, "state of it")),
-					Tokens: core.Tokens(rapid.Int64Min(0).Draw(rt, "moved")), Attempt: core.Attempt(rapid.Uint32().Draw(rt, "attempt")),
+				r.Block.Records = append(r.Block.Records, stored.Request{
+					Key: attempt.Key(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(rt, "key")), Body: rapid.Uint64().Draw(rt, "body"),
+					Left: core.Tokens(rapid.Int64().Draw(rt, "left after")), State: stored.RequestState(rapid.IntRange(0, 15).Draw(rt, "state of it")),
+					Tokens: core.Tokens(rapid.Int64Min(0).Draw(rt, "moved")), Attempt: attempt.Number(rapid.Uint32().Draw(rt, "attempt")),
 				})
 			}
 			if len(r.Block.Records) > 0 {
@@ -265,29 +269,29 @@ func TestAgainstMaps(t *testing.T) {
 			}
 			if rapid.Bool().Draw(rt, "change") {
 				change++
-				r.Changes = []core.ChangeRecord{{Number: change, Change: core.CatalogueChange{Name: names.Draw(rt, "changed")}}}
-				r.Catalogue = &core.CatalogueRecord{Numbered: change}
+				r.Changes = []stored.Change{{Number: change, Change: stored.CatalogueChange{Name: names.Draw(rt, "changed")}}}
+				r.Catalogue = &stored.Catalogue{Numbered: change}
 			}
 			if rapid.Bool().Draw(rt, "count") {
-				r.Commits = core.Commits(rapid.Uint64().Draw(rt, "commits"))
+				r.Commits = message.Commits(rapid.Uint64().Draw(rt, "commits"))
 			}
 			for _, name := range rapid.SliceOfDistinct(names, func(n string) string { return n }).Draw(rt, "remembered") {
-				mark := core.Mark{Incarnation: 1, Run: 2, Commits: core.Commits(block)}
-				r.Remembered = append(r.Remembered, core.Remembered{Site: core.SiteID(name), Mark: mark, Before: 1})
+				mark := message.Mark{Incarnation: 1, Run: 2, Commits: message.Commits(block)}
+				r.Remembered = append(r.Remembered, stored.Remembered{Site: core.SiteID(name), Mark: mark, Before: 1})
 			}
 			// A claim or lease may be made, made again and ended in the same batch.
 			few := rapid.SliceOfNDistinct(rapid.Uint64Range(1, 6), 0, 4, func(n uint64) uint64 { return n })
 			for _, n := range few.Draw(rt, "claims") {
-				r.Claims = append(r.Claims, core.ClaimRecord{
-					ClaimAsk: core.ClaimAsk{Number: core.ClaimNumber(n), Kind: core.SettleRelease, Entity: "a", Tokens: core.Tokens(block)},
+				r.Claims = append(r.Claims, stored.Claim{
+					ClaimAsk: message.ClaimAsk{Number: message.ClaimNumber(n), Kind: message.SettleRelease, Entity: "a", Tokens: core.Tokens(block)},
 					Sites:    []core.SiteID{"eu"},
 				})
 			}
 			for _, n := range few.Draw(rt, "settled claims") {
-				r.SettledClaims = append(r.SettledClaims, core.ClaimNumber(n))
+				r.SettledClaims = append(r.SettledClaims, message.ClaimNumber(n))
 			}
 			for _, n := range few.Draw(rt, "leases") {
-				r.Leases = append(r.Leases, core.LeaseRecord{Number: n, ID: "id", Entity: "a", Tokens: core.Tokens(block), TTL: 1})
+				r.Leases = append(r.Leases, stored.Lease{Number: n, ID: "id", Entity: "a", Tokens: core.Tokens(block), TTL: 1})
 			}
 			r.EndedLeases = few.Draw(rt, "ended leases")
 			r.ForgetBlocks = rapid.Uint64Range(0, block).Draw(rt, "forget blocks")

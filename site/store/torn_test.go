@@ -11,10 +11,11 @@ import (
 	"slices"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/stored"
 	"github.com/samya-db/samya/site/store"
+	"pgregory.net/rapid"
 )
 
 const (
@@ -161,13 +162,13 @@ func (r *torn) open(dir string) *store.Store {
 	return s
 }
 
-func (r *torn) commit(s *store.Store, records *core.Records) {
+func (r *torn) commit(s *store.Store, records *stored.Records) {
 	if err := s.Commit(records); err != nil {
 		r.rt.Fatal(err)
 	}
 }
 
-func (r *torn) load(s *store.Store) core.Restored {
+func (r *torn) load(s *store.Store) stored.Restored {
 	state, err := s.Load()
 	if err != nil {
 		r.rt.Fatalf("loading: %v", err)
@@ -184,7 +185,7 @@ func (r *torn) file() []byte {
 }
 
 // check starts on the disk and goes on from there.
-func (r *torn) check(image []byte, log fs.FS, want core.Restored, next *core.Records) {
+func (r *torn) check(image []byte, log fs.FS, want stored.Restored, next *stored.Records) {
 	dir, err := os.MkdirTemp(r.dir, "")
 	if err != nil {
 		r.rt.Fatal(err)
@@ -213,9 +214,9 @@ func (r *torn) check(image []byte, log fs.FS, want core.Restored, next *core.Rec
 // batches draws the records of a run, with numbered blocks and changes.
 type batches struct{ block, change uint64 }
 
-func (b *batches) draw(rt *rapid.T) *core.Records {
+func (b *batches) draw(rt *rapid.T) *stored.Records {
 	names := []string{"a", "a/b", "b", "z"}
-	var r core.Records
+	var r stored.Records
 	if rapid.Bool().Draw(rt, "delete") {
 		r.Deleted = []string{rapid.SampledFrom(names).Draw(rt, "deleted")}
 	}
@@ -224,32 +225,32 @@ func (b *batches) draw(rt *rapid.T) *core.Records {
 			continue
 		}
 		left := core.Tokens(rapid.Int64().Draw(rt, "left"))
-		results := make([]core.LimitResult, rapid.IntRange(0, 60).Draw(rt, "results"))
+		results := make([]stored.LimitResult, rapid.IntRange(0, 60).Draw(rt, "results"))
 		for i := range results {
-			results[i] = core.LimitResult{RequestID: name, Body: uint64(i), Limit: left}
+			results[i] = stored.LimitResult{RequestID: name, Body: uint64(i), Limit: left}
 		}
-		r.Entities = append(r.Entities, core.EntityRecord{Name: name, Generation: b.block, Results: results})
+		r.Entities = append(r.Entities, stored.Entity{Name: name, Generation: b.block, Results: results})
 		if len(results) == 0 {
 			r.Entities[len(r.Entities)-1].Results = nil
 		}
-		r.Books = append(r.Books, core.BooksRecord{Name: name, Generation: b.block, Left: left})
+		r.Books = append(r.Books, stored.Books{Name: name, Generation: b.block, Left: left})
 		if n := rapid.IntRange(0, 3000).Draw(rt, "state"); n > 0 {
-			r.Forecasts = append(r.Forecasts, core.ForecastRecord{Name: name, Generation: b.block, State: make([]byte, n)})
+			r.Forecasts = append(r.Forecasts, stored.Forecast{Name: name, Generation: b.block, State: make([]byte, n)})
 		}
 	}
 	// Up to several pages, so that the file grows.
 	if n := rapid.IntRange(0, 400).Draw(rt, "requests"); n > 0 {
 		b.block++
-		r.Block = core.RequestBlock{Sequence: b.block, Wall: rapid.Int64().Draw(rt, "wall"), Records: make([]core.RequestRecord, n)}
+		r.Block = stored.Block{Sequence: b.block, Wall: rapid.Int64().Draw(rt, "wall"), Records: make([]stored.Request, n)}
 		key := rapid.Uint64().Draw(rt, "key")
 		for i := range r.Block.Records {
-			r.Block.Records[i] = core.RequestRecord{Key: core.RequestKey{byte(key), byte(key >> 8), 2: byte(i), 3: byte(i >> 8)}, Body: key + uint64(i)}
+			r.Block.Records[i] = stored.Request{Key: attempt.Key{byte(key), byte(key >> 8), 2: byte(i), 3: byte(i >> 8)}, Body: key + uint64(i)}
 		}
 	}
 	if rapid.Bool().Draw(rt, "change") {
 		b.change++
-		r.Changes = []core.ChangeRecord{{Number: b.change, Change: core.CatalogueChange{Name: names[0]}}}
-		r.Catalogue = &core.CatalogueRecord{Numbered: b.change}
+		r.Changes = []stored.Change{{Number: b.change, Change: stored.CatalogueChange{Name: names[0]}}}
+		r.Catalogue = &stored.Catalogue{Numbered: b.change}
 	}
 	r.ForgetBlocks = rapid.Uint64Range(0, b.block).Draw(rt, "forget blocks")
 	return &r
@@ -283,7 +284,7 @@ func TestTornFirstStart(t *testing.T) {
 		}
 		r := &torn{t: t, rt: rt, dir: dir}
 		s := r.open(dir)
-		if got := r.load(s); !reflect.DeepEqual(got, core.Restored{Incarnation: incarnation}) {
+		if got := r.load(s); !reflect.DeepEqual(got, stored.Restored{Incarnation: incarnation}) {
 			rt.Fatalf("got %+v", got)
 		}
 		if err := s.Close(); err != nil {

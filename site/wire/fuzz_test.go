@@ -5,22 +5,25 @@ import (
 	"reflect"
 	"testing"
 
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
-
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/avantan/transfer"
 	"github.com/samya-db/samya/internal/testfuzz"
 	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/attempt"
 	"github.com/samya-db/samya/site/core/coretest"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/stored"
 	"github.com/samya-db/samya/site/wire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // seeds are envelopes of all kinds and fields, from site b to site a, that a core with
 // entity e in generation 1 takes up. TestSeedsCoverTheWire names any missing field.
-func seeds() []core.Envelope {
+func seeds() []message.Envelope {
 	value := &avantan.Value{
 		Policy: "demand", Change: []byte(`{"request_id":"r","body":1,"limit":900}`),
 		Contributions: []avantan.Contribution{
@@ -30,9 +33,9 @@ func seeds() []core.Envelope {
 	create := &avantan.Value{
 		Policy: "demand", Change: []byte(`[{"kind":"create","name":"f","limit":10,"request_id":"c","body":2}]`),
 	}
-	mark := core.Mark{Incarnation: 1, Run: 2, Commits: 3}
-	es := []core.Envelope{
-		{Gossip: &core.Gossip{From: "b", To: "a", Summaries: []core.Summary{
+	mark := message.Mark{Incarnation: 1, Run: 2, Commits: 3}
+	es := []message.Envelope{
+		{Gossip: &message.Gossip{From: "b", To: "a", Summaries: []message.Summary{
 			{Entity: "e", Generation: 1, Left: 2, Median: 3, Target: 4, Busy: true, Net: 5, Offered: 6},
 		}}},
 		{Message: avantan.Message{Kind: avantan.Decision, Instance: 1, Ballot: avantan.Ballot{Number: 1, Site: "b"}, Value: create}},
@@ -55,30 +58,30 @@ func seeds() []core.Envelope {
 			m.Applied, m.Snapshot = 2, []byte(`{"limit":900,"version":2}`)
 			m.Kept = []avantan.Kept{{Peer: "a", Instance: 1, Value: *value}}
 		}
-		es = append(es, core.Envelope{Entity: "e", Generation: 1, Message: m})
+		es = append(es, message.Envelope{Entity: "e", Generation: 1, Message: m})
 	}
 	for k := star.Election; k <= star.Settled; k++ {
-		es = append(es, core.Envelope{Entity: "e", Generation: 1, Star: &star.Message{
+		es = append(es, message.Envelope{Entity: "e", Generation: 1, Star: &star.Message{
 			Kind: k, ID: star.ID{Leader: "b", Counter: 1}, Press: avantan.PressAll,
 			Contribution: &value.Contributions[1], Value: &avantan.Value{Policy: "demand", Contributions: value.Contributions},
 		}})
 	}
 	for k := transfer.Ask; k <= transfer.Ack; k++ {
-		es = append(es, core.Envelope{Entity: "e", Generation: 1, Transfer: &transfer.Message{Kind: k, Ask: 1, Seq: 1, Amount: 5, Left: 2}})
+		es = append(es, message.Envelope{Entity: "e", Generation: 1, Transfer: &transfer.Message{Kind: k, Ask: 1, Seq: 1, Amount: 5, Left: 2}})
 	}
-	for k := core.VouchAsk; k <= core.VouchNothing; k++ {
-		es = append(es, core.Envelope{Vouch: &core.Vouch{Kind: k, Asked: mark, Known: mark}})
+	for k := message.VouchAsk; k <= message.VouchNothing; k++ {
+		es = append(es, message.Envelope{Vouch: &message.Vouch{Kind: k, Asked: mark, Known: mark}})
 	}
-	for k := core.UndoAcquire; k <= core.ReturnLease; k++ {
-		es = append(es, core.Envelope{Claims: &core.Claims{Asks: []core.ClaimAsk{{
-			Number: 1, Kind: k, Key: core.RequestKey{1}, Body: 2, Entity: "e", Tokens: 3, Attempt: 1, NotAfter: 1 << 42,
+	for k := message.UndoAcquire; k <= message.ReturnLease; k++ {
+		es = append(es, message.Envelope{Claims: &message.Claims{Asks: []message.ClaimAsk{{
+			Number: 1, Kind: k, Key: attempt.Key{1}, Body: 2, Entity: "e", Tokens: 3, Attempt: 1, NotAfter: 1 << 42,
 		}}}})
 	}
-	for v := core.NeverRan; v <= core.Forgotten; v++ {
-		es = append(es, core.Envelope{Claims: &core.Claims{Answers: []core.ClaimAnswer{{Number: 1, Verdict: v}}}})
+	for v := message.NeverRan; v <= message.Forgotten; v++ {
+		es = append(es, message.Envelope{Claims: &message.Claims{Answers: []message.ClaimAnswer{{Number: 1, Verdict: v}}}})
 	}
-	for s := core.AuditWatch; s <= core.AuditTell; s++ {
-		es = append(es, core.Envelope{Entity: "e", Generation: 1, Audit: &core.Audit{Number: 1, Step: s, Net: 5, Watch: 1 << 63, Shape: 7}})
+	for s := message.AuditWatch; s <= message.AuditTell; s++ {
+		es = append(es, message.Envelope{Entity: "e", Generation: 1, Audit: &message.Audit{Number: 1, Step: s, Net: 5, Watch: 1 << 63, Shape: 7}})
 	}
 	for i := range es {
 		es[i].Mark = mark
@@ -190,22 +193,22 @@ func FuzzDeliver(tf *testing.F) {
 		if proto.Unmarshal(raw, &batch) != nil {
 			return
 		}
-		var messages []core.Envelope
+		var messages []message.Envelope
 		for _, p := range batch.GetMessages() {
 			if e, err := wire.Decode(p, "b", "a"); err == nil {
 				messages = append(messages, e)
 			}
 		}
 		// A core with an odd number of messages has to be vouched for first.
-		s := newReceiver(t, core.Run(len(messages)%2)) //nolint:gosec // 0 or 1
-		s.step(core.Deliver{From: "b", Messages: messages})
-		s.step(&core.Acquire{Call: 1, Entity: "e", Tokens: 2000, Request: core.RequestKey{9}, Wait: 5000})
-		s.step(core.Deliver{From: "b", Messages: messages})
+		s := newReceiver(t, message.Run(len(messages)%2)) //nolint:gosec // 0 or 1
+		s.step(input.Deliver{From: "b", Messages: messages})
+		s.step(&input.Acquire{Call: 1, Entity: "e", Tokens: 2000, Request: attempt.Key{9}, Wait: 5000})
+		s.step(input.Deliver{From: "b", Messages: messages})
 		s.wake(20)
 		s.start()
-		s.step(core.Deliver{From: "b", Messages: messages})
+		s.step(input.Deliver{From: "b", Messages: messages})
 		s.wake(20)
-		s.step(core.Stop{})
+		s.step(input.Stop{})
 	})
 }
 
@@ -214,17 +217,17 @@ type receiver struct {
 	t    *testing.T
 	core *core.Core
 	disk *coretest.Memory
-	now  core.Now
-	run  core.Run
+	now  input.Now
+	run  message.Run
 }
 
-func newReceiver(t *testing.T, run core.Run) *receiver {
+func newReceiver(t *testing.T, run message.Run) *receiver {
 	t.Helper()
-	s := &receiver{t: t, run: run, disk: coretest.NewMemory(1), now: core.Now{Tick: 1, Wall: 1_700_000_000_000}}
-	records := core.Records{
-		Catalogue: &core.CatalogueRecord{Generation: 1},
-		Entities:  []core.EntityRecord{{Name: "e", Generation: 1, Initial: 1000, Limit: 1000, Version: 1}},
-		Books:     []core.BooksRecord{{Name: "e", Generation: 1, Left: 500}},
+	s := &receiver{t: t, run: run, disk: coretest.NewMemory(1), now: input.Now{Tick: 1, Wall: 1_700_000_000_000}}
+	records := stored.Records{
+		Catalogue: &stored.Catalogue{Generation: 1},
+		Entities:  []stored.Entity{{Name: "e", Generation: 1, Initial: 1000, Limit: 1000, Version: 1}},
+		Books:     []stored.Books{{Name: "e", Generation: 1, Left: 500}},
 	}
 	if err := s.disk.Commit(&records); err != nil {
 		t.Fatal(err)
@@ -245,7 +248,7 @@ func (s *receiver) start() {
 	}
 }
 
-func (s *receiver) step(in core.Input) {
+func (s *receiver) step(in input.Input) {
 	s.core.Step(s.now, in)
 	for s.core.Pending() {
 		var out core.Effects
@@ -267,6 +270,6 @@ func (s *receiver) wake(times int) {
 			s.now.Wall += int64(min(at-s.now.Tick, 1<<40)) //nolint:gosec // bounded
 			s.now.Tick = at
 		}
-		s.step(core.Wake{})
+		s.step(input.Wake{})
 	}
 }

@@ -3,9 +3,10 @@ package wire
 import (
 	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/message"
 )
 
-func encodeGossip(g *core.Gossip) *peerv1.Gossip {
+func encodeGossip(g *message.Gossip) *peerv1.Gossip {
 	p := &peerv1.Gossip{Summaries: make([]*peerv1.Summary, 0, len(g.Summaries))}
 	for i := range g.Summaries {
 		s := &g.Summaries[i]
@@ -17,14 +18,14 @@ func encodeGossip(g *core.Gossip) *peerv1.Gossip {
 	return p
 }
 
-func decodeGossip(p *peerv1.ProtocolMessage, from, to core.SiteID) core.Envelope {
-	g := &core.Gossip{From: from, To: to}
+func decodeGossip(p *peerv1.ProtocolMessage, from, to core.SiteID) message.Envelope {
+	g := &message.Gossip{From: from, To: to}
 	for _, s := range p.GetGossip().GetSummaries() {
-		g.Summaries = append(g.Summaries, core.Summary{
+		g.Summaries = append(g.Summaries, message.Summary{
 			Entity: s.GetEntity(), Generation: s.GetGeneration(), Left: core.Tokens(s.GetLeft()),
 			Median: core.Tokens(s.GetMedian()), Target: core.Tokens(s.GetTarget()), Busy: s.GetBusy(),
 			Net: core.Tokens(s.GetNet()), Offered: core.Tokens(s.GetOffered()),
 		})
 	}
-	return core.Envelope{Mark: MarkOf(p.GetMark()), Gossip: g}
+	return message.Envelope{Mark: MarkOf(p.GetMark()), Gossip: g}
 }

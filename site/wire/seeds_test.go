@@ -7,7 +7,7 @@ import (
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/star"
 	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
-	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/attempt"
 	"github.com/samya-db/samya/site/wire"
 )
 
@@ -41,7 +41,7 @@ func TestSeedsComeBackWhole(t *testing.T) {
 
 // TestForeignClaims: keys of a wrong length and unknown verdicts are refused.
 func TestForeignClaims(t *testing.T) {
-	key := make([]byte, len(core.RequestKey{}))
+	key := make([]byte, len(attempt.Key{}))
 	long := append(append([]byte{}, key...), 1)
 	ask := func(key, lease []byte) *peerv1.Claims {
 		return &peerv1.Claims{Asks: []*peerv1.ClaimAsk{{Kind: peerv1.ClaimKind_CLAIM_KIND_RETURN_LEASE, Key: key, Lease: lease}}}

@@ -7,6 +7,7 @@ import (
 	"github.com/samya-db/samya/avantan/star"
 	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/message"
 )
 
 var starKinds = map[star.Kind]peerv1.StarKind{
@@ -39,13 +40,13 @@ func encodeStar(m *star.Message) *peerv1.StarMessage {
 	}
 }
 
-func decodeStar(p *peerv1.ProtocolMessage, from, to core.SiteID) (core.Envelope, error) {
+func decodeStar(p *peerv1.ProtocolMessage, from, to core.SiteID) (message.Envelope, error) {
 	m := p.GetStar()
 	kind, ok := starKindsBack[m.GetKind()]
 	if !ok {
-		return core.Envelope{}, fmt.Errorf("star message of unknown kind %d", m.GetKind())
+		return message.Envelope{}, fmt.Errorf("star message of unknown kind %d", m.GetKind())
 	}
-	return core.Envelope{
+	return message.Envelope{
 		Entity: p.GetEntity(), Generation: p.GetGeneration(), Mark: MarkOf(p.GetMark()),
 		Star: &star.Message{
 			Kind: kind, From: from, To: to,

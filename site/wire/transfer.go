@@ -7,6 +7,7 @@ import (
 	"github.com/samya-db/samya/avantan/transfer"
 	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/message"
 )
 
 var transferKinds = map[transfer.Kind]peerv1.TransferKind{
@@ -24,13 +25,13 @@ func encodeTransfer(m *transfer.Message) *peerv1.TransferMessage {
 	}
 }
 
-func decodeTransfer(p *peerv1.ProtocolMessage, from, to core.SiteID) (core.Envelope, error) {
+func decodeTransfer(p *peerv1.ProtocolMessage, from, to core.SiteID) (message.Envelope, error) {
 	m := p.GetTransfer()
 	kind, ok := transferKindsBack[m.GetKind()]
 	if !ok {
-		return core.Envelope{}, fmt.Errorf("transfer message of unknown kind %d", m.GetKind())
+		return message.Envelope{}, fmt.Errorf("transfer message of unknown kind %d", m.GetKind())
 	}
-	return core.Envelope{
+	return message.Envelope{
 		Entity: p.GetEntity(), Generation: p.GetGeneration(), Mark: MarkOf(p.GetMark()),
 		Transfer: &transfer.Message{
 			Kind: kind, From: from, To: to, Ask: m.GetAsk(), Seq: m.GetSeq(),

@@ -9,6 +9,7 @@ import (
 	"github.com/samya-db/samya/avantan"
 	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/message"
 )
 
 // Version is the version of the messages this build speaks; Oldest the oldest
@@ -36,7 +37,7 @@ var kindsBack = inverse(kinds)
 
 // Encode returns an envelope's protobuf form. It shares nothing with the
 // envelope but byte slices.
-func Encode(e *core.Envelope) *peerv1.ProtocolMessage {
+func Encode(e *message.Envelope) *peerv1.ProtocolMessage {
 	switch {
 	case e.Vouch != nil:
 		return &peerv1.ProtocolMessage{Mark: Mark(e.Mark), Vouch: encodeVouch(e.Vouch)}
@@ -70,7 +71,7 @@ func Encode(e *core.Envelope) *peerv1.ProtocolMessage {
 // Decode returns the envelope of a protobuf message that site from sent to site to. Its
 // errors are a kind, verdict or step that this build does not know, and a key of a
 // wrong length.
-func Decode(p *peerv1.ProtocolMessage, from, to core.SiteID) (core.Envelope, error) {
+func Decode(p *peerv1.ProtocolMessage, from, to core.SiteID) (message.Envelope, error) {
 	switch {
 	case p.GetVouch() != nil:
 		return decodeVouch(p, from, to)
@@ -87,9 +88,9 @@ func Decode(p *peerv1.ProtocolMessage, from, to core.SiteID) (core.Envelope, err
 	}
 	kind, ok := kindsBack[p.GetKind()]
 	if !ok {
-		return core.Envelope{}, fmt.Errorf("message of unknown kind %d", p.GetKind())
+		return message.Envelope{}, fmt.Errorf("message of unknown kind %d", p.GetKind())
 	}
-	e := core.Envelope{
+	e := message.Envelope{
 		Entity: p.GetEntity(), Generation: p.GetGeneration(), Mark: MarkOf(p.GetMark()),
 		Message: avantan.Message{
 			Kind: kind, From: from, To: to, Instance: avantan.Instance(p.GetInstance()),

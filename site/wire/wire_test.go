@@ -4,14 +4,14 @@ import (
 	"reflect"
 	"testing"
 
-	"google.golang.org/protobuf/proto"
-	"pgregory.net/rapid"
-
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/transfer"
 	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/message"
 	"github.com/samya-db/samya/site/wire"
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
 )
 
 var sites = rapid.SampledFrom([]core.SiteID{"as", "au", "eu", "sa", "us"})
@@ -43,42 +43,42 @@ func value(t *rapid.T) avantan.Value {
 	return v
 }
 
-func mark(t *rapid.T, name string) core.Mark {
-	return core.Mark{
-		Incarnation: core.Incarnation(rapid.Uint64().Draw(t, name+" incarnation")),
-		Run:         core.Run(rapid.Uint64().Draw(t, name+" run")),
-		Commits:     core.Commits(rapid.Uint64().Draw(t, name+" commits")),
+func mark(t *rapid.T, name string) message.Mark {
+	return message.Mark{
+		Incarnation: message.Incarnation(rapid.Uint64().Draw(t, name+" incarnation")),
+		Run:         message.Run(rapid.Uint64().Draw(t, name+" run")),
+		Commits:     message.Commits(rapid.Uint64().Draw(t, name+" commits")),
 	}
 }
 
-func envelope(t *rapid.T) core.Envelope {
+func envelope(t *rapid.T) message.Envelope {
 	if rapid.IntRange(0, 4).Draw(t, "about data") == 0 {
-		return core.Envelope{Mark: mark(t, "mark"), Vouch: &core.Vouch{
-			Kind: core.VouchKind(rapid.IntRange(int(core.VouchAsk), int(core.VouchNothing)).Draw(t, "kind")),
+		return message.Envelope{Mark: mark(t, "mark"), Vouch: &message.Vouch{
+			Kind: message.VouchKind(rapid.IntRange(int(message.VouchAsk), int(message.VouchNothing)).Draw(t, "kind")),
 			From: sites.Draw(t, "from"), To: sites.Draw(t, "to"), Asked: mark(t, "asked"), Known: mark(t, "known"),
 		}}
 	}
 	if rapid.IntRange(0, 4).Draw(t, "gossips") == 0 {
 		tokens := func(name string) avantan.Tokens { return avantan.Tokens(rapid.Int64().Draw(t, name)) }
-		g := &core.Gossip{From: sites.Draw(t, "from"), To: sites.Draw(t, "to")}
+		g := &message.Gossip{From: sites.Draw(t, "from"), To: sites.Draw(t, "to")}
 		for range rapid.IntRange(0, 3).Draw(t, "summaries") {
-			g.Summaries = append(g.Summaries, core.Summary{
+			g.Summaries = append(g.Summaries, message.Summary{
 				Entity: rapid.SampledFrom([]string{"e", "a/b"}).Draw(t, "entity"), Generation: rapid.Uint64().Draw(t, "generation"),
 				Left: tokens("left"), Median: tokens("median"), Target: tokens("target"),
 				Busy: rapid.Bool().Draw(t, "busy"),
 			})
 		}
-		return core.Envelope{Mark: mark(t, "mark"), Gossip: g}
+		return message.Envelope{Mark: mark(t, "mark"), Gossip: g}
 	}
 	if rapid.IntRange(0, 4).Draw(t, "transfers") == 0 {
 		tokens := func(name string) avantan.Tokens { return avantan.Tokens(rapid.Int64().Draw(t, name)) }
-		return core.Envelope{Mark: mark(t, "mark"), Entity: "a/b", Generation: rapid.Uint64().Draw(t, "generation"), Transfer: &transfer.Message{
+		return message.Envelope{Mark: mark(t, "mark"), Entity: "a/b", Generation: rapid.Uint64().Draw(t, "generation"), Transfer: &transfer.Message{
 			Kind: transfer.Kind(rapid.IntRange(int(transfer.Ask), int(transfer.Ack)).Draw(t, "kind")),
 			From: sites.Draw(t, "from"), To: sites.Draw(t, "to"), Ask: rapid.Uint64().Draw(t, "ask"), Seq: rapid.Uint64().Draw(t, "seq"),
 			Amount: tokens("amount"), Left: tokens("left"),
 		}}
 	}
-	e := core.Envelope{
+	e := message.Envelope{
 		Mark:   mark(t, "mark"),
 		Entity: rapid.SampledFrom([]string{"", "e", "a/b"}).Draw(t, "entity"), Generation: rapid.Uint64().Draw(t, "generation"),
 		Message: avantan.Message{
@@ -129,7 +129,7 @@ func TestRoundTrip(t *testing.T) {
 func TestKindsHaveNames(t *testing.T) {
 	seen := make(map[peerv1.MessageKind]avantan.Kind)
 	for k := avantan.Election; k <= avantan.CatchUp; k++ {
-		p := wire.Encode(&core.Envelope{Message: avantan.Message{Kind: k}})
+		p := wire.Encode(&message.Envelope{Message: avantan.Message{Kind: k}})
 		if other, ok := seen[p.GetKind()]; ok || p.GetKind() == peerv1.MessageKind_MESSAGE_KIND_UNSPECIFIED {
 			t.Errorf("%v is %v, as is %v", k, p.GetKind(), other)
 		}

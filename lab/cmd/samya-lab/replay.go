@@ -13,12 +13,12 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
-
 	"github.com/samya-db/samya/lab/replay"
 	"github.com/samya-db/samya/lab/replay/sites"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 )
 
 // replayOptions are the flags of replay.
@@ -116,8 +116,8 @@ func (l *lab) replay(ctx context.Context, o *replayOptions) error {
 		return &usageError{errors.New("--workload and --settings must not be empty")}
 	case o.minutes < 1 || o.minutes > most:
 		return &usageError{fmt.Errorf("--minutes must be within 1 and %d", most)}
-	case o.limit < 1 || o.limit > int64(core.MaxTokens):
-		return &usageError{fmt.Errorf("--limit must be within 1 and %d", core.MaxTokens)}
+	case o.limit < 1 || o.limit > int64(input.MaxTokens):
+		return &usageError{fmt.Errorf("--limit must be within 1 and %d", input.MaxTokens)}
 	case o.workers < 1 || o.workers > 256:
 		return &usageError{errors.New("--workers must be within 1 and 256")}
 	}

@@ -12,7 +12,7 @@ import (
 
 	_ "github.com/samya-db/samya/internal/testheap"
 	"github.com/samya-db/samya/lab/experiment"
-	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
 )
 
 // small are options of a tree that is learnt in a moment.
@@ -110,8 +110,8 @@ func TestGoals(t *testing.T) {
 
 func TestBooksThatDoNotAddUp(t *testing.T) {
 	tr := newTree(size{1, 1, 2}, true)
-	views := func() []core.View {
-		return []core.View{
+	views := func() []answer.View {
+		return []answer.View{
 			{Name: "root", Net: 3, Children: 1},
 			{Name: "0000", Net: 3, Parent: "root", Children: 1},
 			{Name: "0000/0", Net: 3, Parent: "0000", Children: 2},
@@ -119,21 +119,21 @@ func TestBooksThatDoNotAddUp(t *testing.T) {
 			{Name: "0000/0/1", Net: 2, Parent: "0000/0"},
 		}
 	}
-	check := func(change func([]core.View) []core.View) error {
+	check := func(change func([]answer.View) []answer.View) error {
 		v := views()
 		for i := range v {
 			v[i].Limit, v[i].Left = 10, 10-v[i].Net
 		}
 		return tr.check(change(v), []int{1, 2})
 	}
-	if err := check(func(v []core.View) []core.View { return v }); err != nil {
+	if err := check(func(v []answer.View) []answer.View { return v }); err != nil {
 		t.Errorf("whole books: %v", err)
 	}
-	for says, change := range map[string]func([]core.View) []core.View{
-		`4 tokens are out of "root"`:     func(v []core.View) []core.View { v[0].Net++; v[0].Left--; return v },
-		`2 tokens are out of "0000/0/0"`: func(v []core.View) []core.View { v[3].Net++; v[3].Left--; return v },
-		`of "0000" 6 tokens are left`:    func(v []core.View) []core.View { v[1].Left--; return v },
-		`4 entities, want 5`:             func(v []core.View) []core.View { return v[:4] },
+	for says, change := range map[string]func([]answer.View) []answer.View{
+		`4 tokens are out of "root"`:     func(v []answer.View) []answer.View { v[0].Net++; v[0].Left--; return v },
+		`2 tokens are out of "0000/0/0"`: func(v []answer.View) []answer.View { v[3].Net++; v[3].Left--; return v },
+		`of "0000" 6 tokens are left`:    func(v []answer.View) []answer.View { v[1].Left--; return v },
+		`4 entities, want 5`:             func(v []answer.View) []answer.View { return v[:4] },
 	} {
 		if err := check(change); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v, want %q", err, says)

@@ -5,7 +5,8 @@ import (
 	"math/rand/v2"
 	"sync"
 
-	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/input"
 )
 
 // chunk is the number of requests between two looks at the clock.
@@ -13,23 +14,23 @@ const chunk = 64
 
 // slot makes requests in turn: an acquire of a leaf, then its release.
 type slot struct {
-	acquire core.Acquire
-	release core.Release
+	acquire input.Acquire
+	release input.Release
 	leaf    int
 	held    bool
 	of      *generator
 }
 
 // next makes the slot's next request.
-func (s *slot) next(call core.Call) core.Input {
+func (s *slot) next(call input.Call) input.Input {
 	g := s.of
 	if s.held {
-		s.release = core.Release{Call: call, Entity: g.tree.leaves[s.leaf], Tokens: 1}
+		s.release = input.Release{Call: call, Entity: g.tree.leaves[s.leaf], Tokens: 1}
 		g.identify(&s.release.Request)
 		return &s.release
 	}
 	s.leaf = g.draw.draw(g.rnd)
-	s.acquire = core.Acquire{Call: call, Entity: g.tree.leaves[s.leaf], Tokens: 1}
+	s.acquire = input.Acquire{Call: call, Entity: g.tree.leaves[s.leaf], Tokens: 1}
 	g.identify(&s.acquire.Request)
 	return &s.acquire
 }
@@ -67,7 +68,7 @@ func newGenerator(t *tree, d *drawer, slots int, seed uint64, n int) *generator 
 }
 
 // identify gives a request its own id.
-func (g *generator) identify(key *core.RequestKey) {
+func (g *generator) identify(key *attempt.Key) {
 	g.ids++
 	binary.BigEndian.PutUint64(key[:], mix(g.ids))
 }

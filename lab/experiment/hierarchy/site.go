@@ -12,6 +12,8 @@ import (
 	"github.com/samya-db/samya/kvpart/control"
 	"github.com/samya-db/samya/kvpart/sched"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/partitions"
 )
 
@@ -30,7 +32,7 @@ type site struct {
 	mu sync.Mutex
 	// passed are the inputs that no partition serves; taken is spare memory for
 	// passed.
-	passed, taken []core.Input
+	passed, taken []input.Input
 
 	// nudge holds a token when there is much to drain.
 	nudge chan struct{}
@@ -95,13 +97,13 @@ func newSite(su setup, o *Options) (*site, error) {
 // look reads the clock.
 func (s *site) look() { s.tick.Store(s.clock().Milliseconds() + 1) }
 
-func (s *site) now() core.Now {
+func (s *site) now() input.Now {
 	t := s.tick.Load()
-	return core.Now{Tick: core.Tick(t), Wall: wall + t}
+	return input.Now{Tick: core.Tick(t), Wall: wall + t}
 }
 
 // pass takes an input that no partition serves.
-func (s *site) pass(in core.Input) {
+func (s *site) pass(in input.Input) {
 	s.mu.Lock()
 	s.passed = append(s.passed, in)
 	s.mu.Unlock()
@@ -233,7 +235,7 @@ func (s *site) drain() {
 			s.parts.Stepped(len(passed))
 		}
 		if at := s.core.WakeAt(); at != 0 && at <= now.Tick {
-			s.core.Step(now, core.Wake{})
+			s.core.Step(now, input.Wake{})
 		}
 		s.core.Drain(&s.out)
 		s.parts.Drained()
@@ -241,7 +243,7 @@ func (s *site) drain() {
 	for i := range s.out.Replies {
 		r := &s.out.Replies[i]
 		sl := r.Call.(*slot)
-		if r.Answer.Code != core.OK && s.failed == nil {
+		if r.Answer.Code != answer.OK && s.failed == nil {
 			s.failed = fmt.Errorf("a request of %q was answered %v", s.tree.leaves[sl.leaf], r.Answer.Code)
 		}
 		sl.held = !sl.held
@@ -265,16 +267,16 @@ func (s *site) stats() partitions.Stats { return s.parts.Stats() }
 
 // check fails unless the books add up. No requests may be under way.
 func (s *site) check(context.Context) error {
-	views := make([]core.View, 0, len(s.tree.records))
+	views := make([]answer.View, 0, len(s.tree.records))
 	s.parts.Alone(func() {
 		for i := range s.tree.records {
-			s.core.Step(s.now(), &core.Read{Entity: s.tree.records[i].Name})
+			s.core.Step(s.now(), &input.Read{Entity: s.tree.records[i].Name})
 		}
 		s.core.Drain(&s.out)
 		s.parts.Drained()
 	})
 	for i := range s.out.Replies {
-		if r := &s.out.Replies[i]; r.Answer.Code == core.OK {
+		if r := &s.out.Replies[i]; r.Answer.Code == answer.OK {
 			views = append(views, *r.Answer.View())
 		}
 	}

@@ -11,6 +11,10 @@ import (
 
 	"github.com/samya-db/samya/kvpart/control"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
 	"github.com/samya-db/samya/site/engine"
 	"github.com/samya-db/samya/site/partitions"
 	"github.com/samya-db/samya/site/store"
@@ -23,8 +27,8 @@ const (
 	storedBatch   = 64
 )
 
-// stored is an engine with a store on disk.
-type stored struct {
+// storedTree is an engine with a store on disk.
+type storedTree struct {
 	setup
 	tree   *tree
 	engine *engine.Engine
@@ -45,9 +49,9 @@ type batch struct {
 }
 
 // Receive implements engine.Receiver.
-func (b *batch) Receive(c *engine.Call, a core.Answer, err error) {
+func (b *batch) Receive(c *engine.Call, a answer.Answer, err error) {
 	s := b.slots[c]
-	if err == nil && a.Code != core.OK {
+	if err == nil && a.Code != answer.OK {
 		err = fmt.Errorf("a request of %q was answered %v", s.acquire.Entity, a.Code)
 	}
 	if err != nil {
@@ -64,12 +68,12 @@ func (b *batch) Receive(c *engine.Call, a core.Answer, err error) {
 type silence struct{}
 
 func (silence) Committed(int, time.Duration) {}
-func (silence) Happened(core.Event)          {}
-func (silence) Send([]core.Envelope)         {}
+func (silence) Happened(event.Event)         {}
+func (silence) Send([]message.Envelope)      {}
 
 // newStored makes an engine with a store in a new folder, and runs it.
-func newStored(su setup, o *Options) (_ *stored, err error) {
-	s := &stored{setup: su, tree: newTree(o.size(), su.Root)}
+func newStored(su setup, o *Options) (_ *storedTree, err error) {
+	s := &storedTree{setup: su, tree: newTree(o.size(), su.Root)}
 	c, err := s.tree.newCore(o.Seed)
 	if err != nil {
 		return nil, err
@@ -110,7 +114,7 @@ func newStored(su setup, o *Options) (_ *stored, err error) {
 	return s, nil
 }
 
-func (s *stored) under(ctx context.Context, fn func(context.Context) error) error {
+func (s *storedTree) under(ctx context.Context, fn func(context.Context) error) error {
 	loading, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var stop atomic.Bool
@@ -135,7 +139,7 @@ func (s *stored) under(ctx context.Context, fn func(context.Context) error) erro
 }
 
 // handOver makes a batch of requests and waits for the answers.
-func (s *stored) handOver(b *batch) error {
+func (s *storedTree) handOver(b *batch) error {
 	for _, c := range b.calls {
 		c.Input = b.slots[c].next(c)
 	}
@@ -151,15 +155,15 @@ func (s *stored) handOver(b *batch) error {
 	return nil
 }
 
-func (s *stored) answered() int64 { return s.done.Load() }
+func (s *storedTree) answered() int64 { return s.done.Load() }
 
-func (s *stored) stats() partitions.Stats { return s.engine.Inspect() }
+func (s *storedTree) stats() partitions.Stats { return s.engine.Inspect() }
 
-func (s *stored) check(ctx context.Context) error {
-	views := make([]core.View, 0, len(s.tree.records))
+func (s *storedTree) check(ctx context.Context) error {
+	views := make([]answer.View, 0, len(s.tree.records))
 	for i := range s.tree.records {
-		a, err := s.engine.Do(ctx, func(call core.Call) core.Input {
-			return &core.Read{Call: call, Entity: s.tree.records[i].Name}
+		a, err := s.engine.Do(ctx, func(call input.Call) input.Input {
+			return &input.Read{Call: call, Entity: s.tree.records[i].Name}
 		})
 		if err != nil {
 			return fmt.Errorf("reading an entity: %w", err)
@@ -176,4 +180,4 @@ func (s *stored) check(ctx context.Context) error {
 	return nil
 }
 
-func (s *stored) close() error { return s.end() }
+func (s *storedTree) close() error { return s.end() }

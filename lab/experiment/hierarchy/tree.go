@@ -9,6 +9,9 @@ import (
 	"sort"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // size is the size of a tree: organisations, teams in each, leaves in each team.
@@ -16,7 +19,7 @@ type size struct{ orgs, teams, leaves int }
 
 // tree is the entities of a site.
 type tree struct {
-	records []core.EntityRecord
+	records []stored.Entity
 	// leaves are the names of the leaves, which requests name.
 	leaves []string
 }
@@ -51,8 +54,8 @@ func newTree(of size, root bool) *tree {
 // returns the new generation.
 func (t *tree) add(name string, parent uint64) uint64 {
 	generation := uint64(len(t.records) + 1)
-	t.records = append(t.records, core.EntityRecord{
-		Name: name, Parent: parent, Generation: generation, Initial: core.MaxTokens, Limit: core.MaxTokens, Version: 1,
+	t.records = append(t.records, stored.Entity{
+		Name: name, Parent: parent, Generation: generation, Initial: input.MaxTokens, Limit: input.MaxTokens, Version: 1,
 	})
 	return generation
 }
@@ -62,14 +65,14 @@ const siteName = "a"
 
 // newCore makes the core of a site with the entities.
 func (t *tree) newCore(seed uint64) (*core.Core, error) {
-	data := core.Restored{
-		Catalogue: &core.CatalogueRecord{Generation: uint64(len(t.records))},
+	data := stored.Restored{
+		Catalogue: &stored.Catalogue{Generation: uint64(len(t.records))},
 		// Partitions place entities in the order of names.
-		Entities: slices.SortedFunc(slices.Values(t.records), func(a, b core.EntityRecord) int { return cmp.Compare(a.Name, b.Name) }),
+		Entities: slices.SortedFunc(slices.Values(t.records), func(a, b stored.Entity) int { return cmp.Compare(a.Name, b.Name) }),
 	}
 	for i := range t.records {
 		e := &t.records[i]
-		data.Books = append(data.Books, core.BooksRecord{Name: e.Name, Generation: e.Generation, Left: e.Limit})
+		data.Books = append(data.Books, stored.Books{Name: e.Name, Generation: e.Generation, Left: e.Limit})
 	}
 	c, err := core.New(core.Config{
 		Self: siteName, Members: []core.SiteID{siteName}, Rand: rand.New(rand.NewPCG(seed, 1)), Retention: retention,
@@ -87,7 +90,7 @@ const retention = 200
 // check fails unless the books of all entities add up. The net tokens of a leaf are
 // the tokens acquired and not released. The net tokens of any other entity are the
 // sum of the entities below it. All other tokens are left. out is by leaf.
-func (t *tree) check(views []core.View, out []int) error {
+func (t *tree) check(views []answer.View, out []int) error {
 	held := make(map[string]core.Tokens, len(views))
 	for i, leaf := range t.leaves {
 		held[leaf] = core.Tokens(out[i])

@@ -3,12 +3,14 @@ package sites
 import (
 	"fmt"
 
+	"github.com/samya-db/samya/lab/virtual"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/policy"
+	"github.com/samya-db/samya/site/wire"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
-
-	"github.com/samya-db/samya/lab/virtual"
-	"github.com/samya-db/samya/site/core"
-	"github.com/samya-db/samya/site/wire"
 )
 
 // counts is the activity of the sites.
@@ -21,7 +23,7 @@ type counts struct {
 	// questions of exact reads, inexact the exact reads without a consistent cut.
 	incomplete, asked, inexact int
 	// refusals counts acquires refused for other reasons than a lack of tokens.
-	refusals map[core.Code]int
+	refusals map[answer.Code]int
 }
 
 // Counters implements virtual.System.
@@ -47,46 +49,46 @@ func (s *Sites) Counters() map[string]float64 {
 }
 
 // refusedBy counts an acquire refused for another reason than a lack of tokens.
-func (d *counts) refusedBy(code core.Code) {
+func (d *counts) refusedBy(code answer.Code) {
 	if d.refusals == nil {
-		d.refusals = make(map[core.Code]int)
+		d.refusals = make(map[answer.Code]int)
 	}
 	d.refusals[code]++
 }
 
 // happened counts an event.
-func (at *site) happened(e *core.Event) {
+func (at *site) happened(e *event.Event) {
 	d := &at.s.did
 	switch e.Kind {
-	case core.RedistributionStarted:
+	case event.RedistributionStarted:
 		d.begun[variantName(e.Variant)+" "+e.Trigger]++
-	case core.RedistributionApplied:
+	case event.RedistributionApplied:
 		d.applied++
-	case core.RedistributionFailed:
+	case event.RedistributionFailed:
 		d.failed++
-	case core.GaveUp:
+	case event.GaveUp:
 		d.gaveUp++
-	case core.ProtocolFault:
+	case event.ProtocolFault:
 		at.s.fail("site %s: protocol fault: %w", at.id, e.Err)
-	case core.ForecastDropped:
+	case event.ForecastDropped:
 		at.s.fail("site %s has not taken up what its model had learnt", at.id)
 	}
 }
 
-func variantName(v core.Variant) string {
+func variantName(v policy.Variant) string {
 	switch v {
-	case core.Majority:
+	case policy.Majority:
 		return "majority"
-	case core.Star:
+	case policy.Star:
 		return "star"
-	case core.Direct:
+	case policy.Direct:
 		return "direct"
 	}
 	return fmt.Sprintf("variant-%d", v)
 }
 
 // count counts a message, and returns its size on the wire, in bytes.
-func (at *site) count(m *core.Envelope) int {
+func (at *site) count(m *message.Envelope) int {
 	d := &at.s.did
 	switch {
 	case m.Gossip != nil:
@@ -107,7 +109,7 @@ func (at *site) count(m *core.Envelope) int {
 }
 
 // sizeOf returns the size of a message in a batch of a link, in bytes.
-func sizeOf(m *core.Envelope) int {
+func sizeOf(m *message.Envelope) int {
 	const tag = 1
 	return tag + protowire.SizeBytes(proto.Size(wire.Encode(m)))
 }

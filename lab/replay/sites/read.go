@@ -7,6 +7,8 @@ import (
 	"github.com/samya-db/samya/internal/shares"
 	"github.com/samya-db/samya/lab/virtual"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
 )
 
 const (
@@ -23,12 +25,12 @@ const (
 )
 
 // readsStale hands the core a read of the site's knowledge.
-func (at *site) readsStale(r *virtual.Request) { at.step(&core.Read{Call: r, Entity: entityName}) }
+func (at *site) readsStale(r *virtual.Request) { at.step(&input.Read{Call: r, Entity: entityName}) }
 
 // known counts a bounded read as incomplete unless the site has recent word of all
 // others.
-func (d *counts) known(v *core.View) {
-	if slices.ContainsFunc(v.Others, func(o core.OtherView) bool { return o.Age == core.Never || o.Age > maxAge }) {
+func (d *counts) known(v *answer.View) {
+	if slices.ContainsFunc(v.Others, func(o answer.OtherView) bool { return o.Age == answer.Never || o.Age > maxAge }) {
 		d.incomplete++
 	}
 }
@@ -77,7 +79,7 @@ func (x *exact) ask(of []*site) {
 	w := x.at.s.w
 	for _, at := range of {
 		q := &question{x: x, at: at}
-		read := func() { at.step(&core.Read{Call: q, Entity: entityName}) }
+		read := func() { at.step(&input.Read{Call: q, Entity: entityName}) }
 		if at == x.at {
 			read()
 			continue
@@ -87,9 +89,9 @@ func (x *exact) ask(of []*site) {
 }
 
 // answered sends a share to the site that asked.
-func (q *question) answered(a *core.Answer) {
+func (q *question) answered(a *answer.Answer) {
 	share := shares.Share{Site: string(q.at.id), Absent: true}
-	if a.Code == core.OK {
+	if a.Code == answer.OK {
 		share = shareOf(q.at.id, a.View())
 	}
 	if q.at == q.x.at {
@@ -159,7 +161,7 @@ func (at *site) seemsUp(other core.SiteID) bool {
 }
 
 // shareOf returns a site's view as a share.
-func shareOf(site core.SiteID, v *core.View) shares.Share {
+func shareOf(site core.SiteID, v *answer.View) shares.Share {
 	sh := shares.Share{
 		Site: string(site), Generation: v.Generation, Limit: int64(v.Limit), Surplus: int64(v.Surplus),
 		Applied: uint64(v.Applied), Pledged: v.Moves.Pledged, Left: int64(v.Left), Offered: int64(v.Offered), Net: int64(v.Net),
@@ -171,7 +173,7 @@ func shareOf(site core.SiteID, v *core.View) shares.Share {
 	return sh
 }
 
-func transfersOf(moves []core.TransferMove) []shares.Transfer {
+func transfersOf(moves []answer.TransferMove) []shares.Transfer {
 	list := make([]shares.Transfer, 0, len(moves))
 	for _, t := range moves {
 		list = append(list, shares.Transfer{Site: string(t.Site), Seq: t.Seq, Tokens: int64(t.Tokens)})

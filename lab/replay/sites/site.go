@@ -8,6 +8,11 @@ import (
 
 	"github.com/samya-db/samya/lab/virtual"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // retention is the time for which sites remember requests: short, as no request is
@@ -40,12 +45,12 @@ type site struct {
 	durable
 	// parcels are the messages being packed for each site, sizes their sizes in
 	// bytes.
-	parcels [][]core.Envelope
+	parcels [][]message.Envelope
 	sizes   []int
-	acquire core.Acquire
-	release core.Release
+	acquire input.Acquire
+	release input.Release
 	// gossip is the last summaries sent, gossipSize their size on the wire in bytes.
-	gossip     []core.Summary
+	gossip     []message.Summary
 	gossipSize int
 	// claim is the site's tokens: left, set aside and out. Only redistributions
 	// change it.
@@ -54,16 +59,16 @@ type site struct {
 
 // durable is the durable state of a site, without requests.
 type durable struct {
-	catalogue *core.CatalogueRecord
-	changes   []core.ChangeRecord
-	entity    core.EntityRecord
-	books     core.BooksRecord
+	catalogue *stored.Catalogue
+	changes   []stored.Change
+	entity    stored.Entity
+	books     stored.Books
 	// forecast is absent if its Name is empty.
-	forecast core.ForecastRecord
+	forecast stored.Forecast
 }
 
 func (s *Sites) newSite(p virtual.Place, id core.SiteID) (*site, error) {
-	at := &site{s: s, p: p, id: id, parcels: make([][]core.Envelope, len(s.members)), sizes: make([]int, len(s.members))}
+	at := &site{s: s, p: p, id: id, parcels: make([][]message.Envelope, len(s.members)), sizes: make([]int, len(s.members))}
 	at.onServed, at.onCommitted, at.onWoken = at.served, at.committed, at.woken
 	cfg := core.Config{
 		Self: id, Members: s.members, Retention: retention.Milliseconds(), Bin: core.Tick(s.bin.Milliseconds()), Day: at.s.day,
@@ -73,7 +78,7 @@ func (s *Sites) newSite(p virtual.Place, id core.SiteID) (*site, error) {
 		s.configure(&cfg)
 	}
 	at.cfg = cfg.WithDefaults()
-	return at, at.start(core.Restored{})
+	return at, at.start(stored.Restored{})
 }
 
 // random returns the site's random source in its present life.
@@ -82,7 +87,7 @@ func (at *site) random() *rand.Rand {
 }
 
 // start makes the core.
-func (at *site) start(from core.Restored) error {
+func (at *site) start(from stored.Restored) error {
 	var err error
 	if at.core, err = core.New(at.cfg, from); err != nil {
 		return fmt.Errorf("starting site %s: %w", at.id, err)
@@ -110,25 +115,25 @@ func (at *site) restarted() {
 }
 
 // stored returns the state on disk for a start.
-func (d *durable) stored() core.Restored {
-	from := core.Restored{Catalogue: d.catalogue, Changes: d.changes}
+func (d *durable) stored() stored.Restored {
+	from := stored.Restored{Catalogue: d.catalogue, Changes: d.changes}
 	if d.entity.Name != "" {
-		from.Entities, from.Books = []core.EntityRecord{d.entity}, []core.BooksRecord{d.books}
+		from.Entities, from.Books = []stored.Entity{d.entity}, []stored.Books{d.books}
 	}
 	if d.forecast.Name != "" {
-		from.Forecasts = []core.ForecastRecord{d.forecast}
+		from.Forecasts = []stored.Forecast{d.forecast}
 	}
 	return from
 }
 
 // now returns the time at the site.
-func (at *site) now() core.Now {
+func (at *site) now() input.Now {
 	ms := at.s.w.Now().Milliseconds()
-	return core.Now{Tick: core.Tick(ms), Wall: ms}
+	return input.Now{Tick: core.Tick(ms), Wall: ms}
 }
 
 // step hands the core an input.
-func (at *site) step(in core.Input) {
+func (at *site) step(in input.Input) {
 	if at.core == nil {
 		return // The core could not be started, and the error is kept.
 	}
@@ -164,7 +169,7 @@ func (at *site) woken() {
 	}
 	at.wake = 0
 	if tick := at.core.WakeAt(); tick != 0 && tick <= at.now().Tick {
-		at.core.Step(at.now(), core.Wake{})
+		at.core.Step(at.now(), input.Wake{})
 	}
 	at.settle()
 }
@@ -198,7 +203,7 @@ func (at *site) committed() {
 }
 
 // aside returns the tokens that a site has set aside for instances under way.
-func aside(e *core.EntityRecord) core.Tokens {
+func aside(e *stored.Entity) core.Tokens {
 	var sum core.Tokens
 	if p := e.Protocol.Pledge; p != nil {
 		sum += p.Offered
@@ -224,7 +229,7 @@ func (at *site) carryOut() {
 }
 
 // send packs messages into a parcel for each receiver.
-func (at *site) send(messages []core.Envelope) {
+func (at *site) send(messages []message.Envelope) {
 	if len(messages) == 0 {
 		return
 	}
@@ -240,7 +245,7 @@ func (at *site) send(messages []core.Envelope) {
 		}
 		receiver := at.s.sites[to]
 		at.s.w.Send(at.p, virtual.Place(to), at.sizes[to], func() {
-			receiver.step(core.Deliver{From: at.id, Messages: parcel})
+			receiver.step(input.Deliver{From: at.id, Messages: parcel})
 		})
 		at.parcels[to], at.sizes[to] = nil, 0
 	}
@@ -265,7 +270,7 @@ func (at *site) served() {
 	case virtual.Acquire:
 		at.acquires(r)
 	case virtual.Release:
-		at.release = core.Release{Call: r, Entity: entityName, Tokens: 1, Request: keyOf(r)}
+		at.release = input.Release{Call: r, Entity: entityName, Tokens: 1, Request: keyOf(r)}
 		at.step(&at.release)
 	case virtual.ReadStale:
 		at.readsStale(r)
@@ -279,7 +284,7 @@ func (at *site) served() {
 // acquires hands the core an acquire.
 func (at *site) acquires(r *virtual.Request) {
 	wait := (r.Deadline - at.s.w.Now()).Round(time.Millisecond)
-	at.acquire = core.Acquire{
+	at.acquire = input.Acquire{
 		Call: r, Entity: entityName, Tokens: 1, Request: keyOf(r), Wait: core.Tick(max(0, wait.Milliseconds())),
 	}
 	before := at.core.Status().Waiting
@@ -291,7 +296,7 @@ func (at *site) acquires(r *virtual.Request) {
 }
 
 // keyOf returns the request id of a request.
-func keyOf(r *virtual.Request) (k core.RequestKey) {
+func keyOf(r *virtual.Request) (k attempt.Key) {
 	k[0] = byte(r.Kind)
 	binary.LittleEndian.PutUint32(k[12:], uint32(r.Of)) //nolint:gosec // an index
 	return k
@@ -300,7 +305,7 @@ func keyOf(r *virtual.Request) (k core.RequestKey) {
 // setup is the call of the run's own request to a site.
 type setup struct {
 	what string
-	view core.View
+	view answer.View
 }
 
 // replied hands a reply to its caller.
@@ -308,7 +313,7 @@ func (at *site) replied(reply *core.Reply) {
 	code := reply.Answer.Code
 	switch c := reply.Call.(type) {
 	case *virtual.Request:
-		if c.Kind == virtual.ReadStale && code == core.OK {
+		if c.Kind == virtual.ReadStale && code == answer.OK {
 			at.s.did.known(reply.Answer.View())
 		}
 		at.tells(c, code)
@@ -316,7 +321,7 @@ func (at *site) replied(reply *core.Reply) {
 		c.answered(&reply.Answer)
 	case *setup:
 		c.view = *reply.Answer.View()
-		if code != core.OK {
+		if code != answer.OK {
 			at.s.fail("site %s: %s is answered %v", at.id, c.what, code)
 		}
 	}
@@ -327,20 +332,20 @@ func (at *site) replied(reply *core.Reply) {
 const rounding = 2 * time.Millisecond
 
 // tells answers a request.
-func (at *site) tells(r *virtual.Request, code core.Code) {
+func (at *site) tells(r *virtual.Request, code answer.Code) {
 	s := at.s
 	switch {
-	case code == core.OK:
+	case code == answer.OK:
 		s.answer(r, virtual.Granted)
-	case r.Kind == virtual.Acquire && code == core.OutOfTokens:
+	case r.Kind == virtual.Acquire && code == answer.OutOfTokens:
 		if s.w.Now() >= r.Deadline-rounding {
 			s.answer(r, virtual.TimedOut)
 		} else {
 			s.answer(r, virtual.Refused)
 		}
-	case r.Kind == virtual.Acquire && code == core.ExceedsLimit:
+	case r.Kind == virtual.Acquire && code == answer.ExceedsLimit:
 		s.answer(r, virtual.Refused)
-	case r.Kind == virtual.Acquire && (code == core.QueueFull || code == core.Overloaded):
+	case r.Kind == virtual.Acquire && (code == answer.QueueFull || code == answer.Overloaded):
 		s.did.refusedBy(code)
 		s.answer(r, virtual.Refused)
 	default:

@@ -10,6 +10,7 @@ import (
 	"github.com/samya-db/samya/lab/virtual"
 	"github.com/samya-db/samya/predict"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/input"
 )
 
 // DetectionTime is the default of Sites.Detection.
@@ -86,8 +87,8 @@ func (s *Sites) create() {
 	for _, at := range s.sites {
 		at.settle()
 	}
-	s.sites[0].step(&core.Change{
-		Call: &setup{what: "creating the entity"}, Kind: core.CreateEntity, Name: entityName, Limit: s.limit,
+	s.sites[0].step(&input.Change{
+		Call: &setup{what: "creating the entity"}, Kind: input.CreateEntity, Name: entityName, Limit: s.limit,
 		RequestID: "create", Wait: 5000,
 	})
 }
@@ -117,7 +118,7 @@ func (s *Sites) detect() {
 			}
 		}
 		at.reach = up
-		at.step(core.Reachable{Sites: up})
+		at.step(input.Reachable{Sites: up})
 	}
 }
 
@@ -162,7 +163,7 @@ func (s *Sites) Check() error {
 			return fmt.Errorf("site %s is down", at.id)
 		}
 		reads[p].what = "reading the entity"
-		at.step(&core.Read{Call: &reads[p], Entity: entityName})
+		at.step(&input.Read{Call: &reads[p], Entity: entityName})
 	}
 	s.w.Until(s.w.Now() + settling)
 	var sum core.Tokens

@@ -8,6 +8,7 @@ import (
 	"github.com/samya-db/samya/internal/wan"
 	"github.com/samya-db/samya/lab/virtual"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
 )
 
 // rig is three sites in a world, with their answers.
@@ -101,7 +102,7 @@ func TestUnsound(t *testing.T) {
 		},
 		"durable are 9": func(r *rig) { r.sites[2].books.Left-- },
 		"is down":       func(r *rig) { r.crash(1) },
-		"not_found":     func(r *rig) { r.sites[0].tells(&virtual.Request{Kind: virtual.Release}, core.NotFound) },
+		"not_found":     func(r *rig) { r.sites[0].tells(&virtual.Request{Kind: virtual.Release}, answer.NotFound) },
 	} {
 		r := newRig(t, 30, refuse)
 		spoil(r)

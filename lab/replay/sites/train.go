@@ -5,6 +5,7 @@ import (
 
 	"github.com/samya-db/samya/predict"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // Training keeps the states of trained models: systems with equal forecasting
@@ -70,7 +71,7 @@ func (at *site) train(t *Training, place int, history []predict.Bin) error {
 	if at.busy || at.core.Pending() {
 		return errBusy
 	}
-	at.forecast = core.ForecastRecord{
+	at.forecast = stored.Forecast{
 		Name: entityName, Generation: at.entity.Generation, Model: at.cfg.Forecast, Bin: at.cfg.Bin,
 		Wall: at.now().Wall, State: state,
 	}

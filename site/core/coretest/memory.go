@@ -9,34 +9,36 @@ import (
 	"slices"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // Memory holds records in maps. Records in it are never changed, only replaced.
 type Memory struct {
-	Catalogue *core.CatalogueRecord
-	Changes   Series[core.ChangeRecord]
-	Entities  map[string]core.EntityRecord
+	Catalogue *stored.Catalogue
+	Changes   Series[stored.Change]
+	Entities  map[string]stored.Entity
 	// Names are the names of the entities, by generation.
 	Names  map[uint64]string
-	Books  map[string]core.BooksRecord
-	Blocks Series[core.RequestBlock]
+	Books  map[string]stored.Books
+	Blocks Series[stored.Block]
 
-	Incarnation core.Incarnation
-	Commits     core.Commits
-	Remembered  map[core.SiteID]core.Remembered
-	Forecasts   map[string]core.ForecastRecord
-	Claims      map[core.ClaimNumber]core.ClaimRecord
-	Leases      map[uint64]core.LeaseRecord
-	Clock       *core.ClockRecord
+	Incarnation message.Incarnation
+	Commits     message.Commits
+	Remembered  map[core.SiteID]stored.Remembered
+	Forecasts   map[string]stored.Forecast
+	Claims      map[message.ClaimNumber]stored.Claim
+	Leases      map[uint64]stored.Lease
+	Clock       *stored.Clock
 }
 
 // NewMemory returns an empty store.
-func NewMemory(incarnation core.Incarnation) *Memory {
+func NewMemory(incarnation message.Incarnation) *Memory {
 	return &Memory{
-		Incarnation: incarnation, Remembered: make(map[core.SiteID]core.Remembered),
-		Forecasts: make(map[string]core.ForecastRecord),
-		Claims:    make(map[core.ClaimNumber]core.ClaimRecord), Leases: make(map[uint64]core.LeaseRecord),
-		Entities: make(map[string]core.EntityRecord), Names: make(map[uint64]string), Books: make(map[string]core.BooksRecord),
+		Incarnation: incarnation, Remembered: make(map[core.SiteID]stored.Remembered),
+		Forecasts: make(map[string]stored.Forecast),
+		Claims:    make(map[message.ClaimNumber]stored.Claim), Leases: make(map[uint64]stored.Lease),
+		Entities: make(map[string]stored.Entity), Names: make(map[uint64]string), Books: make(map[string]stored.Books),
 	}
 }
 
@@ -53,7 +55,7 @@ func (m *Memory) Clone() *Memory {
 func (m *Memory) Equal(other *Memory) bool { return reflect.DeepEqual(m, other) }
 
 // Commit takes in the records of a step.
-func (m *Memory) Commit(r *core.Records) error {
+func (m *Memory) Commit(r *stored.Records) error {
 	for _, name := range r.Deleted {
 		delete(m.Books, name)
 		delete(m.Names, m.Entities[name].Generation)
@@ -115,8 +117,8 @@ func (m *Memory) Commit(r *core.Records) error {
 }
 
 // Load returns the records from which a core begins.
-func (m *Memory) Load() (core.Restored, error) {
-	var r core.Restored
+func (m *Memory) Load() (stored.Restored, error) {
+	var r stored.Restored
 	if m.Catalogue != nil {
 		c := *m.Catalogue
 		c.Protocol = c.Protocol.Clone()

@@ -1,10 +1,11 @@
-package core
+package policy
 
 import (
 	"testing"
 
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/predict"
+	"github.com/samya-db/samya/site/core/input"
 )
 
 func TestTriggers(t *testing.T) {
@@ -99,8 +100,8 @@ func TestWants(t *testing.T) {
 	forecast := predict.Forecast{Expected: 40, Median: 60, High: 90, Next: 30}
 	for name, tc := range map[string]struct {
 		s                       Situation
-		quantile, median, paper Tokens
-		waiting                 Tokens
+		quantile, median, paper avantan.Tokens
+		waiting                 avantan.Tokens
 	}{
 		"a forecast":               {Situation{Left: 10, Forecast: forecast}, 90, 60, 40, 0},
 		"a rate above the median":  {Situation{Left: 10, Rate: 70, Forecast: forecast}, 90, 70, 40, 0},
@@ -110,7 +111,7 @@ func TestWants(t *testing.T) {
 		"waiting":                  {Situation{Left: 10, Queued: 9, First: 4, Forecast: forecast}, 90, 60, 10, 4},
 		"waiting in debt":          {Situation{Left: -3, Queued: 9, First: 4}, 0, 0, 0, 4},
 		"more released than taken": {Situation{Left: 10, Forecast: predict.Forecast{Expected: -5, Median: 1, High: 2}}, 2, 1, 0, 0},
-		"beyond all numbers":       {Situation{Rate: 1e300}, MaxTokens, MaxTokens, 0, 0},
+		"beyond all numbers":       {Situation{Rate: 1e300}, input.MaxTokens, input.MaxTokens, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if target, median := (quantileWant{}).Target(tc.s); target != tc.quantile || median != tc.median {
@@ -131,9 +132,9 @@ func TestWants(t *testing.T) {
 func TestPaperWantIsEquations4And5(t *testing.T) {
 	want, offerPolicy := paperWant{}, offerAll{}
 	for name, tc := range map[string]struct {
-		left, first Tokens
+		left, first avantan.Tokens
 		expected    float64
-		want        Tokens
+		want        avantan.Tokens
 	}{
 		"equation 4":       {10, 0, 35, 25},
 		"enough":           {50, 0, 35, 0},

@@ -1,0 +1,279 @@
+// Package answer has the answers of a site to its callers. It refuses to decide anything:
+// package core does.
+package answer
+
+import (
+	"cmp"
+
+	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/site/core/input"
+)
+
+// Code says how a request ended.
+type Code uint8
+
+const (
+	// OK: done and durable.
+	OK Code = iota
+	// OutOfTokens: refused, no site gave the tokens in time.
+	OutOfTokens
+	// NotFound: no such entity.
+	NotFound
+	// Exists: an entity with the same name exists.
+	Exists
+	// Reused: the request id was used with another body.
+	Reused
+	// Mismatch: the entity or the mode does not have the expected generation or version.
+	Mismatch
+	// Overloaded: too many requests wait or are remembered already; nothing was done.
+	Overloaded
+	// NoQuorum: no majority was reached in time; nothing was done.
+	NoQuorum
+	// Unknown: the time ran out while the sites were deciding the change, which they may
+	// still accept. A repeat with the same request id tells.
+	Unknown
+	// Overflow: the counts would leave the range of 64 bits.
+	Overflow
+	// Stopping: the site is about to stop; nothing was done.
+	Stopping
+	// Invalid: the arguments are out of range (zero or negative tokens, no such
+	// model).
+	Invalid
+	// Unvouched: too few members have vouched for the site's data so far; nothing was
+	// done.
+	Unvouched
+	// QueueFull: too many acquires wait for tokens of the entity; nothing was done.
+	QueueFull
+	// Superseded: the caller made a later attempt of the request; this attempt does
+	// nothing.
+	Superseded
+	// Expired: the request's time to be run is over; nothing was done.
+	Expired
+	// NoLease: there is no such lease, or it has ended.
+	NoLease
+	// NoParent: no entity has the name of the parent.
+	NoParent
+	// HasChildren: the entity to be deleted has entities below it.
+	HasChildren
+	// Looped: the parent is the entity itself or stands below it.
+	Looped
+	// TooDeep: an entity would stand deeper than MaxDepth.
+	TooDeep
+	// ExceedsLimit: refused, the acquire asks for more tokens than a limit that it
+	// charges, so no site can ever grant it.
+	ExceedsLimit
+	// Halted: a balance of the entity, or of an entity in its tree, is broken at this
+	// site; nothing was done.
+	Halted
+)
+
+var codeNames = [...]string{
+	"ok", "out_of_tokens", "not_found", "exists", "reused", "mismatch",
+	"overloaded", "no_quorum", "unknown", "overflow", "stopping", "invalid", "unvouched",
+	"queue_full", "superseded", "expired", "no_lease", "no_parent", "has_children", "looped", "too_deep",
+	"exceeds_limit", "halted",
+}
+
+// String returns the code's name.
+func (c Code) String() string {
+	if int(c) < len(codeNames) {
+		return codeNames[c]
+	}
+	return "?"
+}
+
+// Answer is the answer to a call. Most calls are acquires and releases, and their answers
+// are small.
+type Answer struct {
+	Code Code
+	// Parked says that a release is recorded, and will be counted once other sites have
+	// told that the release did not run there.
+	Parked bool
+	// More says that entities or leases follow after the page.
+	More bool
+	// Deleted says that the watched entity was deleted.
+	Deleted bool
+	// Tokens are the tokens granted or given back; with ExceedsLimit the limit of
+	// Lacking.
+	Tokens avantan.Tokens
+	// Left is the number of tokens left at this site just after the request; with
+	// OutOfTokens and ExceedsLimit, at the refusal.
+	Left avantan.Tokens
+	// RetryAfter is the delay after which another try may fare better; 0 if unknown.
+	RetryAfter avantan.Tick
+	// Lacking names an entity charged by the request: the named entity or an ancestor. It
+	// lacks the tokens (OutOfTokens, QueueFull), or its limit is too low (ExceedsLimit).
+	// With NotFound it is the missing entity, if the request names several.
+	Lacking string
+	// Missing is how many members must vouch for the site's data before it serves
+	// (Unvouched).
+	Missing int
+	// Returned are the tokens given back by a CommitLease.
+	Returned avantan.Tokens
+	// Revision is the revision of the View (Watch).
+	Revision input.Revision
+	// Details, if not nil, holds the parts that other kinds of answers add.
+	Details *Details
+}
+
+// Details are the large parts of an answer. Answers share them; nobody may change them.
+type Details struct {
+	// View is the entity read or changed.
+	View View
+	// Unapplied are the members not known to have applied a change of the limit
+	// (SetLimit), in the order of the members.
+	Unapplied []avantan.SiteID
+	// Mode is the mode decided by a SetMode; a repeat gets the mode of the first
+	// decision. After a Mismatch only the version is set. For a ReadMode it is the mode
+	// in force.
+	Mode Mode
+	// Forecast is the site's forecasting model (SetForecast, ReadForecast).
+	Forecast ForecastChoice
+	// Views is the listed page of entities.
+	Views []View
+	// Lease is the lease granted or renewed, Leases the listed page of leases.
+	Lease  Lease
+	Leases []Lease
+}
+
+// noDetails are the details of an answer without Details.
+var noDetails Details
+
+func (a *Answer) details() *Details {
+	if a.Details == nil {
+		return &noDetails
+	}
+	return a.Details
+}
+
+// View is the View of the Details, empty if there are none.
+func (a Answer) View() *View { return &a.details().View }
+
+// Unapplied is the list of the Details, empty if there are none.
+func (a Answer) Unapplied() []avantan.SiteID { return a.details().Unapplied }
+
+// Mode is the Mode of the Details, empty if there are none.
+func (a Answer) Mode() Mode { return a.details().Mode }
+
+// Forecast is the Forecast of the Details, empty if there are none.
+func (a Answer) Forecast() ForecastChoice { return a.details().Forecast }
+
+// Views is the page of the Details, empty if there are none.
+func (a Answer) Views() []View { return a.details().Views }
+
+// Lease is the Lease of the Details, empty if there are none.
+func (a Answer) Lease() *Lease { return &a.details().Lease }
+
+// Leases is the page of the Details, empty if there are none.
+func (a Answer) Leases() []Lease { return a.details().Leases }
+
+// View is this site's knowledge of an entity.
+type View struct {
+	Name       string
+	Limit      avantan.Tokens
+	Generation uint64
+	Version    uint64
+	// Left, Offered and Net are this site's books.
+	Left, Offered, Net avantan.Tokens
+	// Waiting is the number of acquires that wait here.
+	Waiting int
+	// Applied is the number of majority instances applied here, Moved the number of star
+	// instances.
+	Applied avantan.Instance
+	Moved   uint64
+	// Fetches is the number of rounds of direct transfers that brought tokens here.
+	Fetches uint64
+	// Surplus is the number of tokens kept out of circulation; see stored.Entity.
+	Surplus avantan.Tokens
+	// Debt is the excess of the tokens in circulation over Limit less Surplus; see
+	// stored.Entity. Usable is the part of Left that the site may hand out.
+	Debt, Usable avantan.Tokens
+	// DebtSince is the instance that last raised the debt; 0 for none.
+	DebtSince avantan.Instance
+	// MayExceed bounds the excess of tokens out over Limit less Surplus: members that may
+	// not have heard of the debt go on granting. It is 0 if all have heard.
+	MayExceed avantan.Tokens
+	// Parent is the name of the entity right above, empty for none. Children is the
+	// number of entities right below.
+	Parent   string
+	Children int
+	// Moves are the moves between sites that the books contain.
+	Moves Moves
+	// Others holds the other sites' reports, in the order of the members.
+	Others []OtherView
+}
+
+// Moves lists the moves of tokens between sites that a site's books contain.
+type Moves struct {
+	// Pledged says that the site has a part in the next majority instance. If false, no
+	// value of that instance decided so far contains the site.
+	Pledged  bool
+	Stars    []StarMove
+	Sent     []TransferMove
+	Received []TransferMove
+}
+
+// StarMove is a part in an instance decided by its own members.
+type StarMove struct {
+	Leader  avantan.SiteID
+	Counter uint64
+	Applied bool
+}
+
+// TransferMove is the last transfer between two sites that this site knows of. Tokens is
+// the amount of a transfer sent and not acknowledged.
+type TransferMove struct {
+	Site   avantan.SiteID
+	Seq    uint64
+	Tokens avantan.Tokens
+}
+
+// OtherView is another site's report of its books.
+type OtherView struct {
+	Site               avantan.SiteID
+	Left, Offered, Net avantan.Tokens
+	// Age is the time since the report; [Never] if there was no report.
+	Age avantan.Tick
+}
+
+// Never is the age of a report that never came.
+const Never = ^avantan.Tick(0)
+
+// Lease describes a lease to clients.
+type Lease struct {
+	Number uint64
+	ID     string
+	Entity string
+	Tokens avantan.Tokens
+	// Remaining is the time in milliseconds until it ends.
+	Remaining avantan.Tick
+	Holder    string
+}
+
+// ForecastChoice names the models by which a site forecasts.
+type ForecastChoice struct {
+	// Model is the model in force, Configured the site's own setting, which is in force
+	// again after a restart.
+	Model, Configured string
+}
+
+// DecidedMode is the last mode decided by the catalogue. The zero value says that the
+// catalogue has decided none.
+type DecidedMode struct {
+	// Protocol is a name in ProtocolNames; empty for none.
+	Protocol string `json:"protocol,omitempty"`
+	// Version counts the decided changes of the mode, from 1.
+	Version uint64 `json:"version,omitempty"`
+}
+
+// Mode names the protocol under which a site begins instances. Whatever it says, the site
+// takes part in the instances of every protocol.
+type Mode struct {
+	// Decided is the mode decided by the catalogue, as far as this site knows.
+	Decided DecidedMode
+	// Configured is the site's own choice, in force until the catalogue decides a mode.
+	Configured string
+}
+
+// Protocol returns the name of the protocol in force at the site.
+func (m Mode) Protocol() string { return cmp.Or(m.Decided.Protocol, m.Configured) }

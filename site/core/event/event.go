@@ -1,0 +1,87 @@
+// Package event has the events of a core for its metrics. Nothing rests on events.
+package event
+
+import (
+	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/policy"
+)
+
+// Kind names a kind of event for the metrics.
+type Kind uint8
+
+const (
+	// RedistributionStarted: this site began an instance.
+	RedistributionStarted Kind = iota + 1
+	// RedistributionApplied: this site applied a decided instance.
+	RedistributionApplied
+	// RedistributionFailed: an instance begun by this site found no majority.
+	RedistributionFailed
+	// GaveUp: the site refused waiting acquires, as there were no tokens anywhere.
+	GaveUp
+	// ProtocolFault: the site refused an impossible message or decision.
+	ProtocolFault
+	// BooksBroken: a balance of the entity went beyond its bound, and the site halts
+	// the entity with its tree.
+	BooksBroken
+	// Serving: the site begins to serve, as enough members vouch for its data.
+	Serving
+	// ForecastFellBack: forecasts were not finite, and the newest bin replaced them.
+	ForecastFellBack
+	// ForecastDropped: the stored state of a forecasting model was unusable; the model
+	// learns anew.
+	ForecastDropped
+	// AuditBegun: this site began an audit.
+	AuditBegun
+	// SurplusFound: an audit here has found a surplus, which the site sets aside.
+	SurplusFound
+	// LeaseGranted: a lease was granted.
+	LeaseGranted
+	// LeaseRenewed: a lease got a new time to live.
+	LeaseRenewed
+	// LeaseCommitted: a lease ended, as its holder kept tokens of the lease for good.
+	LeaseCommitted
+	// LeaseExpired: a lease ended, as its time was up; its tokens went back.
+	LeaseExpired
+	// LeaseReturned: a lease gave back tokens before its time was up.
+	LeaseReturned
+	// ClaimMade: the site answered a request although earlier attempts may have run
+	// elsewhere.
+	ClaimMade
+	// ClaimAnswered: another site has told the fate of the earlier attempts there:
+	// Verdict.
+	ClaimAnswered
+	// ClaimsFull: the maximum number of requests waits for the answer of Site.
+	ClaimsFull
+	// ClaimGivenUp: Site has not answered for so long that this site stops asking about
+	// Request, to make room for others.
+	ClaimGivenUp
+	// CreatedWithout: an entity was created while Site seemed out of reach; its share is
+	// unusable until Site is back.
+	CreatedWithout
+	// TenantRefused: the site refused a request, as the table of requests is nearly full
+	// and the entity's tenant has an equal part of it.
+	TenantRefused
+)
+
+// Event is an event for the metrics.
+type Event struct {
+	Kind   Kind
+	Entity string
+	// Trigger is the reason for beginning an instance.
+	Trigger string
+	// Variant is the variant of an instance begun or failed. It is Direct for a round of
+	// direct transfers begun, failed, or applied; an applied round has brought tokens.
+	Variant policy.Variant
+	// Count is the number of forecasts that fell back or were dropped.
+	Count uint64
+	// Verdict is the verdict of a ClaimAnswered.
+	Verdict message.ClaimVerdict
+	// Site is the other member of a ClaimsFull, ClaimGivenUp or CreatedWithout. Request
+	// is the key of a ClaimGivenUp.
+	Site    avantan.SiteID
+	Request attempt.Key
+	// Err describes a ProtocolFault or BooksBroken.
+	Err error
+}

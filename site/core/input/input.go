@@ -1,0 +1,279 @@
+// Package input has the inputs of a core: requests of callers, messages of other sites,
+// and the passing of time. Its validation of requests is that of sites and of app
+// managers alike. It refuses to know whether a request can be granted.
+package input
+
+import (
+	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/message"
+)
+
+// MaxTokens bounds limits and the tokens of a request: every such number is exact in
+// JSON, and sums of many stay far from overflow.
+const MaxTokens avantan.Tokens = 1<<53 - 1
+
+// Now is the time of an input.
+type Now struct {
+	// Tick is monotonic within one life of the core. Time-outs rest on it.
+	Tick avantan.Tick
+	// Wall is in milliseconds since the Unix epoch. NotAfter times, the retention of
+	// request records and the ends of leases over a restart rest on it.
+	Wall int64
+}
+
+// Call identifies the waiting receiver of a reply; it is opaque to the core.
+type Call any
+
+// Input is an event for a site.
+type Input interface{ input() }
+
+// Acquire asks for tokens.
+type Acquire struct {
+	Call    Call
+	Entity  string
+	Tokens  avantan.Tokens
+	Request attempt.Key
+	// Wait is the time in milliseconds that the request may wait for tokens from other
+	// sites.
+	Wait avantan.Tick
+	// Least is the fewest tokens to be content with; 0 for all of Tokens.
+	Least avantan.Tokens
+	// DryRun asks for the grant to expect at once: nothing moves or is recorded.
+	DryRun bool
+	// Lease, if not nil, asks for a lease.
+	Lease *LeaseTerms
+	Tries
+}
+
+// AcquireAll asks for tokens of several entities, all or none.
+type AcquireAll struct {
+	Call Call
+	// Parts are the requested tokens, in the order of the caller; each part charges its
+	// entity and all ancestors. There are at most MaxParts, and an entity may be named
+	// twice.
+	Parts   []Part
+	Request attempt.Key
+	// Wait is the time in milliseconds that the request may wait for tokens from other
+	// sites.
+	Wait avantan.Tick
+	Tries
+}
+
+// MaxParts bounds the parts of an AcquireAll.
+const MaxParts = 1000
+
+// Part is an entity's part of a request that spans several entities.
+type Part struct {
+	Entity string
+	Tokens avantan.Tokens
+}
+
+// Tries places an acquire or release among the attempts of its request id.
+type Tries struct {
+	// attempt.Number is the attempt's number; 0 is the first.
+	Attempt attempt.Number
+	// Tried are the other sites that earlier attempts may have reached. If nil, and the
+	// caller's count is above 1, these are all other sites.
+	Tried []avantan.SiteID
+	// NotAfter is the wall time after which the attempt must not run, in milliseconds
+	// since the Unix epoch; 0 for none, which only first attempts may have.
+	NotAfter int64
+}
+
+// Release gives tokens back.
+type Release struct {
+	Call   Call
+	Entity string
+	// Tokens may be 0 with a Lease: all tokens of the lease.
+	Tokens  avantan.Tokens
+	Request attempt.Key
+	// Lease, if not nil, is the lease that holds the tokens.
+	Lease *LeaseRef
+	Tries
+}
+
+// RenewLease gives a lease of this site a new time to live.
+type RenewLease struct {
+	Call  Call
+	Lease attempt.Key
+	// TTL is the new time to live in milliseconds; 0 keeps the previous TTL.
+	TTL avantan.Tick
+	// Touches reports whether the caller may touch an entity; nil for any entity. To the
+	// caller, a lease of an entity that it may not touch does not exist.
+	Touches func(entity string) bool
+}
+
+// CommitLease turns tokens of a lease of this site into tokens held without an end, gives
+// the rest back and ends the lease.
+type CommitLease struct {
+	Call  Call
+	Lease attempt.Key
+	// Tokens to keep; 0 for all.
+	Tokens  avantan.Tokens
+	Request attempt.Key
+	// Touches is as in RenewLease.
+	Touches func(entity string) bool
+}
+
+// ListLeases asks for leases of this site, in the order of their numbers.
+type ListLeases struct {
+	Call Call
+	// Holder and Entity filter; empty for any.
+	Holder, Entity string
+	// After is the number after which to start, Count the most leases to return.
+	After uint64
+	Count int
+}
+
+// Watch asks for the next state of an entity. The answer comes once the entity has a
+// later revision, or is deleted.
+type Watch struct {
+	Call   Call
+	Entity string
+	// After is the last revision seen; 0 for none.
+	After Revision
+}
+
+// Revision orders the states of an entity that a site tells, within a life of its core:
+// it counts the core's transactions from 1.
+type Revision uint64
+
+// Cancel says that nobody waits for a call any more. An acquire that waits for tokens is
+// dropped without a reply: nothing is moved and nothing recorded.
+type Cancel struct{ Call Call }
+
+// Read asks for this site's view of an entity.
+type Read struct {
+	Call   Call
+	Entity string
+}
+
+// ReadMode asks for the mode in force at this site.
+type ReadMode struct{ Call Call }
+
+// SetForecast asks for another forecasting model, until this site ends. Entities change
+// over when their next bin closes, and keep as much as possible of their learning.
+type SetForecast struct {
+	Call Call
+	// Model is a name in predict.Names.
+	Model string
+}
+
+// ReadForecast asks for this site's forecasting model.
+type ReadForecast struct{ Call Call }
+
+// List asks for entities in the order of their names.
+type List struct {
+	Call   Call
+	Prefix string
+	// After is the name after which to start; empty starts at the first.
+	After string
+	// Count is the most entities to return, at least 1.
+	Count int
+}
+
+// ChangeKind is the kind of an administrative change.
+type ChangeKind string
+
+const (
+	// CreateEntity creates an entity.
+	CreateEntity ChangeKind = "create"
+	// DeleteEntity deletes an entity.
+	DeleteEntity ChangeKind = "delete"
+	// MoveEntity gives an entity, with its subtree, another parent.
+	MoveEntity ChangeKind = "move"
+	// SetLimit changes an entity's limit.
+	SetLimit ChangeKind = "limit"
+	// SetMode changes the protocol under which the sites begin instances.
+	SetMode ChangeKind = "mode"
+)
+
+// Change asks a majority of the sites for an administrative change.
+type Change struct {
+	Call Call
+	Kind ChangeKind
+	// Name is the entity's name; empty for SetMode.
+	Name string
+	// Mode is a name in ProtocolNames for SetMode; else empty.
+	Mode string
+	// Limit is the new limit: CreateEntity, SetLimit.
+	Limit avantan.Tokens
+	// Parent is the name of the parent (CreateEntity, MoveEntity); empty for none.
+	Parent string
+	// Subtree has a DeleteEntity delete the entity's descendants too; without it an
+	// entity with children is not deleted.
+	Subtree bool
+	// Expected is the generation (DeleteEntity, MoveEntity) or version (SetLimit) that the
+	// entity must have, or the version of the mode (SetMode); 0 for any.
+	Expected uint64
+	// RequestID identifies the change; not empty.
+	RequestID string
+	// Wait is the time in milliseconds for the decision of the change, and with Applied
+	// for the knowledge that all members have applied it.
+	Wait avantan.Tick
+	// Applied delays the answer to a SetLimit until all members are known to have applied
+	// the change, or until Wait is over: the change stands then as well.
+	Applied bool
+	// NotAfter is the wall time after which the change must not run, in milliseconds
+	// since the Unix epoch. It is the same for all repeats, at most
+	// [Config.RequestHorizon] ahead. If it is 0 the site chooses: a repeat is then known
+	// for [Config.Retention] only.
+	NotAfter int64
+}
+
+// Deliver hands over messages that another site sent.
+type Deliver struct {
+	From     avantan.SiteID
+	Messages []message.Envelope
+}
+
+// Reachable names the other sites that seem to be reachable now. It is a hint: a leader
+// waits for no others. Safety does not rest on it.
+type Reachable struct{ Sites []avantan.SiteID }
+
+// Stop says that the site is about to stop. Waiting acquires are answered Stopping, and
+// none waits any more; all else goes on.
+type Stop struct{}
+
+// Wake says that the time of [Core.WakeAt] has come.
+type Wake struct{}
+
+func (*RenewLease) input() {}
+
+func (*CommitLease) input() {}
+
+func (*ListLeases) input() {}
+
+func (*Watch) input() {}
+
+func (*Acquire) input() {}
+
+func (*AcquireAll) input() {}
+
+func (*Release) input() {}
+
+func (*Cancel) input() {}
+
+func (*Read) input() {}
+
+func (*ReadMode) input() {}
+
+func (*SetForecast) input() {}
+
+func (*ReadForecast) input() {}
+
+func (*List) input() {}
+
+func (*Change) input() {}
+
+func (Deliver) input() {}
+
+func (Reachable) input() {}
+
+func (Stop) input() {}
+
+func (Wake) input() {}
+
+// Number is the number of the attempt; a first attempt may have none in Tries.
+func (t *Tries) Number() attempt.Number { return max(t.Attempt, attempt.First) }

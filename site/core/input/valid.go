@@ -1,0 +1,29 @@
+package input
+
+import "github.com/samya-db/samya/site/core/attempt"
+
+// Valid reports whether all numbers are within their bounds, and the lease's id is the
+// request's.
+func (a *Acquire) Valid() bool {
+	return a.Tokens >= 1 && a.Tokens <= MaxTokens && a.Least >= 0 && a.Least <= a.Tokens &&
+		(a.Lease == nil || a.Lease.TTL >= 1 && a.Lease.TTL <= MaxTTL && attempt.KeyOf(a.Lease.ID) == a.Request)
+}
+
+// Valid reports whether there are 1 to MaxParts parts, each of at least a token, with at
+// most MaxTokens tokens in all.
+func (a *AcquireAll) Valid() bool {
+	if len(a.Parts) < 1 || len(a.Parts) > MaxParts {
+		return false
+	}
+	rest := MaxTokens
+	for _, p := range a.Parts {
+		if p.Tokens < 1 || p.Tokens > rest {
+			return false
+		}
+		rest -= p.Tokens
+	}
+	return true
+}
+
+// Simple reports whether the request needs no other site to be asked.
+func (t *Tries) Simple() bool { return t.Attempt <= attempt.First && len(t.Tried) == 0 }

@@ -1,0 +1,50 @@
+package message
+
+import (
+	"github.com/samya-db/samya/avantan"
+)
+
+// Incarnation is the random id given to a site's data at its creation; never 0.
+type Incarnation uint64
+
+// Run is the random id of a start of a site; never 0 where a site is guarded.
+type Run uint64
+
+// Commits counts the transactions that have changed a site's data, over all runs on the
+// same data. Changes of its memory of other sites do not count.
+type Commits uint64
+
+// Mark is the state of a site's data.
+type Mark struct {
+	Incarnation Incarnation
+	Run         Run
+	Commits     Commits
+}
+
+// VouchKind names the messages about a site's own data.
+type VouchKind uint8
+
+const (
+	// VouchAsk: is Asked, the sender's data at its start, the latest?
+	VouchAsk VouchKind = iota + 1
+	// VouchYes: the sender remembers Asked, the receiver's data, and no later data.
+	VouchYes
+	// VouchNo: the sender remembers Known of the receiver, and Asked is not Known.
+	VouchNo
+	// VouchWho: the sender has not vouched for the receiver's run, and takes nothing from
+	// the receiver before it is asked to vouch.
+	VouchWho
+	// VouchTell has only the mark that every message has.
+	VouchTell
+	// VouchNothing: the sender remembers nothing of Asked and does not serve, so
+	// its word does not count.
+	VouchNothing
+)
+
+// Vouch is a message about a site's own data.
+type Vouch struct {
+	Kind     VouchKind
+	From, To avantan.SiteID
+	Asked    Mark
+	Known    Mark
+}

@@ -1,0 +1,93 @@
+package stored
+
+import (
+	"slices"
+
+	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/input"
+)
+
+// RequestKind tells acquires from releases in records.
+type RequestKind uint8
+
+const (
+	// AcquireRequest is the kind of an Acquire.
+	AcquireRequest RequestKind = iota + 1
+	// ReleaseRequest is the kind of a Release.
+	ReleaseRequest
+	// LeasedRequest is the kind of an Acquire of a lease.
+	LeasedRequest
+	// ReturnRequest is the kind of a Release that names a lease.
+	ReturnRequest
+	// CommitRequest is the kind of a CommitLease.
+	CommitRequest
+	// AllRequest is the kind of an AcquireAll.
+	AllRequest
+)
+
+// RequestState is the fate of a request at this site.
+type RequestState uint8
+
+const (
+	// Ran: the request moved tokens.
+	Ran RequestState = iota + 1
+	// Refused: an acquire, for want of tokens or because it asks for more than a limit.
+	Refused
+	// Parked: a release that is counted once no earlier attempt is known to have run
+	// elsewhere; its caller was told that it is done.
+	Parked
+	// Dropped: a parked release that is not counted here, as it ran elsewhere, or may
+	// have.
+	Dropped
+	// Undone: the attempts up to the record's attempt have moved nothing, or their effect
+	// was given back, and they never will move anything.
+	Undone
+)
+
+// Request remembers an answered acquire or release, so that a repeat gets the same
+// answer and moves nothing. A later record of the same key replaces the earlier record.
+type Request struct {
+	Key attempt.Key
+	// Body is a hash of everything that must be the same in a repeat.
+	Body    uint64
+	Kind    RequestKind
+	State   RequestState
+	Attempt attempt.Number
+	// Generation is the entity's generation.
+	Generation uint64
+	// Tokens is the number of tokens moved or parked. For an acquire Refused because it
+	// asks for more than a limit, Tokens is the lowest number above that limit.
+	Tokens avantan.Tokens
+	// Left is the Left of the answer; for a CommitRequest the tokens given back.
+	Left avantan.Tokens
+	// Parts are the parts of an AllRequest that ran, with their entities' generations;
+	// nil for every other record.
+	Parts []Part
+	// Tenant is the record's tenant if it may differ from the tenant of the entity of
+	// Generation; else empty.
+	Tenant string
+}
+
+// Equal reports whether both records are the same.
+func (r *Request) Equal(o *Request) bool {
+	return r.Key == o.Key && r.Body == o.Body && r.Kind == o.Kind && r.State == o.State && r.Attempt == o.Attempt &&
+		r.Generation == o.Generation && r.Tokens == o.Tokens && r.Left == o.Left && r.Tenant == o.Tenant && slices.Equal(r.Parts, o.Parts)
+}
+
+// Part is a part of a recorded request.
+type Part struct {
+	input.Part
+	// Generation is the entity's generation.
+	Generation uint64
+}
+
+// Block holds the records that a transaction made durable. Blocks are written in
+// the order of their sequences and forgotten in the same order, so that storage writes
+// are sequential.
+type Block struct {
+	Sequence uint64
+	// Wall is the time of the answers, in milliseconds since the Unix epoch.
+	Wall    int64
+	Records []Request
+}
