@@ -1,10 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"go/ast"
+	"go/parser"
 	"go/token"
 	"go/types"
+	"path/filepath"
 	"slices"
+	"strconv"
 
 	"golang.org/x/tools/go/packages"
 )
@@ -13,10 +17,13 @@ import (
 var public = []string{"client"}
 
 // exported counts the exported names of each package of the product, and finds names
-// that no other package needs. A package needs the names in its code, and the names in
-// their types.
-func (m *module) exported() (most, unused Measure) {
-	used := make(map[string]bool) // "path.name"
+// that no other package needs. A package needs the names in its code and its tests, and
+// the names in their types.
+func (m *module) exported() (most, unused Measure, err error) {
+	used, err := m.usedByTests() // "path.name"
+	if err != nil {
+		return most, unused, err
+	}
 	for _, p := range m.packages {
 		for _, o := range p.TypesInfo.Uses {
 			if o.Pkg() != nil && o.Pkg().Path() != p.PkgPath && o.Parent() == o.Pkg().Scope() {
@@ -49,7 +56,57 @@ func (m *module) exported() (most, unused Measure) {
 	}
 	slices.Sort(unused.Where)
 	unused.Now = len(unused.Where)
-	return worst("exported names of the biggest package", maxExported, all), unused
+	return worst("exported names of the biggest package", maxExported, all), unused, nil
+}
+
+// usedByTests returns the names, as "path.name", that tests use of packages in other
+// folders. A package's own tests do not count: they reach every name, exported or not. A
+// test elsewhere is an importer like code: without the name it would copy a bound, or
+// compare the text of an error.
+//
+// The tests are parsed and not type-checked, which would compile each package again for
+// its tests.
+func (m *module) usedByTests() (map[string]bool, error) {
+	used := make(map[string]bool)
+	for _, p := range m.sorted() {
+		tests, err := filepath.Glob(filepath.Join(p.Dir, "*_test.go"))
+		if err != nil {
+			return nil, fmt.Errorf("find the tests of %s: %w", p.PkgPath, err)
+		}
+		for _, file := range tests {
+			f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+			if err != nil {
+				return nil, fmt.Errorf("read a test: %w", err)
+			}
+			m.usesOf(f, p.PkgPath, used)
+		}
+	}
+	return used, nil
+}
+
+// usesOf adds the names that a test of the package at path uses of other packages.
+func (m *module) usesOf(f *ast.File, path string, used map[string]bool) {
+	imports := make(map[string]string) // paths by their name in the file
+	for _, i := range f.Imports {
+		from, err := strconv.Unquote(i.Path.Value)
+		p := m.packages[from]
+		if err != nil || p == nil || from == path {
+			continue
+		}
+		name := p.Name
+		if i.Name != nil {
+			name = i.Name.Name
+		}
+		imports[name] = from
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		if s, ok := n.(*ast.SelectorExpr); ok {
+			if x, ok := s.X.(*ast.Ident); ok && imports[x.Name] != "" {
+				used[imports[x.Name]+"."+s.Sel.Name] = true
+			}
+		}
+		return true
+	})
 }
 
 // exportedOf returns the exported names of a package, without generated files.
