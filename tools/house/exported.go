@@ -17,8 +17,8 @@ import (
 var public = []string{"client"}
 
 // exported counts the exported names of each package of the product, and finds names
-// that no other package needs. A package needs the names in its code and its tests, and
-// the names in their types.
+// that no other package needs. A package needs the names in its code and its tests, the
+// names in their types, and the values of these types.
 func (m *module) exported() (most, unused Measure, err error) {
 	used, err := m.usedByTests() // "path.name"
 	if err != nil {
@@ -124,7 +124,8 @@ func exportedOf(p *packages.Package) []types.Object {
 	return out
 }
 
-// need marks o, and the exported names of its package in its type.
+// need marks o, and the exported names of its package in its type. It marks the values of
+// a type as well: a caller who is given one must be able to name each.
 func need(pkg *types.Package, o types.Object, needed map[string]bool) {
 	if o.Pkg() != pkg || !o.Exported() || o.Parent() != pkg.Scope() || needed[o.Name()] {
 		return
@@ -133,6 +134,11 @@ func need(pkg *types.Package, o types.Object, needed map[string]bool) {
 	seen := make(map[types.Type]bool)
 	if named, ok := o.Type().(*types.Named); ok {
 		if _, isType := o.(*types.TypeName); isType {
+			for _, name := range pkg.Scope().Names() {
+				if v, ok := pkg.Scope().Lookup(name).(*types.Const); ok && types.Identical(v.Type(), named) {
+					need(pkg, v, needed)
+				}
+			}
 			walk(named.Underlying(), seen, func(t *types.TypeName) { need(pkg, t, needed) })
 			for method := range named.Methods() {
 				if method.Exported() {

@@ -15,8 +15,14 @@ type Site struct{ core *core.Core }
 // Step is a method of Site, and tells of Port.
 func (*Site) Step(Port) {}
 
-// Port is told of by a method of Site.
+// Port is told of by a method of Site, and with it its values.
 type Port int
+
+// Closed is a value of Port.
+const Closed Port = 0
+
+// Limit is a number that belongs to no type.
+const Limit = 1
 
 // Options is told of by New.
 type Options struct{ hidden Hidden }
