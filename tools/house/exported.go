@@ -139,6 +139,9 @@ func need(pkg *types.Package, o types.Object, needed map[string]bool) {
 					need(pkg, v, needed)
 				}
 			}
+			for p := range named.TypeParams().TypeParams() {
+				walk(p.Constraint(), seen, func(t *types.TypeName) { need(pkg, t, needed) })
+			}
 			walk(named.Underlying(), seen, func(t *types.TypeName) { need(pkg, t, needed) })
 			for method := range named.Methods() {
 				if method.Exported() {

@@ -27,6 +27,12 @@ const Limit = 1
 // Options is told of by New.
 type Options struct{ hidden Hidden }
 
+// Bound is the constraint of Of, so Of makes it needed.
+type Bound interface{ ~int }
+
+// Of is needed by the app manager.
+type Of[T Bound] struct{ of T }
+
 // Hidden stands in a field that nobody outside sees.
 type Hidden struct{}
 
