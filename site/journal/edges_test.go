@@ -121,6 +121,10 @@ func TestClosed(t *testing.T) {
 	if err := errors.Join(j.Close(), j.Close()); err != nil {
 		t.Fatal(err)
 	}
+	// A journal that does not know fails the test here: its files are gone.
+	if j.Failed() == nil {
+		t.Fatal("a closed journal has not failed")
+	}
 	var b journal.Batch
 	b.Put(1, []byte("k"), nil)
 	_, appended := j.Append(&b)
