@@ -60,7 +60,7 @@ func (s *step) build() {
 // acceptable returns an error if this site must not accept the value.
 func (s *step) acceptable(v *Value) error {
 	if err := s.ledger.CanApply(v); err != nil {
-		return fmt.Errorf("%w: instance %d: %w", ErrUnacceptable, s.instance(), err)
+		return fmt.Errorf("%w: instance %d: %w", errUnacceptable, s.instance(), err)
 	}
 	return s.matches(v)
 }
@@ -71,7 +71,7 @@ func (s *step) acceptable(v *Value) error {
 func (s *step) matches(v *Value) error {
 	c, in := v.Of(s.cfg.Self)
 	if in && (s.state.Pledge == nil || *s.state.Pledge != c) {
-		return &ViolationError{Instance: s.instance(), Reason: "a value holds a contribution that is not pledged here"}
+		return &violationError{Instance: s.instance(), Reason: "a value holds a contribution that is not pledged here"}
 	}
 	return nil
 }

@@ -270,7 +270,7 @@ func (c *cluster) accept(at vote, site SiteID) {
 // step runs an input. Its output waits to be made durable.
 func (c *cluster) step(n *node, in Input) Output {
 	out := n.m.Step(c.now, in)
-	if v, ok := errors.AsType[*ViolationError](out.Err); ok {
+	if v, ok := errors.AsType[*violationError](out.Err); ok {
 		c.fail("%s: %w", n.id, v)
 	}
 	if err := n.m.State().Validate(); err != nil {

@@ -31,7 +31,7 @@ func FuzzStep(tf *testing.F) {
 			if err := after.Validate(); err != nil {
 				t.Fatal(err)
 			}
-			if errors.Is(out.Err, ErrMessage) && (out.Persist || out.Messages != nil) {
+			if errors.Is(out.Err, errMessage) && (out.Persist || out.Messages != nil) {
 				t.Fatalf("a refused message had an effect: %+v", out)
 			}
 			for i := range out.Messages {

@@ -5,20 +5,20 @@ import (
 	"fmt"
 )
 
-// ErrUnacceptable is matched by Output.Err if Ledger.CanApply rejected a value and the
+// errUnacceptable is matched by Output.Err if Ledger.CanApply rejected a value and the
 // Machine did not accept, build or apply it.
-var ErrUnacceptable = errors.New("avantan: value cannot be applied here")
+var errUnacceptable = errors.New("avantan: value cannot be applied here")
 
-// ViolationError says that the sites disagree on something that the protocol
+// violationError says that the sites disagree on something that the protocol
 // guarantees: a disk was rolled back, a site runs twice, or there is a bug. Nothing was
 // applied; the sequence needs an operator.
-type ViolationError struct {
+type violationError struct {
 	Instance Instance
 	Reason   string
 }
 
 // Error implements error.
-func (e *ViolationError) Error() string {
+func (e *violationError) Error() string {
 	return fmt.Sprintf("avantan: instance %d: invariant violated: %s", e.Instance, e.Reason)
 }
 
@@ -81,8 +81,8 @@ type Output struct {
 	Applied []Decided
 	// Failed says that the instance begun by the caller was given up.
 	Failed Failure
-	// Err reports refused input or a fault, for the log and the metrics. It matches
-	// ErrMessage, ErrUnacceptable or a ViolationError, or is the error of
+	// Err reports refused input or a fault, for the log and the metrics: a malformed
+	// message, a value that cannot be applied here, a violated invariant, or an error of
 	// Ledger.Install. The rest of the Output stands.
 	Err error
 }
@@ -217,7 +217,7 @@ func (s *step) report(err error) {
 }
 
 func (s *step) violation(format string, args ...any) {
-	s.report(&ViolationError{Instance: s.instance(), Reason: fmt.Sprintf(format, args...)})
+	s.report(&violationError{Instance: s.instance(), Reason: fmt.Sprintf(format, args...)})
 }
 
 // receive checks a message and hands it to its kind's handler.

@@ -100,8 +100,8 @@ func TestMalformedMessages(t *testing.T) {
 			}
 			n := s.node("a")
 			out := n.m.Step(1, Input{Receive: &m})
-			if !errors.Is(out.Err, ErrMessage) {
-				t.Errorf("Err = %v, want ErrMessage", out.Err)
+			if !errors.Is(out.Err, errMessage) {
+				t.Errorf("Err = %v, want errMessage", out.Err)
 			}
 			if out.Persist || out.Messages != nil || out.Applied != nil || n.b.left != 100 || n.m.State().Applied != 0 || n.m.Open() {
 				t.Errorf("it had an effect: %+v, %+v", out, n.m.State())
@@ -140,7 +140,7 @@ func TestUnacceptableProposal(t *testing.T) {
 			last = out
 		}
 	}
-	if last.Failed != FailedUnacceptable || !errors.Is(last.Err, ErrUnacceptable) || !errors.Is(last.Err, errPolicy) {
+	if last.Failed != FailedUnacceptable || !errors.Is(last.Err, errUnacceptable) || !errors.Is(last.Err, errPolicy) {
 		t.Errorf("Failed = %v, Err = %v", last.Failed, last.Err)
 	}
 	for _, n := range s.nodes {
@@ -160,8 +160,8 @@ func TestUnacceptableValue(t *testing.T) {
 		{Kind: Decision, From: "b", To: "a", Instance: 1, Value: v},
 	} {
 		out := s.node("a").m.Step(1, Input{Receive: &m})
-		if !errors.Is(out.Err, ErrUnacceptable) || out.Persist || out.Messages != nil || out.Applied != nil {
-			t.Errorf("%v: %+v, want ErrUnacceptable and no effect", m.Kind, out)
+		if !errors.Is(out.Err, errUnacceptable) || out.Persist || out.Messages != nil || out.Applied != nil {
+			t.Errorf("%v: %+v, want errUnacceptable and no effect", m.Kind, out)
 		}
 	}
 }
@@ -178,8 +178,8 @@ func TestForeignPledge(t *testing.T) {
 	} {
 		s := trio(t)
 		out := s.node("a").m.Step(1, Input{Receive: &m})
-		if _, ok := errors.AsType[*ViolationError](out.Err); !ok || out.Persist || out.Applied != nil {
-			t.Errorf("%v: %+v, want a ViolationError and nothing applied", m.Kind, out)
+		if _, ok := errors.AsType[*violationError](out.Err); !ok || out.Persist || out.Applied != nil {
+			t.Errorf("%v: %+v, want a violationError and nothing applied", m.Kind, out)
 		}
 	}
 }

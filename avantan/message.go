@@ -11,14 +11,13 @@ import (
 // that claims more is refused.
 const MaxNumber = 1 << 62
 
-// ErrMessage is matched by Output.Err if a message was refused because it is malformed
+// errMessage is matched by Output.Err if a message was refused because it is malformed
 // or comes from a stranger. The message had no effect.
-var ErrMessage = errors.New("avantan: malformed message")
+var errMessage = errors.New("avantan: malformed message")
 
 // Validate reports an error in the form of a message: an unknown kind, a missing field,
 // a number out of range, contributions not sorted by site, or a sender that may not
-// send its kind. It checks nothing against a Machine's members or state. Its errors
-// match ErrMessage.
+// send its kind. It checks nothing against a Machine's members or state.
 func (m *Message) Validate() error {
 	if m.From == "" || m.To == "" || m.From == m.To {
 		return m.malformed("From and To must be two sites")
@@ -131,7 +130,7 @@ func (m *Message) SenderApplied() Instance {
 }
 
 func (m *Message) malformed(why string) error {
-	return fmt.Errorf("%w: %v from %q to %q: %s", ErrMessage, m.Kind, m.From, m.To, why)
+	return fmt.Errorf("%w: %v from %q to %q: %s", errMessage, m.Kind, m.From, m.To, why)
 }
 
 // Validate reports a count that is out of its range.

@@ -11,11 +11,12 @@ import (
 
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/mux"
+	"github.com/samya-db/samya/internal/name"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
 // MaxBatch bounds the operations of a batch.
-const MaxBatch = 1000
+const MaxBatch = name.MaxOperations
 
 // Op is an operation of a batch, made by AcquireOp or ReleaseOp.
 type Op struct{ make func() *movement }

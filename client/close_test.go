@@ -118,7 +118,7 @@ func TestConfig(t *testing.T) {
 		"no targets":       {},
 		"no address":       {Targets: []Target{{}}},
 		"twice":            {Targets: []Target{{Address: "a"}, {Address: "a"}}},
-		"too many":         {Targets: make([]Target, MaxTargets+1)},
+		"too many":         {Targets: make([]Target, maxTargets+1)},
 		"negative timeout": {Targets: []Target{{Address: "a"}}, Timeout: -1},
 		"bad address":      {Targets: []Target{{Address: "a"}, {Address: "unix:\x00"}}},
 	} {

@@ -176,7 +176,7 @@ func TestAgainstSites(t *testing.T) {
 	})
 
 	t.Run("limits", func(t *testing.T) {
-		change, err := c.SetLimit(ctx, "acme/seats", 200, client.WaitApplied(), client.ExpectedVersion(1), client.LimitID("lower"))
+		change, err := c.SetLimit(ctx, "acme/seats", 200, client.WaitApplied(), client.ExpectedVersion(1), client.RequestID("lower"))
 		if err != nil || change.Limit != 200 || change.Version != 2 || change.MayExceedBy != 0 || len(change.MissingSites) != 0 {
 			t.Fatalf("%+v, %v", change, err)
 		}
@@ -186,7 +186,7 @@ func TestAgainstSites(t *testing.T) {
 				t.Errorf("%s: %v, %v", n, resp, err)
 			}
 		}
-		if again, err := c.SetLimit(ctx, "acme/seats", 200, client.ExpectedVersion(1), client.LimitID("lower")); err != nil || again.Version != 2 {
+		if again, err := c.SetLimit(ctx, "acme/seats", 200, client.ExpectedVersion(1), client.RequestID("lower")); err != nil || again.Version != 2 {
 			t.Errorf("%+v, %v", again, err)
 		}
 		if _, err := c.SetLimit(ctx, "acme/seats", 100, client.ExpectedVersion(1)); !errors.Is(err, client.ErrVersionMismatch) {

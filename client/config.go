@@ -16,21 +16,21 @@ import (
 
 // Defaults of Config.
 const (
-	DefaultTimeout       = 10 * time.Second
-	DefaultRepeatTime    = time.Minute
-	DefaultTryTime       = 2 * time.Second
-	DefaultProbeInterval = 2 * time.Second
+	defaultTimeout       = 10 * time.Second
+	defaultRepeatTime    = time.Minute
+	defaultTryTime       = 2 * time.Second
+	defaultProbeInterval = 2 * time.Second
 )
 
-// MaxTargets bounds Config.Targets.
-const MaxTargets = 128
+// maxTargets bounds Config.Targets.
+const maxTargets = 128
 
 // siteWait is the wait of an acquire that gives none, at sites with the default setting.
 const siteWait = 5 * time.Second
 
 // Config has the targets of a client and bounds its patience. Only Targets must be set.
 type Config struct {
-	// Targets are the app managers or sites that calls may go to: 1 to MaxTargets.
+	// Targets are the app managers or sites that calls may go to: 1 to 128.
 	Targets []Target
 	// Region is where this program runs. Targets of this region are preferred; empty:
 	// targets are ordered by round trip alone.
@@ -76,8 +76,8 @@ type Target struct {
 // complete checks c and fills in the defaults.
 func (c Config) complete() (Config, error) {
 	var errs []error
-	if n := len(c.Targets); n < 1 || n > MaxTargets {
-		errs = append(errs, fmt.Errorf("%d targets, at least 1 and at most %d", n, MaxTargets))
+	if n := len(c.Targets); n < 1 || n > maxTargets {
+		errs = append(errs, fmt.Errorf("%d targets, at least 1 and at most %d", n, maxTargets))
 	}
 	seen := map[string]bool{}
 	for i, t := range c.Targets {
@@ -94,10 +94,10 @@ func (c Config) complete() (Config, error) {
 		d    *time.Duration
 		def  time.Duration
 	}{
-		{"timeout", &c.Timeout, DefaultTimeout},
-		{"repeat time", &c.RepeatTime, DefaultRepeatTime},
-		{"try time", &c.TryTime, DefaultTryTime},
-		{"probe interval", &c.ProbeInterval, DefaultProbeInterval},
+		{"timeout", &c.Timeout, defaultTimeout},
+		{"repeat time", &c.RepeatTime, defaultRepeatTime},
+		{"try time", &c.TryTime, defaultTryTime},
+		{"probe interval", &c.ProbeInterval, defaultProbeInterval},
 	} {
 		if *f.d < 0 {
 			errs = append(errs, fmt.Errorf("%s %v, at least 0", f.name, *f.d))

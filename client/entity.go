@@ -81,28 +81,29 @@ func (c *Client) Entity(ctx context.Context, entity string, opts ...ReadOption) 
 }
 
 // EntityOption changes the creation of an entity.
-type EntityOption func(*samyav1.CreateEntityRequest)
+type EntityOption interface {
+	toEntity(r *samyav1.CreateEntityRequest)
+}
+
+type entityOption func(*samyav1.CreateEntityRequest)
+
+func (o entityOption) toEntity(r *samyav1.CreateEntityRequest) { o(r) }
 
 // Below creates the entity below parent: tokens acquired of the entity are also acquired
 // of parent and of all entities above parent.
 func Below(parent string) EntityOption {
-	return func(r *samyav1.CreateEntityRequest) { r.Parent = parent }
-}
-
-// CreateID makes the creation under a request id, 1 to 128 printable characters. A repeat
-// of a creation of unknown outcome gives the same id. Its answer is the outcome of the
-// first creation, and not that the entity exists.
-func CreateID(id string) EntityOption {
-	return func(r *samyav1.CreateEntityRequest) { r.RequestId = id }
+	return entityOption(func(r *samyav1.CreateEntityRequest) { r.Parent = parent })
 }
 
 // CreateEntity creates an entity with a limit, 0 to 2^53-1, by decision of a majority of
 // the sites. The error is an *Error: ErrEntityExists if an entity of that name exists,
-// and ErrParentNotFound if the parent does not.
+// and ErrParentNotFound if the parent does not. A creation of unknown outcome may be
+// repeated with the same RequestID: the answer is the outcome of the first creation, and
+// not that the entity exists.
 func (c *Client) CreateEntity(ctx context.Context, entity string, limit int64, opts ...EntityOption) error {
 	req := &samyav1.CreateEntityRequest{Name: entity, Limit: limit, RequestId: ulid.Make().String()}
 	for _, o := range opts {
-		o(req)
+		o.toEntity(req)
 	}
 	return c.ask(ctx, question{
 		method: samyav1.EntityService_CreateEntity_FullMethodName, moves: true, req: req, resp: &samyav1.CreateEntityResponse{},
@@ -111,26 +112,26 @@ func (c *Client) CreateEntity(ctx context.Context, entity string, limit int64, o
 }
 
 // LimitOption changes a change of a limit.
-type LimitOption func(*samyav1.UpdateEntityRequest)
+type LimitOption interface {
+	toLimit(r *samyav1.UpdateEntityRequest)
+}
+
+type limitOption func(*samyav1.UpdateEntityRequest)
+
+func (o limitOption) toLimit(r *samyav1.UpdateEntityRequest) { o(r) }
 
 // WaitApplied delays the answer to a change of a limit until all sites have applied it.
 // It waits at most for 10s, and until shortly before the deadline of the call.
-// LimitChange then tells which sites are missing. A repeat with the same LimitID waits
+// LimitChange then tells which sites are missing. A repeat with the same RequestID waits
 // further.
 func WaitApplied() LimitOption {
-	return func(r *samyav1.UpdateEntityRequest) { r.WaitApplied = true }
+	return limitOption(func(r *samyav1.UpdateEntityRequest) { r.WaitApplied = true })
 }
 
 // ExpectedVersion changes the limit only if the entity has that version; otherwise the
 // error is ErrVersionMismatch.
 func ExpectedVersion(version uint64) LimitOption {
-	return func(r *samyav1.UpdateEntityRequest) { r.ExpectedVersion = version }
-}
-
-// LimitID makes the change under a request id, 1 to 128 printable characters. A repeat of
-// the id changes nothing, and returns the outcome of the first change.
-func LimitID(id string) LimitOption {
-	return func(r *samyav1.UpdateEntityRequest) { r.RequestId = id }
+	return limitOption(func(r *samyav1.UpdateEntityRequest) { r.ExpectedVersion = version })
 }
 
 // LimitChange is the outcome of a change of a limit.
@@ -147,11 +148,12 @@ type LimitChange struct {
 }
 
 // SetLimit changes the limit of an entity, 0 to 2^53-1, as a majority of the sites
-// decides. The error is an *Error.
+// decides. A repeat with the same RequestID changes nothing, and returns the outcome of the
+// first change. The error is an *Error.
 func (c *Client) SetLimit(ctx context.Context, entity string, limit int64, opts ...LimitOption) (LimitChange, error) {
 	req := &samyav1.UpdateEntityRequest{Name: entity, Limit: limit, RequestId: ulid.Make().String()}
 	for _, o := range opts {
-		o(req)
+		o.toLimit(req)
 	}
 	resp, wait := &samyav1.UpdateEntityResponse{}, time.Duration(0)
 	if req.GetWaitApplied() {

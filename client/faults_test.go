@@ -70,7 +70,7 @@ func TestServerDownAtStart(t *testing.T) {
 			if !errors.Is(err, ErrUnavailable) || errors.Is(err, ErrOutcomeUnknown) {
 				t.Errorf("error %v, want ErrUnavailable", err)
 			}
-			if took := time.Since(began); took > siteWait+DefaultTimeout || took < DefaultTimeout {
+			if took := time.Since(began); took > siteWait+defaultTimeout || took < defaultTimeout {
 				t.Errorf("gave up after %v", took)
 			}
 			go func() {
@@ -145,7 +145,7 @@ func TestSilence(t *testing.T) {
 			if g, err := c.Acquire(t.Context(), "acme/vm", 1, Wait(time.Minute)); err != nil || g.Site != "us" {
 				t.Errorf("granted %+v, %v", g, err)
 			}
-			if took := time.Since(began); took > health.SoftMisses*(probeTimeout+2*DefaultProbeInterval) {
+			if took := time.Since(began); took > health.SoftMisses*(probeTimeout+2*defaultProbeInterval) {
 				t.Errorf("the next site was asked after %v", took)
 			}
 			if err := pause(t.Context(), 15*time.Second); err != nil {
@@ -179,7 +179,7 @@ func TestSlowCalls(t *testing.T) {
 			if g, err := c.Acquire(t.Context(), "acme/vm", 1, Wait(time.Second)); err != nil || g.Site != "us" {
 				t.Errorf("granted %+v, %v", g, err)
 			}
-			if took := time.Since(began); took < time.Second+DefaultTryTime || took > 2*time.Second+DefaultTryTime {
+			if took := time.Since(began); took < time.Second+defaultTryTime || took > 2*time.Second+defaultTryTime {
 				t.Errorf("the next site was asked after %v", took)
 			}
 		})

@@ -68,12 +68,16 @@ func Holder(name string) AcquireOption {
 	})
 }
 
-// RequestID names the request, in place of a generated id: 1 to 128 printable ASCII
-// characters. At the same site a repeat with the same id and arguments gets the first
-// answer.
-func RequestID(id string) Option {
-	return option(func(m *movement) { m.id = id })
-}
+// RequestID is an option that names the request, in place of a generated id: 1 to 128
+// printable ASCII characters. A repeat has the same id and arguments, and gets the first
+// answer: a repeat of an acquire or a release at the same site, and a repeat of the
+// creation of an entity or the change of a limit anywhere.
+type RequestID string
+
+func (id RequestID) toAcquire(m *movement)                   { m.id = string(id) }
+func (id RequestID) toRelease(m *movement)                   { m.id = string(id) }
+func (id RequestID) toEntity(r *samyav1.CreateEntityRequest) { r.RequestId = string(id) }
+func (id RequestID) toLimit(r *samyav1.UpdateEntityRequest)  { r.RequestId = string(id) }
 
 // Resume goes on with a request of unknown outcome. err is the error of that request, or
 // an *Error made from kept fields. Entity, tokens and other arguments must be the same. A

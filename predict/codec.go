@@ -143,16 +143,16 @@ func marshal(name string, o Options, state func(*codec)) []byte {
 func unmarshal(name string, o Options, data []byte, state func(*codec)) error {
 	h := header(name, o)
 	if len(data) < len(h)+4 || string(data[:len(h)]) != string(h) {
-		return fmt.Errorf("%w: no state of %s with these options, version %d", ErrState, name, stateVersion)
+		return fmt.Errorf("%w: no state of %s with these options, version %d", errState, name, stateVersion)
 	}
 	body, sum := data[:len(data)-4], binary.LittleEndian.Uint32(data[len(data)-4:])
 	if crc32.ChecksumIEEE(body) != sum {
-		return fmt.Errorf("%w: its checksum does not match", ErrState)
+		return fmt.Errorf("%w: its checksum does not match", errState)
 	}
 	c := &codec{reading: true, buf: body[len(h):]}
 	state(c)
 	if c.failed || len(c.buf) > 0 {
-		return fmt.Errorf("%w: damaged", ErrState)
+		return fmt.Errorf("%w: damaged", errState)
 	}
 	return nil
 }

@@ -172,7 +172,7 @@ func TestSkip(t *testing.T) {
 				t.Errorf("after a gap of %d: %+v, want about %+v", gap, got, want.Forecast())
 			}
 			switch name {
-			case AR, ARLAD, ARIMA, LSTM, Season, SeasonLAD:
+			case nameAR, ARLAD, ARIMA, LSTM, Season, SeasonLAD:
 			default:
 				compare(t, gap, m, want, series)
 			}
@@ -217,7 +217,7 @@ func TestStateRefused(t *testing.T) {
 		for what, data := range map[string][]byte{
 			"nothing": nil, "cut": state[:len(state)-1], "longer": append(append([]byte(nil), state...), 0), "flipped": flipped,
 		} {
-			if err := m.UnmarshalBinary(data); !errors.Is(err, ErrState) {
+			if err := m.UnmarshalBinary(data); !errors.Is(err, errState) {
 				t.Errorf("%s: %s: %v", name, what, err)
 			}
 			if got := m.Forecast(); got != fresh {
@@ -225,7 +225,7 @@ func TestStateRefused(t *testing.T) {
 			}
 		}
 		o.Horizon++
-		if err := mustModel(t, name, o).UnmarshalBinary(state); name != None && !errors.Is(err, ErrState) {
+		if err := mustModel(t, name, o).UnmarshalBinary(state); name != None && !errors.Is(err, errState) {
 			t.Errorf("%s: taken up with another horizon: %v", name, err)
 		}
 	}
@@ -263,11 +263,11 @@ func FuzzState(tf *testing.F) {
 }
 
 // takesUp has a model take up a state with the right header and checksum, so that the
-// body is read, and reports whether the model did. Any refusal has to match ErrState.
+// body is read, and reports whether the model did. Any refusal has to match errState.
 func takesUp(t *testing.T, name string, m Durable, body []byte) bool {
 	t.Helper()
 	err := m.UnmarshalBinary(marshal(name, m.stateOptions(), func(c *codec) { c.buf = append(c.buf, body...) }))
-	if err != nil && !errors.Is(err, ErrState) {
+	if err != nil && !errors.Is(err, errState) {
 		t.Fatal(err)
 	}
 	return err == nil

@@ -29,7 +29,7 @@ func Example_auto() {
 
 // Two bins of demand, two without: it takes two lags to know which is next.
 func Example_aR() {
-	show(predict.AR, func(i int) float64 { return float64(i / 2 % 2 * 10) }, 104)
+	show("ar", func(i int) float64 { return float64(i / 2 % 2 * 10) }, 104)
 	// Output: expect 0 after 10, hold 3 ready
 }
 
@@ -65,7 +65,7 @@ func Example_randomWalk() {
 
 // Each bin is three hundredths less than the bin before.
 func Example_rLS() {
-	show(predict.RLS, func(i int) float64 { return 1000 * math.Pow(.97, float64(i)) }, 80)
+	show("rls", func(i int) float64 { return 1000 * math.Pow(.97, float64(i)) }, 80)
 	// Output: expect 87 after 90, hold 110 ready
 }
 
@@ -83,13 +83,13 @@ func Example_seasonLAD() {
 
 // The demand at this time yesterday.
 func Example_seasonalNaive() {
-	show(predict.SeasonalNaive, func(i int) float64 { return float64(i % 8) }, 20)
+	show("seasonal-naive", func(i int) float64 { return float64(i % 8) }, 20)
 	// Output: expect 4 after 3, hold 6 ready
 }
 
 // The newest bins count most.
 func Example_smoothing() {
-	show(predict.Smoothing, func(i int) float64 { return float64(i) }, 5)
+	show("smoothing", func(i int) float64 { return float64(i) }, 5)
 	// Output: expect 1 after 4, hold 4 ready
 }
 

@@ -20,8 +20,6 @@ import (
 const (
 	// Auto weighs cheap models by their recent errors: nobody has to choose.
 	Auto = "auto"
-	// AR is autoregression by least squares.
-	AR = "ar"
 	// ARLAD is autoregression by least absolute deviations.
 	ARLAD = "ar-lad"
 	// ARIMA is Box and Jenkins' model, its order selected by AIC.
@@ -39,16 +37,23 @@ const (
 	// RandomWalk forecasts that the next bin repeats the last. Any other model has to
 	// beat it.
 	RandomWalk = "random-walk"
-	// RLS is autoregression by recursive least squares.
-	RLS = "rls"
 	// Season regresses on lags and seasons by least squares.
 	Season = "season"
 	// SeasonLAD regresses on lags and seasons by least absolute deviations.
 	SeasonLAD = "season-lad"
-	// SeasonalNaive repeats the bin of a week or a day ago.
-	SeasonalNaive = "seasonal-naive"
-	// Smoothing is simple exponential smoothing.
-	Smoothing = "smoothing"
+)
+
+// The names that no other package writes out: users name these models in the
+// configuration.
+const (
+	// nameAR is autoregression by least squares.
+	nameAR = "ar"
+	// nameRLS is autoregression by recursive least squares.
+	nameRLS = "rls"
+	// nameSeasonalNaive repeats the bin of a week or a day ago.
+	nameSeasonalNaive = "seasonal-naive"
+	// nameSmoothing is simple exponential smoothing.
+	nameSmoothing = "smoothing"
 )
 
 // Bin is the demand observed in a bin, in tokens.
@@ -108,7 +113,7 @@ type Durable interface {
 	Model
 	encoding.BinaryMarshaler
 	// UnmarshalBinary replaces the state by a result of MarshalBinary of the same model
-	// and options. It fails with ErrState, and then the model is as good as new.
+	// and options. It fails for any other data, and then the model is as good as new.
 	encoding.BinaryUnmarshaler
 	// recent returns the newest bins it keeps, oldest first.
 	recent() []Bin
@@ -171,9 +176,9 @@ var (
 	ErrUnknownModel = errors.New("unknown forecasting model")
 	// ErrOption says that an option is out of its range.
 	ErrOption = errors.New("option out of range")
-	// ErrState says that a stored state is damaged, or of another model, version or
+	// errState says that a stored state is damaged, or of another model, version or
 	// options.
-	ErrState = errors.New("not a state of this model")
+	errState = errors.New("not a state of this model")
 )
 
 // models are sorted by name.
@@ -181,7 +186,7 @@ var models = []struct {
 	name string
 	make func(Options) Durable
 }{
-	{AR, func(o Options) Durable { return newEpochs(AR, o, newAR(o, false)) }},
+	{nameAR, func(o Options) Durable { return newEpochs(nameAR, o, newAR(o, false)) }},
 	{ARLAD, func(o Options) Durable { return newEpochs(ARLAD, o, newAR(o, true)) }},
 	{ARIMA, func(o Options) Durable { return newEpochs(ARIMA, o, newARIMA(o)) }},
 	{Auto, func(o Options) Durable { return newEpochs(Auto, o, newAuto(o)) }},
@@ -191,11 +196,11 @@ var models = []struct {
 	{MeanRate, func(o Options) Durable { return newMeanRate(o) }},
 	{None, func(Options) Durable { return none{} }},
 	{RandomWalk, func(o Options) Durable { return &randomWalk{horizon: o.Horizon} }},
-	{RLS, func(o Options) Durable { return newEpochs(RLS, o, newRLS()) }},
+	{nameRLS, func(o Options) Durable { return newEpochs(nameRLS, o, newRLS()) }},
 	{Season, func(o Options) Durable { return newEpochs(Season, o, newSeason(o, false)) }},
 	{SeasonLAD, func(o Options) Durable { return newEpochs(SeasonLAD, o, newSeason(o, true)) }},
-	{SeasonalNaive, func(o Options) Durable { return newEpochs(SeasonalNaive, o, newSeasonalNaive(o)) }},
-	{Smoothing, func(o Options) Durable { return newEpochs(Smoothing, o, newSmoothing(o.Weight)) }},
+	{nameSeasonalNaive, func(o Options) Durable { return newEpochs(nameSeasonalNaive, o, newSeasonalNaive(o)) }},
+	{nameSmoothing, func(o Options) Durable { return newEpochs(nameSmoothing, o, newSmoothing(o.Weight)) }},
 }
 
 // ByName returns a new model of that name. It fails with ErrUnknownModel or ErrOption.

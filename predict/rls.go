@@ -2,7 +2,7 @@ package predict
 
 import "math"
 
-// rls is the model RLS, autoregression of order 8 by recursive least squares (Haykin,
+// rls is the model "rls", autoregression of order 8 by recursive least squares (Haykin,
 // Adaptive Filter Theory, chapter 10). With x = (1, y(t), …, y(t-7)):
 //
 //	k = P·x / (λ + xᵀ·P·x),  e = y - bᵀ·x,  b ← b + k·e,  P ← (P - k·xᵀ·P) / λ

@@ -2,7 +2,7 @@ package predict
 
 import "math"
 
-// seasonalNaive is the model SeasonalNaive:
+// seasonalNaive is the model "seasonal-naive":
 //
 //	y(t+k) = y(t+k-week), or y(t+k-day), or y(t)
 //

@@ -2,7 +2,7 @@ package predict
 
 import "math"
 
-// smoothing is the model Smoothing, simple exponential smoothing (Brown 1956):
+// smoothing is the model "smoothing", simple exponential smoothing (Brown 1956):
 //
 //	level ← level + w·(y - level),  y(t+k) = level
 //

@@ -42,20 +42,19 @@ type Policy interface {
 	// so a name always stands for the same computation.
 	Name() string
 	// Grants returns a grant for each contribution, in the order of the contributions,
-	// which it leaves alone. The grants add up to the offers plus delta. It fails with
-	// ErrOverflow if that sum does not fit 64 bits, and with ErrContribution if the
-	// contributions make no sense.
+	// which it leaves alone. The grants add up to the offers plus delta. It fails if
+	// that sum does not fit 64 bits, or if the contributions make no sense.
 	Grants(cs []avantan.Contribution, delta avantan.Tokens) ([]avantan.Tokens, error)
 }
 
 var (
-	// ErrOverflow says that the offers and the change of the limit do not add up to a
+	// errOverflow says that the offers and the change of the limit do not add up to a
 	// signed 64-bit number.
-	ErrOverflow = errors.New("sum of tokens does not fit 64 bits")
-	// ErrContribution says that a contribution is impossible: a negative want, more
+	errOverflow = errors.New("sum of tokens does not fit 64 bits")
+	// errContribution says that a contribution is impossible: a negative want, more
 	// queued than wanted, a site that contributes twice. It also says that the limit
 	// changes and no site contributes.
-	ErrContribution = errors.New("impossible contribution")
+	errContribution = errors.New("impossible contribution")
 	// ErrUnknownPolicy says that no policy has the requested name.
 	ErrUnknownPolicy = errors.New("unknown reallocation policy")
 )
@@ -95,21 +94,21 @@ func inSiteOrder(cs []avantan.Contribution, delta avantan.Tokens) (order []int, 
 		c := cs[i]
 		switch {
 		case k > 0 && cs[order[k-1]].Site == c.Site:
-			return nil, 0, fmt.Errorf("%w: site %q contributes twice", ErrContribution, c.Site)
+			return nil, 0, fmt.Errorf("%w: site %q contributes twice", errContribution, c.Site)
 		case c.Wanted < 0:
-			return nil, 0, fmt.Errorf("%w: site %q wants %d", ErrContribution, c.Site, c.Wanted)
+			return nil, 0, fmt.Errorf("%w: site %q wants %d", errContribution, c.Site, c.Wanted)
 		case c.Queued < 0 || c.Queued > c.Wanted:
 			return nil, 0, fmt.Errorf("%w: site %q has %d queued and wants %d",
-				ErrContribution, c.Site, c.Queued, c.Wanted)
+				errContribution, c.Site, c.Queued, c.Wanted)
 		}
 		total.add(int64(c.Offered))
 	}
 	pool, fits := total.int64()
 	if !fits {
-		return nil, 0, fmt.Errorf("add up %d offers: %w", len(cs), ErrOverflow)
+		return nil, 0, fmt.Errorf("add up %d offers: %w", len(cs), errOverflow)
 	}
 	if len(cs) == 0 && pool != 0 {
-		return nil, 0, fmt.Errorf("%w: %d tokens and no site", ErrContribution, pool)
+		return nil, 0, fmt.Errorf("%w: %d tokens and no site", errContribution, pool)
 	}
 	return order, pool, nil
 }

@@ -38,7 +38,7 @@ func (s *step) build() {
 }
 
 func (s *step) unacceptable(id ID, err error) {
-	s.report(fmt.Errorf("%w: instance %v: %w", ErrUnacceptable, id, err))
+	s.report(fmt.Errorf("%w: instance %v: %w", errUnacceptable, id, err))
 }
 
 // onAccept answers a value with this site's vote, or with the outcome of the instance.

@@ -110,7 +110,7 @@ func (c *cluster) fail(format string, args ...any) {
 func (c *cluster) step(n *node, in Input) Output {
 	out := n.m.Step(c.now, in)
 	c.failed[out.Failed]++
-	if v, ok := errors.AsType[*ViolationError](out.Err); ok {
+	if v, ok := errors.AsType[*violationError](out.Err); ok {
 		c.fail("violation: %s: %w", n.id, v)
 	}
 	f := flush{}

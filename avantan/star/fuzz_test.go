@@ -51,7 +51,7 @@ func FuzzStep(tf *testing.F) {
 			if after.Reserved < before.Reserved || len(n.m.cares) != len(after.Slices) {
 				t.Fatalf("from %+v to %+v, %d cares", before, *after, len(n.m.cares))
 			}
-			if errors.Is(out.Err, ErrMessage) && (out.Applied != nil || out.Failed == FailedAborted) {
+			if errors.Is(out.Err, errMessage) && (out.Applied != nil || out.Failed == FailedAborted) {
 				t.Fatalf("a refused message had an effect: %+v", out)
 			}
 			sum := n.b.left

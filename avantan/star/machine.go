@@ -8,20 +8,20 @@ import (
 	"github.com/samya-db/samya/avantan"
 )
 
-// ErrUnacceptable is matched by Output.Err if Ledger.CanApply rejected a value and the
+// errUnacceptable is matched by Output.Err if Ledger.CanApply rejected a value and the
 // Machine did not build or accept it.
-var ErrUnacceptable = errors.New("star: value cannot be applied here")
+var errUnacceptable = errors.New("star: value cannot be applied here")
 
-// ViolationError says that the sites disagree on something that the protocol
+// violationError says that the sites disagree on something that the protocol
 // guarantees: a disk was rolled back, a site runs twice, or there is a bug. Nothing was
 // applied; the sequence needs an operator.
-type ViolationError struct {
+type violationError struct {
 	ID     ID
 	Reason string
 }
 
 // Error implements error.
-func (e *ViolationError) Error() string {
+func (e *violationError) Error() string {
 	return fmt.Sprintf("star: instance %v: invariant violated: %s", e.ID, e.Reason)
 }
 
@@ -90,8 +90,9 @@ type Output struct {
 	Applied []Decided
 	// Failed says that the instance begun by the caller was given up.
 	Failed Failure
-	// Err reports refused input or a fault, for the log and the metrics. It matches
-	// ErrMessage, ErrUnacceptable or a ViolationError. The rest of the Output stands.
+	// Err reports refused input or a fault, for the log and the metrics: a malformed
+	// message, a value that cannot be applied here, or a violated invariant. The rest of
+	// the Output stands.
 	Err error
 }
 
@@ -261,7 +262,7 @@ func (s *step) report(err error) {
 }
 
 func (s *step) violation(id ID, format string, args ...any) {
-	s.report(&ViolationError{ID: id, Reason: fmt.Sprintf(format, args...)})
+	s.report(&violationError{ID: id, Reason: fmt.Sprintf(format, args...)})
 }
 
 // receive checks a message and hands it to its kind's handler.

@@ -127,8 +127,8 @@ func TestMalformedMessages(t *testing.T) {
 			}
 			n := s.node("a")
 			out := n.m.Step(1, Input{Receive: &m})
-			if !errors.Is(out.Err, ErrMessage) {
-				t.Errorf("Err = %v, want ErrMessage", out.Err)
+			if !errors.Is(out.Err, errMessage) {
+				t.Errorf("Err = %v, want errMessage", out.Err)
 			}
 			st := n.m.State()
 			if out.Persist || out.Messages != nil || out.Applied != nil || n.b.left != 100 || len(st.Slices)+len(st.Floors) > 0 || n.m.Open() {
@@ -337,7 +337,7 @@ func TestViolations(t *testing.T) {
 			m := test.message
 			m.From, m.To = cmp.Or(m.From, "b"), "a"
 			out := a.m.Step(2, Input{Receive: &m})
-			violation, ok := errors.AsType[*ViolationError](out.Err)
+			violation, ok := errors.AsType[*violationError](out.Err)
 			if !ok || !strings.Contains(violation.Error(), test.want) || out.Applied != nil {
 				t.Errorf("%+v, want a violation: %s", out, test.want)
 			}

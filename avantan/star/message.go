@@ -7,14 +7,13 @@ import (
 	"github.com/samya-db/samya/avantan"
 )
 
-// ErrMessage is matched by Output.Err if a message was refused because it is malformed
+// errMessage is matched by Output.Err if a message was refused because it is malformed
 // or comes from a stranger. The message had no effect.
-var ErrMessage = errors.New("star: malformed message")
+var errMessage = errors.New("star: malformed message")
 
 // Validate reports an error in the form of a message: an unknown kind, a missing field,
 // a number out of range, contributions not sorted by site, or a sender or receiver that
-// does not fit the kind. It checks nothing against a Machine's members or state. Its
-// errors match ErrMessage.
+// does not fit the kind. It checks nothing against a Machine's members or state.
 func (m *Message) Validate() error {
 	if m.From == "" || m.To == "" || m.From == m.To {
 		return m.malformed("From and To must be two sites")
@@ -88,7 +87,7 @@ func validateValue(v *avantan.Value) error {
 }
 
 func (m *Message) malformed(why string) error {
-	return fmt.Errorf("%w: %v from %q to %q: %s", ErrMessage, m.Kind, m.From, m.To, why)
+	return fmt.Errorf("%w: %v from %q to %q: %s", errMessage, m.Kind, m.From, m.To, why)
 }
 
 var kindNames = [...]string{

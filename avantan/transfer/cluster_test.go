@@ -143,7 +143,7 @@ func (c *cluster) proposal(n *node, need Tokens) *Proposal {
 // step runs an input. Its output waits to be made durable.
 func (c *cluster) step(n *node, in Input) Output {
 	out := n.m.Step(c.now, in)
-	if v, ok := errors.AsType[*ViolationError](out.Err); ok {
+	if v, ok := errors.AsType[*violationError](out.Err); ok {
 		c.fail("violation: %s: %w", n.id, v)
 	}
 	if out.Ended != nil {

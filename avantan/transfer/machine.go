@@ -8,28 +8,28 @@ import (
 )
 
 var (
-	// ErrProposal is matched by Output.Err if a round was not begun because its
+	// errProposal is matched by Output.Err if a round was not begun because its
 	// Proposal is out of range. The Proposal had no effect.
-	ErrProposal = errors.New("transfer: unusable proposal")
-	// ErrOpen is matched by Output.Err if a round was not begun because another round
+	errProposal = errors.New("transfer: unusable proposal")
+	// errOpen is matched by Output.Err if a round was not begun because another round
 	// is under way here. The Proposal had no effect.
-	ErrOpen = errors.New("transfer: a round is under way")
-	// ErrUnacceptable is matched by Output.Err if Ledger.Credit refused the tokens of a
+	errOpen = errors.New("transfer: a round is under way")
+	// errUnacceptable is matched by Output.Err if Ledger.Credit refused the tokens of a
 	// transfer.
-	ErrUnacceptable = errors.New("transfer: the tokens cannot be credited here")
+	errUnacceptable = errors.New("transfer: the tokens cannot be credited here")
 )
 
-// ViolationError says that this site and another disagree on something that the
+// violationError says that this site and another disagree on something that the
 // protocol guarantees: a disk was rolled back, a site runs twice, or there is a bug.
 // The message had no effect; the entity needs an operator.
-type ViolationError struct {
+type violationError struct {
 	// Peer is the other site. The fault may be at either site.
 	Peer   avantan.SiteID
 	Reason string
 }
 
 // Error implements error.
-func (e *ViolationError) Error() string {
+func (e *violationError) Error() string {
 	return fmt.Sprintf("transfer: with site %s: invariant violated: %s", e.Peer, e.Reason)
 }
 
@@ -82,9 +82,9 @@ type Output struct {
 	Messages []Message
 	// Ended is the result of the round that this step ended; nil for none.
 	Ended *Result
-	// Err reports refused input or a fault, for the log and the metrics. It matches
-	// ErrMessage, ErrProposal, ErrOpen, ErrUnacceptable or is a ViolationError. The
-	// rest of the Output stands.
+	// Err reports refused input or a fault, for the log and the metrics: a malformed
+	// message, a Proposal out of range or during a round, tokens that cannot be credited
+	// here, or a violated invariant. The rest of the Output stands.
 	Err error
 }
 
@@ -172,7 +172,7 @@ func (s *step) send(to avantan.SiteID, m Message) {
 }
 
 func (s *step) violation(peer avantan.SiteID, format string, args ...any) {
-	s.out.Err = &ViolationError{Peer: peer, Reason: fmt.Sprintf(format, args...)}
+	s.out.Err = &violationError{Peer: peer, Reason: fmt.Sprintf(format, args...)}
 }
 
 // receive checks a message and hands it to its kind's handler.

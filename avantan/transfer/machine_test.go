@@ -151,10 +151,10 @@ func TestRefusedMessages(t *testing.T) {
 				n.m.next = 3
 			}
 			out := n.m.Step(1, Input{Receive: &m})
-			if v, ok := errors.AsType[*ViolationError](out.Err); ok != test.violation || ok && v.Peer != "b" {
+			if v, ok := errors.AsType[*violationError](out.Err); ok != test.violation || ok && v.Peer != "b" {
 				t.Errorf("Err = %v, a violation: %v", out.Err, test.violation)
 			}
-			if errors.Is(out.Err, ErrMessage) == test.violation {
+			if errors.Is(out.Err, errMessage) == test.violation {
 				t.Errorf("Err = %v", out.Err)
 			}
 			st := n.m.State()
@@ -179,13 +179,13 @@ func TestRefusedProposals(t *testing.T) {
 			n := sites(map[SiteID]Tokens{"a": 0, "b": 9, "c": 9}).node("a")
 			p := good()
 			change(p)
-			if out := n.m.Step(1, Input{Begin: p}); !errors.Is(out.Err, ErrProposal) || out.Messages != nil || out.Persist || n.m.Open() {
+			if out := n.m.Step(1, Input{Begin: p}); !errors.Is(out.Err, errProposal) || out.Messages != nil || out.Persist || n.m.Open() {
 				t.Errorf("%+v: %+v", *p, out)
 			}
 			if out := n.m.Step(1, Input{Begin: good()}); out.Err != nil || !n.m.Open() {
 				t.Fatalf("%+v", out)
 			}
-			if out := n.m.Step(1, Input{Begin: good()}); !errors.Is(out.Err, ErrOpen) || out.Messages != nil || out.Persist {
+			if out := n.m.Step(1, Input{Begin: good()}); !errors.Is(out.Err, errOpen) || out.Messages != nil || out.Persist {
 				t.Errorf("a second round: %+v", out)
 			}
 		})

@@ -7,13 +7,13 @@ import (
 	"github.com/samya-db/samya/avantan"
 )
 
-// ErrMessage is matched by Output.Err if a message was refused because it is malformed
+// errMessage is matched by Output.Err if a message was refused because it is malformed
 // or comes from a stranger. The message had no effect.
-var ErrMessage = errors.New("transfer: malformed message")
+var errMessage = errors.New("transfer: malformed message")
 
 // Validate reports an error in the form of a message: an unknown kind, a number or
 // amount out of range, a field that the kind does not have, or equal or missing sites.
-// It checks nothing against a Machine's members or state. Its errors match ErrMessage.
+// It checks nothing against a Machine's members or state.
 func (m *Message) Validate() error {
 	has := [...]struct{ ask, seq, amount, left bool }{
 		Ask:      {ask: true, seq: true, amount: true},
@@ -41,7 +41,7 @@ func (m *Message) Validate() error {
 }
 
 func (m *Message) malformed(why string) error {
-	return fmt.Errorf("%w: %v from %q to %q: %s", ErrMessage, m.Kind, m.From, m.To, why)
+	return fmt.Errorf("%w: %v from %q to %q: %s", errMessage, m.Kind, m.From, m.To, why)
 }
 
 var kindNames = [...]string{Ask: "Ask", Transfer: "Transfer", Refuse: "Refuse", Ack: "Ack"}

@@ -45,21 +45,21 @@ func (s *step) begin(p *Proposal) {
 func (s *step) check(p *Proposal) error {
 	switch {
 	case s.round != nil:
-		return ErrOpen
+		return errOpen
 	case p.Need < 1:
-		return fmt.Errorf("%w: Need %d must be at least 1", ErrProposal, p.Need)
+		return fmt.Errorf("%w: Need %d must be at least 1", errProposal, p.Need)
 	case !increasing(p.Donors, func(d Donor) avantan.SiteID { return d.Site }):
-		return fmt.Errorf("%w: Donors must be sorted, each site once", ErrProposal)
+		return fmt.Errorf("%w: Donors must be sorted, each site once", errProposal)
 	case s.next > avantan.MaxNumber:
-		return fmt.Errorf("%w: all numbers of asks are used", ErrProposal)
+		return fmt.Errorf("%w: all numbers of asks are used", errProposal)
 	}
 	var sum avantan.Tokens
 	for _, d := range p.Donors {
 		if d.Site == s.cfg.Self || !s.cfg.member(d.Site) {
-			return fmt.Errorf("%w: Donors holds %q, which is no other member", ErrProposal, d.Site)
+			return fmt.Errorf("%w: Donors holds %q, which is no other member", errProposal, d.Site)
 		}
 		if d.Left > math.MaxInt64-sum {
-			return fmt.Errorf("%w: what Donors have left does not fit 63 bits", ErrProposal)
+			return fmt.Errorf("%w: what Donors have left does not fit 63 bits", errProposal)
 		}
 		sum += max(d.Left, 0)
 	}
@@ -79,7 +79,7 @@ func (s *step) onTransfer(m *Message) {
 		return
 	case m.Seq == last+1:
 		if err := s.ledger.Credit(m.From, m.Amount); err != nil {
-			s.out.Err = fmt.Errorf("%w: %d from %s: %w", ErrUnacceptable, m.Amount, m.From, err)
+			s.out.Err = fmt.Errorf("%w: %d from %s: %w", errUnacceptable, m.Amount, m.From, err)
 			return
 		}
 		last = m.Seq

@@ -176,7 +176,7 @@ func (s *sim) deliver(m Message) {
 	if !s.reaches(&m) {
 		return
 	}
-	if out := s.receive(&m); errors.Is(out.Err, ErrUnacceptable) {
+	if out := s.receive(&m); errors.Is(out.Err, errUnacceptable) {
 		s.seen.full++
 	} else if out.Err != nil {
 		s.fail("a message of a site is refused: %s: %w", line(&m), out.Err)
@@ -192,7 +192,7 @@ func (s *sim) ask(n *node) {
 		}
 	}
 	open := n.m.Open()
-	if out := s.step(n, Input{Begin: p}); open != errors.Is(out.Err, ErrOpen) || !open && out.Err != nil {
+	if out := s.step(n, Input{Begin: p}); open != errors.Is(out.Err, errOpen) || !open && out.Err != nil {
 		s.fail("a round cannot begin: %+v, %v", p, out.Err)
 	}
 }

@@ -118,15 +118,15 @@ func TestListsOfAPrefix(t *testing.T) {
 
 // TestCallersAreEqual: callers that may do more, less or something else differ.
 func TestCallersAreEqual(t *testing.T) {
-	base := Caller{Name: "a", Role: Client, Scope: Scope{"acme"}}
-	for what, change := range map[string]func(*Caller){
-		"name":         func(c *Caller) { c.Name = "b" },
-		"role":         func(c *Caller) { c.Role = Viewer },
-		"kind":         func(c *Caller) { c.Kind = "site" },
-		"narrower":     func(c *Caller) { c.Scope = Scope{"acme/"} },
-		"wider":        func(c *Caller) { c.Scope = Scope{"acme", "zeta"} },
-		"none":         func(c *Caller) { c.Scope = Scope{} },
-		"all entities": func(c *Caller) { c.Scope = nil },
+	base := principal{Name: "a", Role: roleClient, Scope: Scope{"acme"}}
+	for what, change := range map[string]func(*principal){
+		"name":         func(c *principal) { c.Name = "b" },
+		"role":         func(c *principal) { c.Role = roleViewer },
+		"kind":         func(c *principal) { c.Kind = "site" },
+		"narrower":     func(c *principal) { c.Scope = Scope{"acme/"} },
+		"wider":        func(c *principal) { c.Scope = Scope{"acme", "zeta"} },
+		"none":         func(c *principal) { c.Scope = Scope{} },
+		"all entities": func(c *principal) { c.Scope = nil },
 	} {
 		other := base
 		change(&other)
@@ -270,7 +270,7 @@ func TestIssuers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		is := &issuer{name: "i", most: Client, scope: scope, roleClaim: "role", prefixesClaim: "prefixes"}
+		is := &issuer{name: "i", most: roleClient, scope: scope, roleClaim: "role", prefixesClaim: "prefixes"}
 		caller, err := is.caller("s", map[string]any{"role": "client", "prefixes": c.token})
 		switch {
 		case c.want == "" && err == nil:
@@ -279,8 +279,8 @@ func TestIssuers(t *testing.T) {
 			t.Errorf("a token for %s of the issuer for %s: %+v, %v", c.token, c.issuer, caller, err)
 		}
 	}
-	is := &issuer{name: "i", most: Viewer, roleClaim: "role", prefixesClaim: "prefixes"}
-	if caller, err := is.caller("s", map[string]any{"role": "operator"}); err != nil || caller.Role != Viewer || caller.Name != "i#s" {
+	is := &issuer{name: "i", most: roleViewer, roleClaim: "role", prefixesClaim: "prefixes"}
+	if caller, err := is.caller("s", map[string]any{"role": "operator"}); err != nil || caller.Role != roleViewer || caller.Name != "i#s" {
 		t.Errorf("a token for more than the issuer may give: %+v, %v", caller, err)
 	}
 }
@@ -322,8 +322,8 @@ func TestSift(t *testing.T) {
 		{Tag: 4, Operation: acquireOf("zeta")},
 		{Tag: 5, Operation: acquireOf("acme/gpu")},
 	}}}
-	caller := &Caller{Name: "c", Role: Client, Scope: Scope{"acme"}}
-	s := &session{guard: g, caller: caller, scope: caller.Scope, rule: Rule{Least: Client}}
+	caller := &principal{Name: "c", Role: roleClient, Scope: Scope{"acme"}}
+	s := &session{guard: g, caller: caller, scope: caller.Scope, rule: rule{Least: roleClient}}
 	guarded := &guarded{ServerStream: stream, ctx: t.Context(), session: s}
 	receive := func() (kept, answered []uint64, reason apierr.Reason) {
 		stream.sent = nil
@@ -388,7 +388,7 @@ func TestNumbersJoin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rule, _ := RuleOf(samyav1.EntityService_UpdateEntity_FullMethodName)
+	rule := rules[samyav1.EntityService_UpdateEntity_FullMethodName]
 	s := &session{guard: g, rule: rule, caller: anonymous}
 	for range 2 {
 		if err := g.audited(s, &samyav1.UpdateEntityRequest{Name: "acme", Limit: 7, RequestId: "r"}, func() error { return nil }); err != nil {
@@ -400,7 +400,7 @@ func TestNumbersJoin(t *testing.T) {
 	}
 	var numbers []uint64
 	for _, line := range lines(t, path) {
-		var r AuditRecord
+		var r auditRecord
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			t.Fatal(err)
 		}

@@ -50,7 +50,7 @@ func (g *Guard) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, 
 
 // begin lets a request in, or returns why not. The caller must call release at the end.
 func (g *Guard) begin(s *session, req any) (release func(), err error) {
-	if s.rule.Least == Nobody {
+	if s.rule.Least == roleNobody {
 		return func() {}, nil
 	}
 	if err := permit(s.scope, req); err != nil {
@@ -108,8 +108,8 @@ func (g *Guard) audited(s *session, req any, do func() error) error {
 
 // record returns the beginning of a line of the audit log; req is nil for a request that
 // was refused unread.
-func (g *Guard) record(s *session, req any) AuditRecord {
-	r := AuditRecord{Time: g.now().UTC(), Caller: s.caller.Name, Role: s.caller.Role.String(), Method: s.method}
+func (g *Guard) record(s *session, req any) auditRecord {
+	r := auditRecord{Time: g.now().UTC(), Caller: s.caller.Name, Role: s.caller.Role.String(), Method: s.method}
 	if s.behalf != "" {
 		r.Caller, r.Via, r.Role = s.behalf, s.caller.Name, ""
 	}
@@ -209,7 +209,7 @@ func (g *guarded) RecvMsg(m any) error {
 	if operations, ok := m.(*samyav1.StreamRequest); ok {
 		return g.sift(operations)
 	}
-	if s.rule.Least == Nobody {
+	if s.rule.Least == roleNobody {
 		return nil
 	}
 	if err := permit(s.scope, m); err != nil {

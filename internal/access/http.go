@@ -19,7 +19,7 @@ func (g *Guard) HTTP(r *http.Request, method string) (context.Context, error) {
 	if err != nil {
 		return nil, g.refuse(s, r.RemoteAddr, nil, err)
 	}
-	if s.rule.Least != Nobody && s.caller.Kind == "" {
+	if s.rule.Least != roleNobody && s.caller.Kind == "" {
 		if err := g.buckets.take(s.caller.Name, 1); err != nil {
 			return nil, g.refuse(s, r.RemoteAddr, nil, err)
 		}

@@ -37,13 +37,13 @@ var algorithms = []jose.SignatureAlgorithm{
 type issuer struct {
 	name, audience           string
 	keys                     []jose.JSONWebKey
-	most                     Role
+	most                     role
 	scope                    Scope
 	roleClaim, prefixesClaim string
 }
 
 func newIssuer(name, audience, most string, prefixes []string, roleClaim, prefixesClaim string, keys []byte) (*issuer, error) {
-	is := &issuer{name: name, audience: audience, most: Client, roleClaim: roleClaim, prefixesClaim: prefixesClaim}
+	is := &issuer{name: name, audience: audience, most: roleClient, roleClaim: roleClaim, prefixesClaim: prefixesClaim}
 	if name == "" || audience == "" {
 		return nil, errors.New("issuer and audience must be given")
 	}
@@ -55,7 +55,7 @@ func newIssuer(name, audience, most string, prefixes []string, roleClaim, prefix
 	}
 	var err error
 	if most != "" {
-		if is.most, err = ParseRole(most); err != nil {
+		if is.most, err = parseRole(most); err != nil {
 			return nil, fmt.Errorf("most_role: %w", err)
 		}
 	}
@@ -123,7 +123,7 @@ func canonical(token string) bool {
 }
 
 // callerOf verifies a JWT and returns the caller that it names.
-func (p *policy) callerOf(token string, now time.Time) (*Caller, error) {
+func (p *policy) callerOf(token string, now time.Time) (*principal, error) {
 	if !canonical(token) {
 		return nil, errors.New("its signature is not canonical base64url")
 	}
@@ -177,8 +177,8 @@ func (is *issuer) verify(token *jwt.JSONWebToken, into ...any) error {
 	return errors.New("none of its issuer's keys has signed it")
 }
 
-// caller makes a Caller from the role and the prefixes in claims.
-func (is *issuer) caller(subject string, claims map[string]any) (*Caller, error) {
+// caller makes a principal from the role and the prefixes in claims.
+func (is *issuer) caller(subject string, claims map[string]any) (*principal, error) {
 	role, _ := claims[is.roleClaim].(string)
 	var prefixes []string
 	switch v := claims[is.prefixesClaim].(type) {
@@ -196,7 +196,7 @@ func (is *issuer) caller(subject string, claims map[string]any) (*Caller, error)
 	default:
 		return nil, fmt.Errorf("claim %s must be a list of texts", is.prefixesClaim)
 	}
-	c := &Caller{Name: is.name + "#" + subject}
+	c := &principal{Name: is.name + "#" + subject}
 	var err error
 	if c.Role, c.Scope, err = grant(role, prefixes); err != nil {
 		return nil, fmt.Errorf("its claims: %w", err)

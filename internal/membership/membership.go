@@ -18,8 +18,8 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// ErrClosed is the error of a closed Membership.
-var ErrClosed = errors.New("membership is closed")
+// errClosed is the error of a closed Membership.
+var errClosed = errors.New("membership is closed")
 
 // Membership is this node's part in gossip. Its methods may be called from
 // several goroutines.
@@ -146,7 +146,7 @@ func (m *Membership) UpdateSelf(n Node, timeout time.Duration) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
-		return ErrClosed
+		return errClosed
 	}
 	if err := m.table.setSelf(n); err != nil {
 		return fmt.Errorf("update own node: %w", err)
@@ -163,7 +163,7 @@ func (m *Membership) Leave(timeout time.Duration) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
-		return ErrClosed
+		return errClosed
 	}
 	if err := m.list.Leave(max(timeout, time.Millisecond)); err != nil {
 		return fmt.Errorf("leave the gossip: %w", err)

@@ -290,10 +290,10 @@ func TestLeave(t *testing.T) {
 	if err := eu.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := eu.Leave(time.Second); !errors.Is(err, ErrClosed) {
+	if err := eu.Leave(time.Second); !errors.Is(err, errClosed) {
 		t.Errorf("Leave after Close: %v", err)
 	}
-	if err := eu.UpdateSelf(site("eu"), time.Second); !errors.Is(err, ErrClosed) {
+	if err := eu.UpdateSelf(site("eu"), time.Second); !errors.Is(err, errClosed) {
 		t.Errorf("UpdateSelf after Close: %v", err)
 	}
 }

@@ -90,8 +90,8 @@ func TestEndOfContextAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	cancel()
-	await(t, "it is not closed", func() bool { return errors.Is(m.UpdateSelf(site("us"), time.Second), ErrClosed) })
-	if err := m.Leave(time.Second); !errors.Is(err, ErrClosed) {
+	await(t, "it is not closed", func() bool { return errors.Is(m.UpdateSelf(site("us"), time.Second), errClosed) })
+	if err := m.Leave(time.Second); !errors.Is(err, errClosed) {
 		t.Errorf("Leave: %v", err)
 	}
 	if err := m.Close(); err != nil {
@@ -140,7 +140,7 @@ func TestNobodyWaitsWithoutEnd(t *testing.T) {
 		go func() { ended <- do() }()
 		select {
 		case err := <-ended:
-			if err == nil || errors.Is(err, ErrClosed) {
+			if err == nil || errors.Is(err, errClosed) {
 				t.Errorf("%s: %v, though it says nothing", what, err)
 			}
 		case <-time.After(15 * time.Second):

@@ -14,13 +14,13 @@ import (
 
 // The bounds of the public API.
 const (
-	// MaxEntity is the longest entity name, in bytes; all its characters are
+	// maxEntity is the longest entity name, in bytes; all its characters are
 	// ASCII.
-	MaxEntity = 256
-	// MaxRequestID is the longest request id, in bytes.
-	MaxRequestID = 128
-	// MaxSite is the longest name of a site or a region, in bytes: a DNS label.
-	MaxSite = 63
+	maxEntity = 256
+	// maxRequestID is the longest request id, in bytes.
+	maxRequestID = 128
+	// maxSite is the longest name of a site or a region, in bytes: a DNS label.
+	maxSite = 63
 	// MaxTokens bounds the tokens in a request and the limit of an entity. It is the
 	// largest integer that every JSON client can hold exactly, and sums of a thousand
 	// such numbers fit 64 bits.
@@ -29,15 +29,15 @@ const (
 	MaxPageSize = 1000
 	// MaxOperations is the most operations in a batch.
 	MaxOperations = 1000
-	// MaxWait is how long a request may wait for tokens.
-	MaxWait = 60 * time.Second
-	// MaxAge is the greatest age of figures that a read can allow.
-	MaxAge = time.Hour
-	// MaxHolder is the longest name of a lease's holder, in bytes.
-	MaxHolder = 128
-	// MinTTL and MaxTTL bound the time to live of a lease.
-	MinTTL = time.Second
-	MaxTTL = 7 * 24 * time.Hour
+	// maxWait is how long a request may wait for tokens.
+	maxWait = 60 * time.Second
+	// maxAge is the greatest age of figures that a read can allow.
+	maxAge = time.Hour
+	// maxHolder is the longest name of a lease's holder, in bytes.
+	maxHolder = 128
+	// minTTL and maxTTL bound the time to live of a lease.
+	minTTL = time.Second
+	maxTTL = 7 * 24 * time.Hour
 	// MaxAttempt is the highest number of a caller's attempt of a request.
 	MaxAttempt = 1<<20 - 1
 )
@@ -54,11 +54,11 @@ type Error struct {
 // Error returns "field: problem".
 func (e *Error) Error() string { return e.Field + ": " + e.Problem }
 
-// Entity checks the name of an entity: 1 to [MaxEntity] characters, in segments of
+// Entity checks the name of an entity: 1 to 256 characters, in segments of
 // letters, digits, '.', '_' and '-', separated by single slashes. No segment may be "."
 // or "..", which HTTP clients and proxies resolve away.
 func Entity(field, s string) error {
-	if err := length(field, s, MaxEntity); err != nil {
+	if err := length(field, s, maxEntity); err != nil {
 		return err
 	}
 	last, err := segments(field, s)
@@ -82,7 +82,7 @@ func Prefix(field, s string) error {
 	if s == "" {
 		return nil
 	}
-	if err := length(field, s, MaxEntity); err != nil {
+	if err := length(field, s, maxEntity); err != nil {
 		return err
 	}
 	// The last segment is open: it may still be empty, "." or "..".
@@ -90,19 +90,18 @@ func Prefix(field, s string) error {
 	return err
 }
 
-// RequestID checks a request id: 1 to [MaxRequestID] printable ASCII
-// characters, no space.
+// RequestID checks a request id: 1 to 128 printable ASCII characters, no space.
 func RequestID(field, s string) error {
-	return printable(field, s, MaxRequestID)
+	return printable(field, s, maxRequestID)
 }
 
-// Holder checks the name of a lease's holder: empty, or up to [MaxHolder] printable ASCII
-// characters, no space.
+// Holder checks the name of a lease's holder: empty, or up to 128 printable ASCII characters,
+// no space.
 func Holder(field, s string) error {
 	if s == "" {
 		return nil
 	}
-	return printable(field, s, MaxHolder)
+	return printable(field, s, maxHolder)
 }
 
 // Lease checks the name of a lease and returns its parts: the site that granted it and,
@@ -127,10 +126,10 @@ func printable(field, s string, most int) error {
 	return nil
 }
 
-// Site checks the name of a site or a region: 1 to [MaxSite] lower-case
-// letters, digits and '-', beginning and ending with a letter or digit.
+// Site checks the name of a site or a region: 1 to 63 lower-case letters, digits and '-',
+// beginning and ending with a letter or digit.
 func Site(field, s string) error {
-	if err := length(field, s, MaxSite); err != nil {
+	if err := length(field, s, maxSite); err != nil {
 		return err
 	}
 	for i := range len(s) {
@@ -196,12 +195,12 @@ func MinTokens(field string, n, tokens int64) error { return within(field, n, 0,
 // first, to [MaxAttempt].
 func Attempt(field string, n int64) error { return within(field, n, 0, MaxAttempt) }
 
-// Wait checks how long a request may wait: 0 to [MaxWait].
-func Wait(field string, d time.Duration) error { return period(field, d, 0, MaxWait, "0s", "60s") }
+// Wait checks how long a request may wait: 0 to 60 s.
+func Wait(field string, d time.Duration) error { return period(field, d, 0, maxWait, "0s", "60s") }
 
-// TTL checks the time to live of a lease: [MinTTL] to [MaxTTL].
+// TTL checks the time to live of a lease: 1 s to 7 days.
 func TTL(field string, d time.Duration) error {
-	return period(field, d, MinTTL, MaxTTL, "1s", "168h (7 days)")
+	return period(field, d, minTTL, maxTTL, "1s", "168h (7 days)")
 }
 
 // period checks a duration against bounds; low and high name the bounds in its error.
@@ -215,8 +214,8 @@ func period(field string, d, least, most time.Duration, low, high string) error 
 	return nil
 }
 
-// Age checks the greatest age of figures that a read allows: 0 to [MaxAge].
-func Age(field string, d time.Duration) error { return period(field, d, 0, MaxAge, "0s", "1h") }
+// Age checks the greatest age of figures that a read allows: 0 to an hour.
+func Age(field string, d time.Duration) error { return period(field, d, 0, maxAge, "0s", "1h") }
 
 func length(field, s string, most int) error {
 	switch {

@@ -6,9 +6,9 @@ package portion
 
 import "maps"
 
-// LastPart is the part of a bound that is kept for holders that have little: the last
+// lastPart is the part of a bound that is kept for holders that have little: the last
 // eighth.
-const LastPart = 8
+const lastPart = 8
 
 // Fits reports whether a holder may take n more of a bound. Up to the last eighth of the
 // bound, every holder may. From then on, a holder may if it has less than an equal part
@@ -19,15 +19,15 @@ func Fits(bound, all, mine, others, n int) bool {
 	switch {
 	case n > bound-all:
 		return false
-	case n <= bound-bound/LastPart-all:
+	case n <= bound-bound/lastPart-all:
 		return true
 	}
-	return mine < Equal(bound, others)
+	return mine < equal(bound, others)
 }
 
-// Equal returns an equal part of a bound for a holder, beside others and the next new
+// equal returns an equal part of a bound for a holder, beside others and the next new
 // holder; at least 1.
-func Equal(bound, others int) int { return max(1, bound/(others+2)) }
+func equal(bound, others int) int { return max(1, bound/(others+2)) }
 
 // Slot is a holder's place in Counts while the holder has something. Slots are used
 // again.
@@ -85,7 +85,7 @@ func (c *Counts) Name(at Slot) string {
 
 // Fits reports whether a holder may take n more of a bound on the amount of all.
 func (c *Counts) Fits(name string, bound, n int) bool {
-	if n <= bound-bound/LastPart-c.all {
+	if n <= bound-bound/lastPart-c.all {
 		return true
 	}
 	mine, others := 0, len(c.at)

@@ -45,7 +45,7 @@ func TestFits(t *testing.T) {
 }
 
 // TestGreedy: a holder that takes all it can get leaves room for others. A holder alone
-// has all but the last part. Memory comes back.
+// has all but the last eighth. Memory comes back.
 func TestGreedy(t *testing.T) {
 	for _, bound := range []int{1, 2, 7, 8, 64, 8192} {
 		var c portion.Counts
@@ -59,7 +59,7 @@ func TestGreedy(t *testing.T) {
 		for at, ok := take("greedy"); ok; at, ok = take("greedy") {
 			greedy = append(greedy, at)
 		}
-		if want := bound - bound/portion.LastPart; len(greedy) != want {
+		if want := bound - bound/8; len(greedy) != want {
 			t.Errorf("bound %d: a holder alone has %d, want %d", bound, len(greedy), want)
 		}
 		var others []portion.Slot
@@ -87,7 +87,7 @@ func TestGreedy(t *testing.T) {
 func TestEqualParts(t *testing.T) {
 	const bound, many = 64, 7
 	var c portion.Counts
-	for i := range bound - bound/portion.LastPart {
+	for i := range bound - bound/8 {
 		c.Take(fmt.Sprint("early ", i%many), 1)
 	}
 	for c.Fits("late", bound, 1) {

@@ -104,11 +104,12 @@ func PeerCertificates(ctx context.Context) []*x509.Certificate {
 }
 
 // PeerIdentity returns the holder that the certificate of the peer of a gRPC call names.
-// The error wraps ErrNone or ErrIdentity.
+// It fails without a certificate; if the certificate names nobody, the error wraps
+// ErrIdentity.
 func PeerIdentity(ctx context.Context) (Identity, error) {
 	chain := PeerCertificates(ctx)
 	if len(chain) == 0 {
-		return Identity{}, ErrNone
+		return Identity{}, errNone
 	}
 	return IdentityOf(chain[0])
 }

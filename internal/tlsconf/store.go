@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// PollInterval is the time between two looks at the files.
-const PollInterval = 10 * time.Second
+// pollInterval is the time between two looks at the files.
+const pollInterval = 10 * time.Second
 
 // maxFile bounds the size of a file, in bytes.
 const maxFile = 8 << 20
@@ -96,7 +96,7 @@ func Open(files Files, log *slog.Logger) (*Store, error) {
 // certificates that are no longer good. Bad files are logged, and the content read before
 // stays in force.
 func (s *Store) Run(ctx context.Context) {
-	tick := time.NewTicker(PollInterval)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
 		select {

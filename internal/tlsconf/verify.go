@@ -12,8 +12,8 @@ import (
 var (
 	// ErrRevoked: the certificate is in a revocation list.
 	ErrRevoked = errors.New("the certificate is revoked")
-	// ErrNone: there is no certificate.
-	ErrNone = errors.New("no certificate")
+	// errNone: there is no certificate.
+	errNone = errors.New("no certificate")
 )
 
 // maxJudged bounds the remembered verdicts on certificates.
@@ -88,14 +88,14 @@ func (s *Store) certificate() (*tls.Certificate, error) {
 	if own := s.current.Load().own; own != nil {
 		return own, nil
 	}
-	return nil, ErrNone
+	return nil, errNone
 }
 
 // Good returns nil if the certificate of a chain that a handshake let in is still good,
 // and the reason if not. Servers ask before every call of a connection.
 func (s *Store) Good(chain []*x509.Certificate) error {
 	if len(chain) == 0 {
-		return ErrNone
+		return errNone
 	}
 	leaf, snap, now := chain[0], s.current.Load(), s.now()
 	s.mu.Lock()
@@ -123,7 +123,7 @@ type verdict struct {
 // verify returns the first of the certificates if the CAs vouch for it at the time.
 func (s *snapshot) verify(chain []*x509.Certificate, use x509.ExtKeyUsage, host string, now time.Time) (*x509.Certificate, error) {
 	if len(chain) == 0 {
-		return nil, ErrNone
+		return nil, errNone
 	}
 	if _, err := s.judge(chain, use, host, now); err != nil {
 		return nil, err

@@ -17,8 +17,8 @@ import (
 // maxLine is the longest line of a matrix, in bytes.
 const maxLine = 1024
 
-// Load reads a latency matrix from a file, as [Parse] does.
-func Load(file string) (_ *Matrix, err error) {
+// load reads a latency matrix from a file, as [Parse] does.
+func load(file string) (_ *Matrix, err error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, fmt.Errorf("open latency matrix: %w", err)
@@ -40,10 +40,10 @@ func Load(file string) (_ *Matrix, err error) {
 //	as, eu, 262ms
 //	eu,eu, 1ms
 //
-// A line of a region with itself replaces [IntraRegion] there. Empty lines and lines that
-// begin with '#' are skipped. Round trips are 0s to [MaxRoundTrip], with their unit. A
+// A line of a region with itself replaces the 500µs there. Empty lines and lines that
+// begin with '#' are skipped. Round trips are 0s to 10s, with their unit. A
 // pair may appear in both orders if the round trips are the same; every pair of regions
-// must appear. A fault is reported as a [ParseError].
+// must appear. An error names the line of the fault.
 func Parse(r io.Reader) (*Matrix, error) {
 	m := &Matrix{roundTrips: map[pair]time.Duration{}}
 	regions := map[string]bool{}
@@ -58,20 +58,20 @@ func Parse(r io.Reader) (*Matrix, error) {
 		}
 		a, b, roundTrip, err := parseLine(line)
 		if err != nil {
-			return nil, &ParseError{Line: number, Problem: err.Error()}
+			return nil, &parseError{Line: number, Problem: err.Error()}
 		}
 		key := pairOf(a, b)
 		if earlier, twice := m.roundTrips[key]; twice && earlier != roundTrip {
-			return nil, &ParseError{number, fmt.Sprintf("%s and %s are %v apart, and %v on an earlier line", a, b, roundTrip, earlier)}
+			return nil, &parseError{number, fmt.Sprintf("%s and %s are %v apart, and %v on an earlier line", a, b, roundTrip, earlier)}
 		}
 		m.roundTrips[key] = roundTrip
 		regions[a], regions[b] = true, true
-		if len(regions) > MaxRegions {
-			return nil, &ParseError{number, fmt.Sprintf("more than %d regions", MaxRegions)}
+		if len(regions) > maxRegions {
+			return nil, &parseError{number, fmt.Sprintf("more than %d regions", maxRegions)}
 		}
 	}
 	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return nil, &ParseError{number + 1, fmt.Sprintf("line too long, at most %d bytes", maxLine)}
+		return nil, &parseError{number + 1, fmt.Sprintf("line too long, at most %d bytes", maxLine)}
 	} else if err != nil {
 		return nil, err
 	}
@@ -98,8 +98,8 @@ func parseLine(line string) (a, b string, roundTrip time.Duration, err error) {
 		return "", "", 0, fmt.Errorf("round trip: %w", err)
 	case roundTrip < 0:
 		return "", "", 0, fmt.Errorf("round trip: %v, at least 0s", roundTrip)
-	case roundTrip > MaxRoundTrip:
-		return "", "", 0, fmt.Errorf("round trip: %v, at most %v", roundTrip, MaxRoundTrip)
+	case roundTrip > maxRoundTrip:
+		return "", "", 0, fmt.Errorf("round trip: %v, at most %v", roundTrip, maxRoundTrip)
 	}
 	return a, b, roundTrip, nil
 }
@@ -107,12 +107,12 @@ func parseLine(line string) (a, b string, roundTrip time.Duration, err error) {
 // complete fails with the first pair of regions that has no round trip.
 func (m *Matrix) complete() error {
 	if len(m.regions) == 0 {
-		return &ParseError{Problem: "no regions"}
+		return &parseError{Problem: "no regions"}
 	}
 	for i, a := range m.regions {
 		for _, b := range m.regions[i+1:] {
 			if _, known := m.roundTrips[pair{a, b}]; !known {
-				return &ParseError{Problem: fmt.Sprintf("no round trip between %s and %s", a, b)}
+				return &parseError{Problem: fmt.Sprintf("no round trip between %s and %s", a, b)}
 			}
 		}
 	}

@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// IntraRegion is the round trip within a region, unless a matrix says
+	// intraRegion is the round trip within a region, unless a matrix says
 	// otherwise.
-	IntraRegion = 500 * time.Microsecond
-	// MaxRoundTrip is the longest round trip that a matrix may hold.
-	MaxRoundTrip = 10 * time.Second
-	// MaxRegions is the most regions that a matrix may name.
-	MaxRegions = 64
+	intraRegion = 500 * time.Microsecond
+	// maxRoundTrip is the longest round trip that a matrix may hold.
+	maxRoundTrip = 10 * time.Second
+	// maxRegions is the most regions that a matrix may name.
+	maxRegions = 64
 )
 
 // Matrix holds the round trips between regions, the same in both directions.
@@ -67,20 +67,20 @@ func Open(name string) (*Matrix, error) {
 	case "samya":
 		return Samya(), nil
 	}
-	return Load(name)
+	return load(name)
 }
 
 // Regions returns the names of all regions, sorted.
 func (m *Matrix) Regions() []string { return slices.Clone(m.regions) }
 
-// RoundTrip returns the round trip between two regions. Within a region it is IntraRegion
+// RoundTrip returns the round trip between two regions. Within a region it is 500µs
 // unless the matrix gives another. It is zero if the matrix does not know both regions.
 func (m *Matrix) RoundTrip(a, b string) time.Duration {
 	if d, known := m.roundTrips[pairOf(a, b)]; known {
 		return d
 	}
 	if _, known := slices.BinarySearch(m.regions, a); known && a == b {
-		return IntraRegion
+		return intraRegion
 	}
 	return 0
 }
@@ -113,8 +113,8 @@ func Wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// ParseError describes a fault in a latency matrix.
-type ParseError struct {
+// parseError describes a fault in a latency matrix.
+type parseError struct {
 	// Line is the line, from 1; 0 if the matrix as a whole is wrong.
 	Line int
 	// Problem is the fault.
@@ -122,7 +122,7 @@ type ParseError struct {
 }
 
 // Error returns "line n: problem".
-func (e *ParseError) Error() string {
+func (e *parseError) Error() string {
 	if e.Line == 0 {
 		return e.Problem
 	}

@@ -38,7 +38,7 @@ func TestSamya(t *testing.T) {
 		{"eu", "au", 265 * ms},
 		{"eu", "sa", 218 * ms},
 		{"au", "sa", 305 * ms},
-		{"us", "us", wan.IntraRegion},
+		{"us", "us", 500 * time.Microsecond},
 		{"us", "moon", 0},
 		{"moon", "moon", 0},
 		{"", "", 0},
@@ -87,8 +87,7 @@ func TestOpen(t *testing.T) {
 	if err := os.WriteFile(file, []byte("a, b\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := wan.Load(file)
-	if bad, ok := errors.AsType[*wan.ParseError](err); !ok || bad.Line != 1 || !strings.Contains(err.Error(), file) {
+	if _, err := wan.Open(file); err == nil || !strings.Contains(err.Error(), file+": line 1: ") {
 		t.Errorf("a bad file: %v", err)
 	}
 }
@@ -106,7 +105,7 @@ func TestParse(t *testing.T) {
 		{"us", "eu", 1500 * ms},
 		{"as", "eu", 0},
 		{"as", "as", 2 * ms},
-		{"eu", "eu", wan.IntraRegion},
+		{"eu", "eu", 500 * time.Microsecond},
 	} {
 		if got := m.RoundTrip(tc.a, tc.b); got != tc.want {
 			t.Errorf("RoundTrip(%s, %s) = %v, want %v", tc.a, tc.b, got, tc.want)
@@ -135,7 +134,7 @@ func TestParseRefuses(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := wan.Parse(strings.NewReader(tc.in))
-			if _, ok := errors.AsType[*wan.ParseError](err); !ok || err.Error() != tc.want {
+			if err == nil || err.Error() != tc.want {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
 		})
@@ -156,7 +155,7 @@ func FuzzParse(tf *testing.F) {
 		for _, a := range m.Regions() {
 			for _, b := range m.Regions() {
 				d := m.RoundTrip(a, b)
-				if d < 0 || d > wan.MaxRoundTrip || d != m.RoundTrip(b, a) {
+				if d < 0 || d > 10*time.Second || d != m.RoundTrip(b, a) {
 					t.Fatalf("RoundTrip(%s, %s) = %v, back %v", a, b, d, m.RoundTrip(b, a))
 				}
 			}

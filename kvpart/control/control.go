@@ -14,8 +14,8 @@ import (
 	"github.com/samya-db/samya/kvpart/cut"
 )
 
-// ErrOptions says that an option is out of its range; it is wrapped with the option.
-var ErrOptions = errors.New("bad option")
+// errOptions says that an option is out of its range; it is wrapped with the option.
+var errOptions = errors.New("bad option")
 
 // Entry names a key of a scheduler. The zero value is no entry.
 type Entry interface {
@@ -23,21 +23,21 @@ type Entry interface {
 	Key() string
 }
 
-// Unplaced is the partition of a key that is placed as if new at its next use.
-const Unplaced = -1
+// unplaced is the partition of a key that is placed as if new at its next use.
+const unplaced = -1
 
 // Scheduler is the scheduler as this package needs it. All methods may be called at the
 // same time.
 type Scheduler[E Entry] interface {
 	// Partitions returns the number of partitions.
 	Partitions() int
-	// Look returns the present partition of e, or Unplaced. gone reports that e has left
+	// Look returns the present partition of e, or -1 for none. gone reports that e has left
 	// the scheduler or is not to count at present. slot holds a number for this package,
 	// 0 in a new entry.
 	Look(e E) (partition int, gone bool, slot *atomic.Int32)
 	// Entries appends the first limit entries not below from to dst, ascending.
 	Entries(dst []E, from string, limit int) []E
-	// Assign makes e belong to partition from the next switch on, or to none if Unplaced.
+	// Assign makes e belong to partition from the next switch on, or to none if -1.
 	// It reports whether that moves e.
 	Assign(e E, partition int) (bool, error)
 	// Switch makes all assignments count. If it fails the map stays as it is.
@@ -69,33 +69,33 @@ type Policy struct {
 	// Every is the least time between the beginnings of two cuts.
 	Every time.Duration
 	// Gain is the least share by which a new map must lower the present cut or imbalance
-	// to be applied: DefaultGain if 0. Below 0 every map is applied, and cuts happen as
+	// to be applied: .02 if 0. Below 0 every map is applied, and cuts happen as
 	// often as Every and Share allow.
 	Gain float64
 	// Share bounds the processor time of tracking and cutting, as a share of one
-	// core: DefaultShare if 0, unbounded if 1 or more.
+	// core: .1 if 0, unbounded if 1 or more.
 	Share float64
 	// Sample is the share of requests tracked, up to 1: 0 adapts it to Share and to the
 	// gains of cuts.
 	Sample float64
-	// Vertices and Edges bound the graph: DefaultVertices and DefaultEdges if 0.
+	// Vertices and Edges bound the graph: 2^18 and 2^21 if 0.
 	Vertices, Edges int
 	// Imbalance is cut.Options.Imbalance: the tolerated weight above the mean, as a
-	// share; DefaultImbalance if 0.
+	// share; .03 if 0.
 	Imbalance float64
 	// Replace makes a new map replace the present map: keys missing from the new map
-	// become Unplaced. Otherwise they stay, except that keys between two keys of the same
+	// lose their partition. Otherwise they stay, except that keys between two keys of the same
 	// partition follow both.
 	Replace bool
 }
 
 // The defaults of options that are 0.
 const (
-	DefaultGain      = .02
-	DefaultShare     = .1
-	DefaultImbalance = .03
-	DefaultVertices  = 1 << 18
-	DefaultEdges     = 1 << 21
+	defaultGain      = .02
+	defaultShare     = .1
+	defaultImbalance = .03
+	defaultVertices  = 1 << 18
+	defaultEdges     = 1 << 21
 )
 
 // Options configures a controller.

@@ -32,7 +32,7 @@ type Controller[E Entry] struct {
 	published Stats // guarded by mu
 }
 
-// New makes a controller. Its loops do not run before Start. It fails with ErrOptions.
+// New makes a controller. Its loops do not run before Start. It fails if an option is out of range.
 func New[E Entry](o Options[E]) (*Controller[E], error) {
 	if err := o.Policy.check(); err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func New[E Entry](o Options[E]) (*Controller[E], error) {
 	}
 	t, err := newTracker(&o)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrOptions, err)
+		return nil, fmt.Errorf("%w: %w", errOptions, err)
 	}
 	c := &Controller[E]{
 		opt: o, tracker: t, policy: newPolicy(o.Policy, o.Now()),

@@ -112,7 +112,7 @@ func (c *Controller[E]) compute(ctx context.Context, j *job[E], yield func()) (*
 	for i, e := range j.owners {
 		p, gone, _ := c.opt.Scheduler.Look(e)
 		if gone {
-			p = Unplaced
+			p = unplaced
 		}
 		j.start = append(j.start, int32(p))
 		j.index[e] = int32(i)
@@ -195,19 +195,19 @@ func (c *Controller[E]) prepare(j *job[E], g *cut.Graph, parts []int32, yield fu
 func (c *Controller[E]) fill(j *job[E], parts []int32, assign func(E, int) error, yield func()) error {
 	const most = 1 << 12 // longest gap that is closed, in keys
 	var gap []E
-	before := int32(Unplaced) // new partition of the last key of the map
+	before := int32(unplaced) // new partition of the last key of the map
 	return c.ascend(j, func(e E) error {
-		p := int32(Unplaced)
+		p := int32(unplaced)
 		if v := j.vertex(e); v >= 0 {
 			p = parts[v]
 		}
 		switch {
 		case p < 0 && c.opt.Policy.Replace:
-			return assign(e, Unplaced)
+			return assign(e, unplaced)
 		case p < 0 && len(gap) < most:
 			gap = append(gap, e)
 		case p < 0:
-			before = Unplaced
+			before = unplaced
 		default:
 			if p == before {
 				for _, e := range gap {

@@ -61,7 +61,7 @@ func (s *keys) Entries(dst []*key, from string, limit int) []*key {
 func (s *keys) Assign(e *key, p int) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p < Unplaced || p >= s.k {
+	if p < unplaced || p >= s.k {
 		return false, fmt.Errorf("partition %d of %d", p, s.k)
 	}
 	e.next = p

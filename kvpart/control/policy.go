@@ -59,7 +59,7 @@ type policy struct {
 	tracked int           // requests tracked since adapted
 }
 
-// check sets defaults for fields that are 0. It fails with ErrOptions if a field is out
+// check sets defaults for fields that are 0. It fails with errOptions if a field is out
 // of its range.
 func (p *Policy) check() error {
 	set := func(v *float64, to float64) {
@@ -67,32 +67,32 @@ func (p *Policy) check() error {
 			*v = to
 		}
 	}
-	set(&p.Gain, DefaultGain)
-	set(&p.Share, DefaultShare)
-	set(&p.Imbalance, DefaultImbalance)
+	set(&p.Gain, defaultGain)
+	set(&p.Share, defaultShare)
+	set(&p.Imbalance, defaultImbalance)
 	if p.Vertices == 0 {
-		p.Vertices = DefaultVertices
+		p.Vertices = defaultVertices
 	}
 	if p.Edges == 0 {
-		p.Edges = DefaultEdges
+		p.Edges = defaultEdges
 	}
 	switch {
 	case p.Kind > Base:
-		return fmt.Errorf("%w: kind %d", ErrOptions, p.Kind)
+		return fmt.Errorf("%w: kind %d", errOptions, p.Kind)
 	case p.Kind == Base && p.Operations < 1:
-		return fmt.Errorf("%w: operations of %d, below 1", ErrOptions, p.Operations)
+		return fmt.Errorf("%w: operations of %d, below 1", errOptions, p.Operations)
 	case p.Every < 0:
-		return fmt.Errorf("%w: every %v, below 0", ErrOptions, p.Every)
+		return fmt.Errorf("%w: every %v, below 0", errOptions, p.Every)
 	case p.Window < 0 || p.Window > workload.MaxWindow:
-		return fmt.Errorf("%w: window of %d, not from 0 to %d", ErrOptions, p.Window, workload.MaxWindow)
+		return fmt.Errorf("%w: window of %d, not from 0 to %d", errOptions, p.Window, workload.MaxWindow)
 	case !(p.Gain < 1):
-		return fmt.Errorf("%w: gain of %v, not below 1", ErrOptions, p.Gain)
+		return fmt.Errorf("%w: gain of %v, not below 1", errOptions, p.Gain)
 	case !(p.Share > 0):
-		return fmt.Errorf("%w: share of %v, not above 0", ErrOptions, p.Share)
+		return fmt.Errorf("%w: share of %v, not above 0", errOptions, p.Share)
 	case !(p.Sample >= 0 && p.Sample <= 1):
-		return fmt.Errorf("%w: sample of %v, not from 0 to 1", ErrOptions, p.Sample)
+		return fmt.Errorf("%w: sample of %v, not from 0 to 1", errOptions, p.Sample)
 	case !(p.Imbalance > 0):
-		return fmt.Errorf("%w: imbalance of %v, not above 0", ErrOptions, p.Imbalance)
+		return fmt.Errorf("%w: imbalance of %v, not above 0", errOptions, p.Imbalance)
 	}
 	return nil
 }

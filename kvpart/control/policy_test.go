@@ -24,7 +24,7 @@ func TestPolicyOptions(t *testing.T) {
 		"edges":                   {Edges: 1},
 	} {
 		_, err := New(Options[*key]{Scheduler: newKeys(2, 2), Policy: p, Now: func() time.Duration { return 0 }})
-		if !errors.Is(err, ErrOptions) {
+		if !errors.Is(err, errOptions) {
 			t.Errorf("%s: %v, want ErrOptions", name, err)
 		}
 	}

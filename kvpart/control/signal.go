@@ -18,7 +18,7 @@ func (s *signal) reset() {
 }
 
 func (s *signal) add(keys []looked) {
-	first, multi := int32(Unplaced), false
+	first, multi := int32(unplaced), false
 	for i := range keys {
 		p := keys[i].partition
 		if p < 0 || keys[i].gone {

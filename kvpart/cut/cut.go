@@ -13,9 +13,9 @@ import (
 
 // The errors of this package. They are wrapped with the fault and its place.
 var (
-	// ErrGraph says that a graph is malformed: not symmetric, a negative weight, a
+	// errGraph says that a graph is malformed: not symmetric, a negative weight, a
 	// neighbour out of range.
-	ErrGraph = errors.New("malformed graph")
+	errGraph = errors.New("malformed graph")
 	// ErrOptions says that an option is out of its range.
 	ErrOptions = errors.New("bad option")
 )
@@ -40,7 +40,7 @@ type Options struct {
 	// Parts is the number of parts, from 1 to MaxParts.
 	Parts int
 	// Imbalance bounds the weight of the heaviest part above the mean, as a share of the
-	// mean, in each dimension: .03 if 0, at most MaxImbalance.
+	// mean, in each dimension: .03 if 0, at most 1000.
 	Imbalance float64
 	// Loose replaces Imbalance for graphs of components that each fit a part whole, but
 	// cannot be balanced within Imbalance: .1 if 0, and no less than Imbalance. It
@@ -61,8 +61,8 @@ type Options struct {
 // MaxParts bounds Options.Parts.
 const MaxParts = 1 << 12
 
-// MaxImbalance bounds Options.Imbalance and Options.Loose.
-const MaxImbalance = 1e3
+// maxImbalance bounds Options.Imbalance and Options.Loose.
+const maxImbalance = 1e3
 
 // Result is a partition.
 type Result struct {

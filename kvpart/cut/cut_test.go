@@ -310,10 +310,10 @@ func TestMalformed(t *testing.T) {
 	} {
 		g := ok()
 		spoil(g)
-		if err := g.Validate(); !errors.Is(err, ErrGraph) {
+		if err := g.Validate(); !errors.Is(err, errGraph) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := Partition(context.Background(), g, Options{Parts: 2}); !errors.Is(err, ErrGraph) {
+		if _, err := Partition(context.Background(), g, Options{Parts: 2}); !errors.Is(err, errGraph) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -399,7 +399,7 @@ func TestSymmetryIsSeen(t *testing.T) {
 		}
 		e := rapid.IntRange(0, len(g.Neighbors)-1).Draw(t, "spoiled")
 		g.EdgeWeights[e]++
-		if err := g.Validate(); !errors.Is(err, ErrGraph) {
+		if err := g.Validate(); !errors.Is(err, errGraph) {
 			t.Fatalf("edge %d weighs more one way: %v", e, err)
 		}
 	})

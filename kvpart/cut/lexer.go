@@ -128,10 +128,10 @@ func (l *lexer) skipComments() {
 	}
 }
 
-// fail returns ErrFormat at the present line, or the error of the reader.
+// fail returns errFormat at the present line, or the error of the reader.
 func (l *lexer) fail(format string, args ...any) error {
 	if l.err != nil {
 		return l.err
 	}
-	return fmt.Errorf("%w: line %d: %s", ErrFormat, l.line, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%w: line %d: %s", errFormat, l.line, fmt.Sprintf(format, args...))
 }

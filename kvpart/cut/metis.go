@@ -8,14 +8,14 @@ import (
 	"slices"
 )
 
-// ErrFormat says that a file of a graph or of parts is malformed. It is wrapped with the
+// errFormat says that a file of a graph or of parts is malformed. It is wrapped with the
 // line number, from 1, and the fault in the line.
-var ErrFormat = errors.New("bad file")
+var errFormat = errors.New("bad file")
 
 // The bounds of a graph that is read: its offsets have 32 bits.
 const (
-	MaxVertices = math.MaxInt32 - 1
-	MaxEdges    = math.MaxInt32 / 2
+	maxVertices = math.MaxInt32 - 1
+	maxEdges    = math.MaxInt32 / 2
 )
 
 // ReadMETIS reads a graph in the format of METIS (manual of version 5, section 4.1). The
@@ -25,7 +25,7 @@ const (
 // are comments.
 //
 // The sizes, nil if the file has none, are the costs of moving vertices; this package
-// does not use them. A file that is not in the format fails with ErrFormat, also if its
+// does not use them. A file that is not in the format fails with the line, also if its
 // graph is not symmetric. Rows keep the order of the file.
 func ReadMETIS(r io.Reader) (g *Graph, sizes []int64, err error) {
 	f := &metisReader{lex: newLexer(r)}
@@ -82,11 +82,11 @@ func (f *metisReader) header() error {
 	if len(fields) < 2 {
 		return f.lex.fail("%d numbers in the header, want vertices, edges and, if need be, fmt and ncon", len(fields))
 	}
-	if fields[0] < 0 || fields[0] > MaxVertices {
-		return f.lex.fail("%d vertices, want 0 to %d", fields[0], MaxVertices)
+	if fields[0] < 0 || fields[0] > maxVertices {
+		return f.lex.fail("%d vertices, want 0 to %d", fields[0], maxVertices)
 	}
-	if fields[1] < 0 || fields[1] > MaxEdges {
-		return f.lex.fail("%d edges, want 0 to %d", fields[1], MaxEdges)
+	if fields[1] < 0 || fields[1] > maxEdges {
+		return f.lex.fail("%d edges, want 0 to %d", fields[1], maxEdges)
 	}
 	f.vertices, f.edges = int32(fields[0]), int32(fields[1])
 	if err := f.kinds(fields[2:]); err != nil {
@@ -256,9 +256,9 @@ func (f *metisReader) symmetric() error {
 	return nil
 }
 
-// fail returns ErrFormat at the line of vertex v.
+// fail returns errFormat at the line of vertex v.
 func (f *metisReader) fail(v int32, format string, args ...any) error {
-	return fmt.Errorf("%w: line %d: %s", ErrFormat, f.lines[v], fmt.Sprintf(format, args...))
+	return fmt.Errorf("%w: line %d: %s", errFormat, f.lines[v], fmt.Sprintf(format, args...))
 }
 
 // row returns the neighbours of vertex v and the weights of the edges to them.

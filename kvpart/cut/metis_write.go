@@ -8,11 +8,11 @@ import (
 )
 
 // WriteMETIS writes g in the format of METIS. sizes, if not nil, has a size a vertex;
-// another number of sizes fails with ErrGraph. Weights that are all 1 are left out.
+// another number of sizes fails. Weights that are all 1 are left out.
 func WriteMETIS(w io.Writer, g *Graph, sizes []int64) error {
 	n := len(g.Offsets) - 1
 	if sizes != nil && len(sizes) != n {
-		return fmt.Errorf("%w: %d sizes for %d vertices", ErrGraph, len(sizes), n)
+		return fmt.Errorf("%w: %d sizes for %d vertices", errGraph, len(sizes), n)
 	}
 	weighted, edgeWeighted := g.Dims > 1, false
 	for _, w := range g.VertexWeights {

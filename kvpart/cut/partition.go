@@ -14,8 +14,8 @@ const (
 )
 
 // Partition partitions g. A graph without edges is packed by weight alone (longest
-// processing time first). It fails with ErrGraph or ErrOptions, or with the error of ctx
-// if ctx ends before the work is done.
+// processing time first). It fails for a malformed graph, with ErrOptions, or, if ctx ends
+// before the work is done, with the error of ctx.
 func Partition(ctx context.Context, g *Graph, o Options) (*Result, error) {
 	if err := g.Validate(); err != nil {
 		return nil, err

@@ -8,7 +8,7 @@ import (
 )
 
 // ReadParts reads the parts of so many vertices, a line each, as gpmetis writes them; -1
-// stands for a vertex in no part. A file not in this format fails with ErrFormat.
+// stands for a vertex in no part. A file not in this format fails with the line.
 func ReadParts(r io.Reader, vertices int) ([]int32, error) {
 	lex := newLexer(r)
 	var parts []int32

@@ -6,39 +6,39 @@ import (
 	"math/bits"
 )
 
-// Validate fails with ErrGraph and the place if g is not as Graph says. It takes time in
+// Validate fails with the place if g is not as Graph says. It takes time in
 // proportion to the size of g.
 func (g *Graph) Validate() error {
 	if g.Dims != 1 && g.Dims != 2 {
-		return fmt.Errorf("%w: a vertex has %d weights, not 1 or 2", ErrGraph, g.Dims)
+		return fmt.Errorf("%w: a vertex has %d weights, not 1 or 2", errGraph, g.Dims)
 	}
 	n := len(g.Offsets) - 1
 	if n < 0 {
-		return fmt.Errorf("%w: Offsets is empty: it has one more element than there are vertices", ErrGraph)
+		return fmt.Errorf("%w: Offsets is empty: it has one more element than there are vertices", errGraph)
 	}
 	if n > math.MaxInt32-1 {
-		return fmt.Errorf("%w: %d vertices, more than %d", ErrGraph, n, math.MaxInt32-1)
+		return fmt.Errorf("%w: %d vertices, more than %d", errGraph, n, math.MaxInt32-1)
 	}
 	if len(g.VertexWeights) != n*g.Dims {
-		return fmt.Errorf("%w: %d VertexWeights for %d vertices of %d each", ErrGraph, len(g.VertexWeights), n, g.Dims)
+		return fmt.Errorf("%w: %d VertexWeights for %d vertices of %d each", errGraph, len(g.VertexWeights), n, g.Dims)
 	}
 	if len(g.Neighbors) != len(g.EdgeWeights) {
-		return fmt.Errorf("%w: %d Neighbors and %d EdgeWeights", ErrGraph, len(g.Neighbors), len(g.EdgeWeights))
+		return fmt.Errorf("%w: %d Neighbors and %d EdgeWeights", errGraph, len(g.Neighbors), len(g.EdgeWeights))
 	}
 	if g.Offsets[0] != 0 {
-		return fmt.Errorf("%w: Offsets[0] is %d, not 0", ErrGraph, g.Offsets[0])
+		return fmt.Errorf("%w: Offsets[0] is %d, not 0", errGraph, g.Offsets[0])
 	}
 	for v := range n {
 		if g.Offsets[v+1] < g.Offsets[v] {
-			return fmt.Errorf("%w: Offsets[%d] is %d, below the one before, %d", ErrGraph, v+1, g.Offsets[v+1], g.Offsets[v])
+			return fmt.Errorf("%w: Offsets[%d] is %d, below the one before, %d", errGraph, v+1, g.Offsets[v+1], g.Offsets[v])
 		}
 	}
 	if int(g.Offsets[n]) != len(g.Neighbors) {
-		return fmt.Errorf("%w: Offsets ends with %d, there are %d Neighbors", ErrGraph, g.Offsets[n], len(g.Neighbors))
+		return fmt.Errorf("%w: Offsets ends with %d, there are %d Neighbors", errGraph, g.Offsets[n], len(g.Neighbors))
 	}
 	for i, w := range g.VertexWeights {
 		if w < 0 {
-			return fmt.Errorf("%w: vertex %d weighs %d", ErrGraph, i/g.Dims, w)
+			return fmt.Errorf("%w: vertex %d weighs %d", errGraph, i/g.Dims, w)
 		}
 	}
 	return g.symmetric()
@@ -56,15 +56,15 @@ func (g *Graph) symmetric() error {
 			u, w := g.Neighbors[e], g.EdgeWeights[e]
 			switch {
 			case u < 0 || u >= n:
-				return fmt.Errorf("%w: vertex %d has neighbour %d of %d vertices", ErrGraph, v, u, n)
+				return fmt.Errorf("%w: vertex %d has neighbour %d of %d vertices", errGraph, v, u, n)
 			case w <= 0:
-				return fmt.Errorf("%w: the edge from %d to %d weighs %d", ErrGraph, v, u, w)
+				return fmt.Errorf("%w: the edge from %d to %d weighs %d", errGraph, v, u, w)
 			case u > v:
 				up += edgeHash(v, u, w)
 			case u < v:
 				down += edgeHash(u, v, w)
 			default:
-				return fmt.Errorf("%w: vertex %d is its own neighbour", ErrGraph, v)
+				return fmt.Errorf("%w: vertex %d is its own neighbour", errGraph, v)
 			}
 		}
 	}
@@ -90,18 +90,18 @@ func (g *Graph) oneWay() error {
 		for a < in.Offsets[v+1] || b < out.Offsets[v+1] {
 			switch {
 			case b == out.Offsets[v+1] || a < in.Offsets[v+1] && in.Neighbors[a] < out.Neighbors[b]:
-				return fmt.Errorf("%w: the edge from %d to %d is not in the row of %[3]d", ErrGraph, in.Neighbors[a], v)
+				return fmt.Errorf("%w: the edge from %d to %d is not in the row of %[3]d", errGraph, in.Neighbors[a], v)
 			case a == in.Offsets[v+1] || in.Neighbors[a] > out.Neighbors[b]:
-				return fmt.Errorf("%w: the edge from %d to %d is not in the row of %[3]d", ErrGraph, v, out.Neighbors[b])
+				return fmt.Errorf("%w: the edge from %d to %d is not in the row of %[3]d", errGraph, v, out.Neighbors[b])
 			case in.EdgeWeights[a] != out.EdgeWeights[b]:
 				return fmt.Errorf("%w: the edge from %d to %d weighs %d, back it weighs %d",
-					ErrGraph, v, out.Neighbors[b], out.EdgeWeights[b], in.EdgeWeights[a])
+					errGraph, v, out.Neighbors[b], out.EdgeWeights[b], in.EdgeWeights[a])
 			}
 			a++
 			b++
 		}
 	}
-	return fmt.Errorf("%w: not symmetric", ErrGraph)
+	return fmt.Errorf("%w: not symmetric", errGraph)
 }
 
 // transpose reverses the edges of g; its rows are sorted.
@@ -136,10 +136,10 @@ func (o *Options) check(g *Graph) error {
 	switch {
 	case o.Parts < 1 || o.Parts > MaxParts:
 		return fmt.Errorf("%w: Parts is %d, not from 1 to %d", ErrOptions, o.Parts, MaxParts)
-	case !(o.Imbalance >= 0 && o.Imbalance <= MaxImbalance):
-		return fmt.Errorf("%w: Imbalance is %v, not from 0 to %v", ErrOptions, o.Imbalance, MaxImbalance)
-	case !(o.Loose >= 0 && o.Loose <= MaxImbalance):
-		return fmt.Errorf("%w: Loose is %v, not from 0 to %v", ErrOptions, o.Loose, MaxImbalance)
+	case !(o.Imbalance >= 0 && o.Imbalance <= maxImbalance):
+		return fmt.Errorf("%w: Imbalance is %v, not from 0 to %v", ErrOptions, o.Imbalance, maxImbalance)
+	case !(o.Loose >= 0 && o.Loose <= maxImbalance):
+		return fmt.Errorf("%w: Loose is %v, not from 0 to %v", ErrOptions, o.Loose, maxImbalance)
 	case o.Start != nil && len(o.Start) != len(g.Offsets)-1:
 		return fmt.Errorf("%w: Start is of %d vertices, the graph has %d", ErrOptions, len(o.Start), len(g.Offsets)-1)
 	}

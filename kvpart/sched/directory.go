@@ -103,7 +103,7 @@ func (s *Scheduler[V]) Entries(dst []*Entry[V], from string, limit int) []*Entry
 }
 
 // Insert adds a key at any time: on the partition, or where a new key goes if partition
-// is Unplaced. It fails with ErrOptions if the partition is out of range or the key has
+// is Unplaced. It fails if the partition is out of range or the key has
 // an entry, even a vacant entry.
 func (s *Scheduler[V]) Insert(key string, partition int, v V) (*Entry[V], error) {
 	if err := s.valid(partition); err != nil {

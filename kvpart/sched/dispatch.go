@@ -49,19 +49,19 @@ func (s *Scheduler[V]) Do(ctx context.Context, r *Request[V]) error {
 
 // Start hands r over without waiting for its end, at which End is called. It waits while
 // a queue is full. If it fails, r was not handed over and still belongs to the caller.
-// The caller runs a request without entries. In Callers mode Start fails with ErrOptions.
+// The caller runs a request without entries. In Callers mode Start fails.
 func (s *Scheduler[V]) Start(ctx context.Context, r *Request[V]) error {
 	return s.start(ctx, r, true)
 }
 
-// TryStart is Start, but fails with ErrFull where Start would wait.
+// TryStart is Start, but fails where Start would wait.
 func (s *Scheduler[V]) TryStart(r *Request[V]) error {
 	return s.start(context.Background(), r, false)
 }
 
 func (s *Scheduler[V]) start(ctx context.Context, r *Request[V], wait bool) error {
 	if s.mode == Callers {
-		return fmt.Errorf("%w: a start without workers", ErrOptions)
+		return fmt.Errorf("%w: a start without workers", errOptions)
 	}
 	r.async = true
 	_, err := s.enqueue(ctx, r, wait)
@@ -259,7 +259,7 @@ func (s *Scheduler[V]) enqueue(ctx context.Context, r *Request[V], wait bool) (b
 		}
 		if !wait {
 			s.abandon(r)
-			return false, ErrFull
+			return false, errFull
 		}
 		select {
 		case <-full:

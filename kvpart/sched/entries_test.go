@@ -172,7 +172,7 @@ func TestUnplaced(t *testing.T) {
 func TestOptions(t *testing.T) {
 	for _, o := range []sched.Options[int64]{
 		{},
-		{Partitions: sched.MaxPartitions + 1},
+		{Partitions: 1025},
 		{Partitions: 1, Mode: sched.Manual + 1},
 		{Partitions: 1, Queue: -1},
 		{Partitions: 1, Queue: sched.MaxQueue + 1},

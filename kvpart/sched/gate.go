@@ -62,7 +62,7 @@ func (s *Scheduler[V]) opened(ctx context.Context, r *Request[V], wait bool) (ui
 }
 
 // pass waits until the gate is open. It fails if the scheduler is closed or ctx ends, or
-// with ErrFull if it must not wait.
+// with errFull if it must not wait.
 func (s *Scheduler[V]) pass(ctx context.Context, r *Request[V], wait bool) error {
 	for {
 		s.gate.mu.Lock()
@@ -77,7 +77,7 @@ func (s *Scheduler[V]) pass(ctx context.Context, r *Request[V], wait bool) error
 		}
 		if !wait {
 			s.abandon(r) // an earlier try may have made entries
-			return fmt.Errorf("%w: no request is dispatched", ErrFull)
+			return fmt.Errorf("%w: no request is dispatched", errFull)
 		}
 		select {
 		case <-open:

@@ -16,11 +16,11 @@ type Meeting[V any] interface {
 	Wait(worker int, met bool, tries int) bool
 }
 
-// Barrier is a Meeting at which workers park.
-type Barrier[V any] struct{}
+// barrier is a Meeting at which workers park.
+type barrier[V any] struct{}
 
 // Ready reports true: a worker may always arrive.
-func (Barrier[V]) Ready(int, *Request[V]) bool { return true }
+func (barrier[V]) Ready(int, *Request[V]) bool { return true }
 
 // Wait reports false: a worker always parks.
-func (Barrier[V]) Wait(int, bool, int) bool { return false }
+func (barrier[V]) Wait(int, bool, int) bool { return false }

@@ -66,11 +66,11 @@ func (b *batch) of(p *placer, key string) int {
 
 func (s *Scheduler[V]) valid(partition int) error {
 	if partition != Unplaced && (partition < 0 || partition >= len(s.parts)) {
-		return fmt.Errorf("%w: partition %d, want 0 to %d", ErrOptions, partition, len(s.parts)-1)
+		return fmt.Errorf("%w: partition %d, want 0 to %d", errOptions, partition, len(s.parts)-1)
 	}
 	return nil
 }
 
 func duplicate(key string) error {
-	return fmt.Errorf("%w: key %q has an entry", ErrOptions, key)
+	return fmt.Errorf("%w: key %q has an entry", errOptions, key)
 }

@@ -17,17 +17,17 @@ import (
 
 // The errors of a scheduler. They are wrapped with the operation that failed.
 var (
-	// ErrOptions says that an option is out of its range.
-	ErrOptions = errors.New("bad option")
+	// errOptions says that an option is out of its range.
+	errOptions = errors.New("bad option")
 	// ErrClosed says that the scheduler is closed or closing; nothing was done.
 	ErrClosed = errors.New("scheduler closed")
 	// ErrNoEntry says that a key has no entry, or a given entry is gone; nothing was
 	// done.
 	ErrNoEntry = errors.New("no such entry")
-	// ErrFull says that TryStart would have to wait; nothing was done.
-	ErrFull = errors.New("queue full")
-	// ErrGivenUp says that a request was given up before it ran; nothing was done.
-	ErrGivenUp = errors.New("given up")
+	// errFull says that TryStart would have to wait; nothing was done.
+	errFull = errors.New("queue full")
+	// errGivenUp says that a request was given up before it ran; nothing was done.
+	errGivenUp = errors.New("given up")
 	// ErrUnknown says that a request was given up while it ran: it takes effect, or fails
 	// as its job does.
 	ErrUnknown = errors.New("outcome unknown")
@@ -58,14 +58,14 @@ const (
 
 // The bounds of a scheduler.
 const (
-	MaxPartitions = 1 << 10
+	maxPartitions = 1 << 10
 	MaxQueue      = 1 << 24
 	DefaultQueue  = 1 << 16
 )
 
 // Options configures a scheduler.
 type Options[V any] struct {
-	// Partitions is the number of partitions, from 1 to MaxPartitions.
+	// Partitions is the number of partitions, from 1 to 1024.
 	Partitions int
 	Mode       Mode
 	// Queue bounds the requests that wait at a worker, from 1 to MaxQueue: DefaultQueue
@@ -77,7 +77,7 @@ type Options[V any] struct {
 	Observer Observer[V]
 	// Classer chooses the partitions of a request: the partitions of its entries if nil.
 	Classer Classer[V]
-	// Meeting decides how workers wait: a Barrier if nil.
+	// Meeting decides how workers wait: they park if nil.
 	Meeting Meeting[V]
 	// Now is a clock that does not go back, for the pauses of switches; nil measures
 	// none.
@@ -125,31 +125,32 @@ type Scheduler[V any] struct {
 	running sync.WaitGroup
 }
 
-// New returns a scheduler without keys, its workers running. It fails with ErrOptions.
+// New returns a scheduler without keys, its workers running. It fails if an option is
+// out of range.
 func New[V any](o Options[V]) (*Scheduler[V], error) {
-	if o.Partitions < 1 || o.Partitions > MaxPartitions {
-		return nil, fmt.Errorf("%w: %d partitions, want 1 to %d", ErrOptions, o.Partitions, MaxPartitions)
+	if o.Partitions < 1 || o.Partitions > maxPartitions {
+		return nil, fmt.Errorf("%w: %d partitions, want 1 to %d", errOptions, o.Partitions, maxPartitions)
 	}
 	if o.Mode > Manual {
-		return nil, fmt.Errorf("%w: mode %d", ErrOptions, o.Mode)
+		return nil, fmt.Errorf("%w: mode %d", errOptions, o.Mode)
 	}
 	if o.Place > Together {
-		return nil, fmt.Errorf("%w: placement %d", ErrOptions, o.Place)
+		return nil, fmt.Errorf("%w: placement %d", errOptions, o.Place)
 	}
 	if o.Queue == 0 {
 		o.Queue = DefaultQueue
 	}
 	if o.Queue < 1 || o.Queue > MaxQueue {
-		return nil, fmt.Errorf("%w: queue of %d, want 1 to %d", ErrOptions, o.Queue, MaxQueue)
+		return nil, fmt.Errorf("%w: queue of %d, want 1 to %d", errOptions, o.Queue, MaxQueue)
 	}
 	if o.Meeting == nil {
-		o.Meeting = Barrier[V]{}
+		o.Meeting = barrier[V]{}
 	}
 	s := &Scheduler[V]{
 		mode: o.Mode, queue: int64(o.Queue), observer: o.Observer, classer: o.Classer,
 		meeting: o.Meeting, now: o.Now, place: placer{kind: o.Place, partitions: o.Partitions},
 	}
-	_, s.parks = s.meeting.(Barrier[V])
+	_, s.parks = s.meeting.(barrier[V])
 	s.dir.init()
 	if s.now != nil {
 		s.pauses.Histogram = hdrhistogram.New(1, int64(time.Minute), 2)

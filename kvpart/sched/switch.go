@@ -4,8 +4,8 @@ import "time"
 
 // Assign makes e belong to partition from the next switch on. With Unplaced e is then
 // placed as if new. The last Assign before the switch counts. Assign reports whether e
-// will move. It waits until the workers have come to the last switch. It fails with
-// ErrOptions if the partition is out of range.
+// will move. It waits until the workers have come to the last switch. It fails if
+// the partition is out of range.
 func (s *Scheduler[V]) Assign(e *Entry[V], partition int) (bool, error) {
 	if err := s.valid(partition); err != nil {
 		return false, err

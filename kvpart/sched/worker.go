@@ -162,7 +162,7 @@ func (p *partition[V]) execute(r *Request[V]) {
 	var err error
 	defer func() { p.finish(r, err) }() // also if the job ends the goroutine
 	if !r.phase.CompareAndSwap(waiting, running) {
-		err = ErrGivenUp
+		err = errGivenUp
 		return
 	}
 	p.s.guard(r, &err)

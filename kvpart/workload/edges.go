@@ -51,7 +51,7 @@ func (t *edges) home(p uint64) int { return int(p * 0x9e3779b97f4a7c15 >> t.shif
 func (t *edges) touch(vs []Vertex) {
 	sum := uint32(0)
 	for i, v := range vs {
-		for _, w := range vs[i+1 : min(i+1+Reach, len(vs))] {
+		for _, w := range vs[i+1 : min(i+1+reach, len(vs))] {
 			sum += t.slots[t.home(pair(v, w))].weight
 		}
 	}

@@ -33,7 +33,7 @@ func draw(requests []asked, removed map[int]bool, dims int) picture {
 				l[d] += r.load[d]
 			}
 			p.Loads[k] = l
-			for j := i + 1; j < len(r.keys) && j <= i+Reach; j++ {
+			for j := i + 1; j < len(r.keys) && j <= i+reach; j++ {
 				if o := r.keys[j]; o != k && !removed[o] {
 					p.Edges[[2]int{min(k, o), max(k, o)}]++
 				}
@@ -240,7 +240,7 @@ func TestBounds(t *testing.T) {
 			if m.g.Requests() == len(m.asked) {
 				t.Fatal("no request left the window: the bound was never met")
 			}
-			if v, e := m.g.taken(), m.g.Edges(); v < o.Vertices-2*30 && e < o.Edges-2*30*Reach {
+			if v, e := m.g.taken(), m.g.Edges(); v < o.Vertices-2*30 && e < o.Edges-2*30*reach {
 				t.Fatalf("%d vertices and %d edges of %d and %d: the window is shorter than it must be", v, e, o.Vertices, o.Edges)
 			}
 			for range 200 {

@@ -9,23 +9,23 @@ import (
 	"fmt"
 )
 
-// ErrOptions says that an option is out of its range; it is wrapped with which.
-var ErrOptions = errors.New("bad option")
+// errOptions says that an option is out of its range; it is wrapped with which.
+var errOptions = errors.New("bad option")
 
 // The bounds of a recorded request.
 const (
 	// MaxKeys bounds the keys of a request.
 	MaxKeys = 256
-	// Reach is how many of the following keys of its request a key is joined with. Up to
-	// Reach+1 keys make a clique. A longer request makes a band: its edges are linear in
+	// reach is how many of the following keys of its request a key is joined with. Up to
+	// reach+1 keys make a clique. A longer request makes a band: its edges are linear in
 	// its length, and hold it together as a clique does.
-	Reach = 8
+	reach = 8
 )
 
 // The ranges of options.
 const (
 	MinVertices = MaxKeys
-	MinEdges    = MaxKeys * Reach
+	MinEdges    = MaxKeys * reach
 	MaxWindow   = 1 << 22
 	MaxVertices = 1 << 26
 	MaxEdges    = 1 << 27
@@ -75,7 +75,7 @@ type vertex struct {
 	removed bool
 }
 
-// New makes an empty graph, or fails with ErrOptions.
+// New makes an empty graph, or fails if an option is out of range.
 func New(o Options) (*Graph, error) {
 	for _, b := range []struct {
 		name        string
@@ -87,7 +87,7 @@ func New(o Options) (*Graph, error) {
 		{"dimensions", o.Dims, 1, 2},
 	} {
 		if b.v < b.low || b.v > b.top {
-			return nil, fmt.Errorf("%w: %s of %d, not from %d to %d", ErrOptions, b.name, b.v, b.low, b.top)
+			return nil, fmt.Errorf("%w: %s of %d, not from %d to %d", errOptions, b.name, b.v, b.low, b.top)
 		}
 	}
 	if o.Freed == nil {
@@ -124,10 +124,10 @@ func (g *Graph) taken() int { return len(g.vertices) - len(g.free) }
 
 // pairs returns the most edges of a request of n keys.
 func pairs(n int) int {
-	if n <= Reach {
+	if n <= reach {
 		return n * (n - 1) / 2
 	}
-	return Reach*(Reach-1)/2 + (n-Reach)*Reach
+	return reach*(reach-1)/2 + (n-reach)*reach
 }
 
 // Add returns a vertex for a key that has none. Record it at once.
@@ -153,7 +153,7 @@ func (g *Graph) Record(vs []Vertex, load Load) {
 		p.refs++
 		p.load[0] += int64(load[0])
 		p.load[1] += int64(load[1])
-		for _, w := range vs[i+1 : min(i+1+Reach, len(vs))] {
+		for _, w := range vs[i+1 : min(i+1+reach, len(vs))] {
 			if v != w {
 				g.edges.add(v, w)
 			}
@@ -166,7 +166,7 @@ func (g *Graph) expire() {
 	vs, load := g.ring.pop()
 	g.edges.touch(vs)
 	for i, v := range vs {
-		for _, w := range vs[i+1 : min(i+1+Reach, len(vs))] {
+		for _, w := range vs[i+1 : min(i+1+reach, len(vs))] {
 			if v != w {
 				g.edges.sub(v, w)
 			}

@@ -22,7 +22,7 @@ func TestOptions(t *testing.T) {
 	} {
 		o := good
 		change(&o)
-		if _, err := New(o); !errors.Is(err, ErrOptions) {
+		if _, err := New(o); !errors.Is(err, errOptions) {
 			t.Errorf("%s: %v, want ErrOptions", name, err)
 		}
 	}

@@ -12,14 +12,14 @@ const opBytes = 8
 
 // Bounds of logged commits.
 const (
-	// MaxKey is the longest key, in bytes.
-	MaxKey = math.MaxUint16
-	// MaxCommit is the longest commit, in bytes.
-	MaxCommit = 1 << 30
+	// maxKey is the longest key, in bytes.
+	maxKey = math.MaxUint16
+	// maxCommit is the longest commit, in bytes.
+	maxCommit = 1 << 30
 )
 
-// ErrTooLarge: a commit or a key is too long for the log.
-var ErrTooLarge = errors.New("a commit is too large for the log")
+// errTooLarge: a commit or a key is too long for the log.
+var errTooLarge = errors.New("a commit is too large for the log")
 
 // Batch gathers the operations of one commit. The zero Batch is empty.
 type Batch struct {
@@ -62,7 +62,7 @@ func (b *Batch) PutWith(bucket Bucket, key []byte, encode func([]byte) []byte) {
 	from := len(b.buf)
 	b.buf = encode(b.buf)
 	// valid refuses a batch with a longer value.
-	if n := len(b.buf) - from; n <= MaxCommit {
+	if n := len(b.buf) - from; n <= maxCommit {
 		le.PutUint32(b.buf[from-len(key)-4:], uint32(n))
 	}
 }
@@ -77,8 +77,8 @@ func (b *Batch) head(kind Kind, bucket Bucket, key []byte, value int) {
 	if len(b.buf) < frameBytes {
 		b.Reset()
 	}
-	if len(key) > MaxKey {
-		b.err = fmt.Errorf("%w: a key has %d bytes, at most %d are possible", ErrTooLarge, len(key), MaxKey)
+	if len(key) > maxKey {
+		b.err = fmt.Errorf("%w: a key has %d bytes, at most %d are possible", errTooLarge, len(key), maxKey)
 		return
 	}
 	b.buf = append(b.buf, byte(kind), byte(bucket))
@@ -91,7 +91,7 @@ func (b *Batch) head(kind Kind, bucket Bucket, key []byte, value int) {
 // batch has more than most bytes.
 func (b *Batch) valid(most int) error {
 	if b.err == nil && b.Len() > most {
-		return fmt.Errorf("%w: it has %d bytes, at most %d are possible", ErrTooLarge, b.Len(), most)
+		return fmt.Errorf("%w: it has %d bytes, at most %d are possible", errTooLarge, b.Len(), most)
 	}
 	return b.err
 }

@@ -16,17 +16,17 @@ import (
 // refused with its batch, which is as good as new after a reset.
 func TestKeysOfAnyLength(t *testing.T) {
 	var b Batch
-	for _, size := range []int{0, 1, MaxKey - 1, MaxKey, MaxKey + 1, 1, MaxKey} {
+	for _, size := range []int{0, 1, maxKey - 1, maxKey, maxKey + 1, 1, maxKey} {
 		key := bytes.Repeat([]byte("k"), size)
 		b.Reset()
 		b.Put(3, key, []byte("value"))
-		if size > MaxKey {
-			if err := b.valid(MaxCommit); !errors.Is(err, ErrTooLarge) {
+		if size > maxKey {
+			if err := b.valid(maxCommit); !errors.Is(err, errTooLarge) {
 				t.Errorf("a key of %d bytes: %v", size, err)
 			}
 			continue
 		}
-		if err := b.valid(MaxCommit); err != nil {
+		if err := b.valid(maxCommit); err != nil {
 			t.Errorf("a key of %d bytes: %v", size, err)
 			continue
 		}

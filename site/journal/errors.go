@@ -12,8 +12,8 @@ var (
 	ErrDamaged = errors.New("the log is damaged")
 	// ErrForeign: a segment belongs to other data.
 	ErrForeign = errors.New("the log belongs to other data")
-	// ErrClosed: the journal is closed.
-	ErrClosed = errors.New("the log is closed")
+	// errClosed: the journal is closed.
+	errClosed = errors.New("the log is closed")
 )
 
 // DamageError says where the log is damaged.

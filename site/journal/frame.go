@@ -156,7 +156,7 @@ func (r *reader) frame(at int64) (f frame, ok bool, err error) {
 		return frame{}, false, err
 	}
 	length := int64(le.Uint32(b))
-	if length == 0 || length > MaxCommit || length > r.size-at-frameBytes {
+	if length == 0 || length > maxCommit || length > r.size-at-frameBytes {
 		return frame{}, false, nil
 	}
 	if b, err = r.bytes(at, frameBytes+length); err != nil {

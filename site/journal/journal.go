@@ -21,7 +21,7 @@ type Options struct {
 	// MaxEntries is about how many keys the overlay of a replay may hold; at that bound
 	// the replay writes it to the base. 0: 1,000,000. A key takes about 100 bytes.
 	MaxEntries int
-	// MaxCommit is the longest commit, in bytes; 0, or more than MaxCommit: MaxCommit.
+	// MaxCommit is the longest commit, in bytes; 0, or more than 1 GiB: 1 GiB.
 	// Commits that are logged already may be longer.
 	MaxCommit int
 }
@@ -36,8 +36,8 @@ func (o Options) withDefaults() Options {
 	if o.MaxEntries == 0 {
 		o.MaxEntries = 1_000_000
 	}
-	if o.MaxCommit == 0 || o.MaxCommit > MaxCommit {
-		o.MaxCommit = MaxCommit
+	if o.MaxCommit == 0 || o.MaxCommit > maxCommit {
+		o.MaxCommit = maxCommit
 	}
 	return o
 }
@@ -173,10 +173,10 @@ func (j *Journal) Stats() Stats {
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if errors.Is(j.failed, ErrClosed) {
+	if errors.Is(j.failed, errClosed) {
 		return nil
 	}
-	j.failed = ErrClosed
+	j.failed = errClosed
 	return j.closeFiles()
 }
 

@@ -6,7 +6,6 @@
 package partitions
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
@@ -17,10 +16,6 @@ import (
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/input"
 )
-
-// ErrOptions says that an option is out of its range; an error that wraps it says
-// which.
-var ErrOptions = errors.New("bad option")
 
 // Options configure Partitions. Core and Clock are needed.
 type Options struct {
@@ -74,7 +69,7 @@ type Partitions struct {
 // core, except under Alone.
 func New(o Options) (*Partitions, error) {
 	if o.Count < 1 || o.Count > MaxCount {
-		return nil, fmt.Errorf("%w: %d partitions, want 1 to %d", ErrOptions, o.Count, MaxCount)
+		return nil, fmt.Errorf("bad option: %d partitions, want 1 to %d", o.Count, MaxCount)
 	}
 	if o.Rand == nil {
 		o.Rand = rand.Uint64

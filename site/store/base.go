@@ -70,7 +70,7 @@ func opening(path string, err error) error {
 	case errors.Is(err, berrors.ErrTimeout):
 		return fmt.Errorf("opening %s: %w", path, ErrInUse)
 	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrVersionMismatch), errors.Is(err, berrors.ErrChecksum):
-		return fmt.Errorf("opening %s: %w: %w", path, ErrFormat, err)
+		return fmt.Errorf("opening %s: %w: %w", path, errFormat, err)
 	default:
 		return fmt.Errorf("opening %s: %w", path, err)
 	}
@@ -93,7 +93,7 @@ func whole(path string) (err error) {
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	if err = boltfile.Check(path); errors.Is(err, boltfile.ErrDamaged) {
-		err = fmt.Errorf("%w: %w", ErrFormat, err)
+		err = fmt.Errorf("%w: %w", errFormat, err)
 	}
 	return err
 }
@@ -106,7 +106,7 @@ func (b *boltBase) check() error {
 		for id, name := range bucketNames {
 			// A site can do without forecasts.
 			if b.hasIdentity && tx.Bucket(name) == nil && id != bucketForecasts {
-				return fmt.Errorf("%w: no bucket %q", ErrFormat, name)
+				return fmt.Errorf("%w: no bucket %q", errFormat, name)
 			}
 		}
 		return nil
@@ -125,7 +125,7 @@ func (b *boltBase) Through() (n journal.Number, known bool, err error) {
 		}
 		raw := j.Get(keyThrough)
 		if len(raw) != 8 {
-			return fmt.Errorf("%w: number of the last commit: %w", ErrFormat, errNumber)
+			return fmt.Errorf("%w: number of the last commit: %w", errFormat, errNumber)
 		}
 		n, known = journal.Number(binary.BigEndian.Uint64(raw)), true
 		return nil

@@ -6,6 +6,9 @@ import (
 	"github.com/samya-db/samya/site/journal"
 )
 
+// ErrFormat is the error of data that cannot be read, which only tests tell from others.
+var ErrFormat = errFormat
+
 // OpenWith is Open with something put around the base.
 func OpenWith(o Options, wrap func(journal.Base) journal.Base) (*Store, error) { return open(o, wrap) }
 

@@ -65,7 +65,7 @@ func claim(base journal.Base, o *Options) (m Members, incarnation message.Incarn
 			err = proto.Unmarshal(v, &set)
 		}
 		if err != nil {
-			return fmt.Errorf("%w: %s: %w", ErrFormat, k, err)
+			return fmt.Errorf("%w: %s: %w", errFormat, k, err)
 		}
 		return nil
 	})
@@ -81,7 +81,7 @@ func claim(base journal.Base, o *Options) (m Members, incarnation message.Incarn
 		}
 		first = []journal.Op{op}
 	default:
-		return m, 0, nil, fmt.Errorf("%w: format %d, known are %d to %d", ErrFormat, identity.GetFormat(), formatNoLog, format)
+		return m, 0, nil, fmt.Errorf("%w: format %d, known are %d to %d", errFormat, identity.GetFormat(), formatNoLog, format)
 	}
 	if identity.GetCluster() != o.Cluster || identity.GetSite() != string(o.Site) {
 		return m, 0, nil, fmt.Errorf("%w: it is of site %q of cluster %q, not site %q of cluster %q", ErrForeign,
@@ -107,10 +107,10 @@ func sorted(sites []core.SiteID) []core.SiteID {
 func incarnationOf(base journal.Base) (message.Incarnation, error) {
 	var r stored.Restored
 	if err := base.Each(bucketGuard, func(k, v []byte) error { return guarded(k, v, &r) }); err != nil {
-		return 0, fmt.Errorf("%w: %w", ErrFormat, err)
+		return 0, fmt.Errorf("%w: %w", errFormat, err)
 	}
 	if r.Incarnation == 0 {
-		return 0, fmt.Errorf("%w: it has no incarnation", ErrFormat)
+		return 0, fmt.Errorf("%w: it has no incarnation", errFormat)
 	}
 	return r.Incarnation, nil
 }

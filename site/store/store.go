@@ -52,9 +52,9 @@ var (
 	ErrInUse = errors.New("the data directory is in use by another process")
 	// ErrForeign: the data directory belongs to another site or cluster.
 	ErrForeign = errors.New("the data directory belongs to another site or cluster")
-	// ErrFormat: the data was written by a version that this version cannot read, or is
+	// errFormat: the data was written by a version that this version cannot read, or is
 	// damaged.
-	ErrFormat = errors.New("the data has an unknown format")
+	errFormat = errors.New("the data has an unknown format")
 	// ErrNoMembers: the directory is empty and no member set was given.
 	ErrNoMembers = errors.New("a new data directory needs the member set of the cluster")
 	// ErrMembers: the directory holds another member set than Options.Members.

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"go/ast"
+	"go/parser"
 	"go/token"
 	"go/types"
+	"path/filepath"
 	"slices"
+	"strconv"
 
 	"golang.org/x/tools/go/packages"
 )
@@ -13,10 +17,13 @@ import (
 var public = []string{"client"}
 
 // exported counts the exported names of each package of the product, and finds names
-// that no other package needs. A package needs the names in its code, and the names in
-// their types.
-func (m *module) exported() (most, unused Measure) {
-	used := make(map[string]bool) // "path.name"
+// that no other package needs. A package needs the names in its code and its tests, the
+// names in their types, and the values of these types.
+func (m *module) exported() (most, unused Measure, err error) {
+	used, err := m.usedByTests() // "path.name"
+	if err != nil {
+		return most, unused, err
+	}
 	for _, p := range m.packages {
 		for _, o := range p.TypesInfo.Uses {
 			if o.Pkg() != nil && o.Pkg().Path() != p.PkgPath && o.Parent() == o.Pkg().Scope() {
@@ -49,7 +56,57 @@ func (m *module) exported() (most, unused Measure) {
 	}
 	slices.Sort(unused.Where)
 	unused.Now = len(unused.Where)
-	return worst("exported names of the biggest package", maxExported, all), unused
+	return worst("exported names of the biggest package", maxExported, all), unused, nil
+}
+
+// usedByTests returns the names, as "path.name", that tests use of packages in other
+// folders. A package's own tests do not count: they reach every name, exported or not. A
+// test elsewhere is an importer like code: without the name it would copy a bound, or
+// compare the text of an error.
+//
+// The tests are parsed and not type-checked, which would compile each package again for
+// its tests.
+func (m *module) usedByTests() (map[string]bool, error) {
+	used := make(map[string]bool)
+	for _, p := range m.sorted() {
+		tests, err := filepath.Glob(filepath.Join(p.Dir, "*_test.go"))
+		if err != nil {
+			return nil, fmt.Errorf("find the tests of %s: %w", p.PkgPath, err)
+		}
+		for _, file := range tests {
+			f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+			if err != nil {
+				return nil, fmt.Errorf("read a test: %w", err)
+			}
+			m.usesOf(f, p.PkgPath, used)
+		}
+	}
+	return used, nil
+}
+
+// usesOf adds the names that a test of the package at path uses of other packages.
+func (m *module) usesOf(f *ast.File, path string, used map[string]bool) {
+	imports := make(map[string]string) // paths by their name in the file
+	for _, i := range f.Imports {
+		from, err := strconv.Unquote(i.Path.Value)
+		p := m.packages[from]
+		if err != nil || p == nil || from == path {
+			continue
+		}
+		name := p.Name
+		if i.Name != nil {
+			name = i.Name.Name
+		}
+		imports[name] = from
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		if s, ok := n.(*ast.SelectorExpr); ok {
+			if x, ok := s.X.(*ast.Ident); ok && imports[x.Name] != "" {
+				used[imports[x.Name]+"."+s.Sel.Name] = true
+			}
+		}
+		return true
+	})
 }
 
 // exportedOf returns the exported names of a package, without generated files.
@@ -67,7 +124,8 @@ func exportedOf(p *packages.Package) []types.Object {
 	return out
 }
 
-// need marks o, and the exported names of its package in its type.
+// need marks o, and the exported names of its package in its type. It marks the values of
+// a type as well: a caller who is given one must be able to name each.
 func need(pkg *types.Package, o types.Object, needed map[string]bool) {
 	if o.Pkg() != pkg || !o.Exported() || o.Parent() != pkg.Scope() || needed[o.Name()] {
 		return
@@ -76,6 +134,14 @@ func need(pkg *types.Package, o types.Object, needed map[string]bool) {
 	seen := make(map[types.Type]bool)
 	if named, ok := o.Type().(*types.Named); ok {
 		if _, isType := o.(*types.TypeName); isType {
+			for _, name := range pkg.Scope().Names() {
+				if v, ok := pkg.Scope().Lookup(name).(*types.Const); ok && types.Identical(v.Type(), named) {
+					need(pkg, v, needed)
+				}
+			}
+			for p := range named.TypeParams().TypeParams() {
+				walk(p.Constraint(), seen, func(t *types.TypeName) { need(pkg, t, needed) })
+			}
 			walk(named.Underlying(), seen, func(t *types.TypeName) { need(pkg, t, needed) })
 			for method := range named.Methods() {
 				if method.Exported() {

@@ -43,7 +43,10 @@ func (m *module) measure() ([]Measure, error) {
 	if err != nil {
 		return nil, err
 	}
-	exported, unused := m.exported()
+	exported, unused, err := m.exported()
+	if err != nil {
+		return nil, err
+	}
 	return []Measure{
 		m.importsUp(), m.fileCircle("site/core"), m.methods(), exported, unused, m.comments(), pages, words, m.lines(), direct, required,
 	}, nil

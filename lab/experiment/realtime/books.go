@@ -33,7 +33,7 @@ func create(ctx context.Context, o *Options, books *client.Client, sites []*clie
 	o.Progress(fmt.Sprintf("creating %s with a limit of %d", entity, o.Limit))
 	// All attempts have the same id: no attempt must fail because the entity exists.
 	id := "create-" + entity
-	err := until(ctx, func(ctx context.Context) error { return books.CreateEntity(ctx, entity, o.Limit, client.CreateID(id)) })
+	err := until(ctx, func(ctx context.Context) error { return books.CreateEntity(ctx, entity, o.Limit, client.RequestID(id)) })
 	if err != nil {
 		return fmt.Errorf("create the entity: %w", err)
 	}

@@ -110,7 +110,7 @@ func (l *load) make(ctx context.Context, kind ledger.Kind, at virtual.Place, due
 	}
 	booked := l.ledger.Invoke(entity, kind, 1)
 	id := ulid.Make().String()
-	giveUp := time.Now().Add(patience + client.DefaultRepeatTime)
+	giveUp := time.Now().Add(patience + repeatTime)
 	// open is the error that the request resumes from, once its outcome was unknown.
 	var open, err error
 	for {
@@ -162,7 +162,7 @@ func undone(err error) bool {
 func (l *load) send(ctx context.Context, kind ledger.Kind, at virtual.Place, id string, patience time.Duration, open error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	again := client.RequestID(id)
+	var again client.Option = client.RequestID(id)
 	if open != nil {
 		again = client.Resume(open)
 	}

@@ -47,6 +47,9 @@ type Options struct {
 const (
 	// margin is the time beyond Wait within which an answer is in time.
 	margin = 5 * time.Second
+	// repeatTime is how long beyond its deadline a request of unknown outcome can be
+	// resumed.
+	repeatTime = time.Minute
 	// settleTime bounds the work before the load, and the work after it.
 	settleTime = time.Minute
 	// grace is the time for a process to stop before it is killed.
@@ -181,7 +184,9 @@ func play(ctx context.Context, o *Options, cluster *proc.Cluster) (_ *Result, er
 
 // connect makes a client of a process.
 func connect(addr string) (*client.Client, error) {
-	c, err := client.New(client.Config{Targets: []client.Target{{Address: "passthrough:///" + addr}}})
+	c, err := client.New(client.Config{
+		Targets: []client.Target{{Address: "passthrough:///" + addr}}, RepeatTime: repeatTime,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("a client of %s: %w", addr, err)
 	}

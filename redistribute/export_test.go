@@ -1,0 +1,7 @@
+package redistribute
+
+// The errors of Grants, which only tests tell apart.
+var (
+	ErrOverflow     = errOverflow
+	ErrContribution = errContribution
+)

@@ -1,0 +1,5 @@
+package appmgr
+
+import other "example.com/house/site"
+
+func use() { other.Tested() }
