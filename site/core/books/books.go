@@ -13,7 +13,7 @@
 // compares Aside with the pledges of its protocols before it stores the books.
 //
 // Each operation states its bound. An operation beyond the bound changes no balance,
-// closes the books and returns a BrokenError: the calling code is wrong, and the books
+// closes the books and returns a brokenError: the calling code is wrong, and the books
 // are no longer reliable. Closed books refuse everything.
 //
 // Package books refuses to know why tokens move: other code decides who may have them. It
@@ -30,10 +30,10 @@ import (
 // Tokens counts tokens.
 type Tokens = avantan.Tokens
 
-// Most bounds every balance, in tokens, above and below zero: sums over the largest
+// most bounds every balance, in tokens, above and below zero: sums over the largest
 // possible number of sites stay far from overflow. Trusted releases could pile up as
 // many.
-const Most Tokens = 1 << 56
+const most Tokens = 1 << 56
 
 // closed stands for the escrow of closed books.
 const closed Tokens = math.MinInt64
@@ -83,7 +83,7 @@ func (b *Books) Escrow() Tokens {
 
 // Take hands out tokens: at least 1, at most the tokens left.
 func (b *Books) Take(tokens Tokens) error {
-	if b.Closed() || tokens < 1 || tokens > b.left || b.net > Most-tokens {
+	if b.Closed() || tokens < 1 || tokens > b.left || b.net > most-tokens {
 		return b.fail("take", tokens)
 	}
 	b.left -= tokens
@@ -93,7 +93,7 @@ func (b *Books) Take(tokens Tokens) error {
 
 // Fits reports whether the books have room for the return of outstanding tokens.
 func (b *Books) Fits(tokens Tokens) bool {
-	return b.left <= Most-tokens && b.net >= tokens-Most
+	return b.left <= most-tokens && b.net >= tokens-most
 }
 
 // Return takes back outstanding tokens, which must fit.
@@ -147,7 +147,7 @@ func (b *Books) Debit(tokens Tokens) error {
 
 // HasRoom reports whether tokens of another site may be credited.
 func (b *Books) HasRoom(tokens Tokens) bool {
-	return tokens <= Most && within(b.left, tokens) && within(b.escrow, tokens)
+	return tokens <= most && within(b.left, tokens) && within(b.escrow, tokens)
 }
 
 // Credit takes in tokens of another site: at least 1, for which there must be room.
@@ -168,9 +168,9 @@ func (b *Books) Shift(out Tokens) (Tokens, error) {
 		return 0, b.fail("shift", out)
 	}
 	if out > 0 {
-		out = max(0, min(out, Most-b.net, Most+b.left))
+		out = max(0, min(out, most-b.net, most+b.left))
 	} else {
-		out = min(0, max(out, -Most-b.net, b.left-Most))
+		out = min(0, max(out, -most-b.net, b.left-most))
 	}
 	b.left -= out
 	b.net += out
@@ -179,19 +179,19 @@ func (b *Books) Shift(out Tokens) (Tokens, error) {
 
 // within reports whether a balance stays within bounds if it changes.
 func within(balance, change Tokens) bool {
-	return change >= -2*Most && change <= 2*Most && balance+change >= -Most && balance+change <= Most
+	return change >= -2*most && change <= 2*most && balance+change >= -most && balance+change <= most
 }
 
 // fail closes the books and returns the reason.
 func (b *Books) fail(operation string, tokens Tokens) error {
-	err := &BrokenError{Operation: operation, Tokens: tokens, Left: b.left, Net: b.net, Aside: b.Aside(), Closed: b.Closed()}
+	err := &brokenError{Operation: operation, Tokens: tokens, Left: b.left, Net: b.net, Aside: b.Aside(), Closed: b.Closed()}
 	b.Close()
 	return err
 }
 
-// BrokenError names the operation that was beyond its bound, with the balances at that
+// brokenError names the operation that was beyond its bound, with the balances at that
 // time.
-type BrokenError struct {
+type brokenError struct {
 	Operation                string
 	Tokens, Left, Net, Aside Tokens
 	// Closed says that the books were closed before.
@@ -199,7 +199,7 @@ type BrokenError struct {
 }
 
 // Error implements error.
-func (e *BrokenError) Error() string {
+func (e *brokenError) Error() string {
 	if e.Closed {
 		return fmt.Sprintf("cannot %s %d tokens: the books are closed", e.Operation, e.Tokens)
 	}

@@ -60,28 +60,28 @@ func TestBounds(t *testing.T) {
 		{"take of a debt", -5, 0, 0, func(b *Books) error { return b.Take(1) }},
 		{"take nothing", 5, 0, 0, func(b *Books) error { return b.Take(0) }},
 		{"take less than nothing", 5, 0, 0, func(b *Books) error { return b.Take(-1) }},
-		{"take beyond what may be out", 5, Most, 0, func(b *Books) error { return b.Take(1) }},
+		{"take beyond what may be out", 5, most, 0, func(b *Books) error { return b.Take(1) }},
 		{"return less than nothing", 5, 5, 0, func(b *Books) error { return b.Return(-1) }},
-		{"return without room", Most, 5, 0, func(b *Books) error { return b.Return(1) }},
-		{"return far below what is out", 0, -Most, 0, func(b *Books) error { return b.Return(1) }},
+		{"return without room", most, 5, 0, func(b *Books) error { return b.Return(1) }},
+		{"return far below what is out", 0, -most, 0, func(b *Books) error { return b.Return(1) }},
 		{"pledge more than is left", 5, 0, 0, func(b *Books) error { return b.Pledge(6) }},
 		{"pledge of a debt", -5, 0, 0, func(b *Books) error { return b.Pledge(1) }},
-		{"pledge without room", Most, 0, 0, func(b *Books) error { return b.Pledge(-1) }},
-		{"withdraw without room", Most, 0, 5, func(b *Books) error { return b.Withdraw(5) }},
-		{"grant without room", Most, 0, 0, func(b *Books) error { return b.Grant(0, 1) }},
-		{"grant of a debt without room", -Most, 0, 0, func(b *Books) error { return b.Grant(0, -1) }},
+		{"pledge without room", most, 0, 0, func(b *Books) error { return b.Pledge(-1) }},
+		{"withdraw without room", most, 0, 5, func(b *Books) error { return b.Withdraw(5) }},
+		{"grant without room", most, 0, 0, func(b *Books) error { return b.Grant(0, 1) }},
+		{"grant of a debt without room", -most, 0, 0, func(b *Books) error { return b.Grant(0, -1) }},
 		{"grant beyond all bounds", 1, 0, 0, func(b *Books) error { return b.Grant(0, 1<<62) }},
 		{"debit more than is left", 5, 0, 0, func(b *Books) error { return b.Debit(6) }},
 		{"debit nothing", 5, 0, 0, func(b *Books) error { return b.Debit(0) }},
 		{"credit nothing", 5, 0, 0, func(b *Books) error { return b.Credit(0) }},
-		{"credit without room", Most, 0, 0, func(b *Books) error { return b.Credit(1) }},
+		{"credit without room", most, 0, 0, func(b *Books) error { return b.Credit(1) }},
 		{"credit beyond all bounds", 1, 0, 0, func(b *Books) error { return b.Credit(1 << 62) }},
 		{"scatter more than is left", 5, 0, 0, func(b *Books) error { return b.Scatter(make([]Stripe, 2), 3) }},
 		{"scatter less than nothing", 5, 0, 0, func(b *Books) error { return b.Scatter(make([]Stripe, 2), -1) }},
 	} {
 		b := of(t, c.left, c.net, c.aside)
 		err := c.do(b)
-		if e, ok := errors.AsType[*BrokenError](err); !ok || e.Closed || !b.Closed() || e.Left != c.left || e.Net != c.net || e.Aside != c.aside {
+		if e, ok := errors.AsType[*brokenError](err); !ok || e.Closed || !b.Closed() || e.Left != c.left || e.Net != c.net || e.Aside != c.aside {
 			t.Errorf("%s: %v, closed: %v", c.name, err, b.Closed())
 		}
 		if b.Left() != c.left || b.Net() != c.net {
@@ -92,7 +92,7 @@ func TestBounds(t *testing.T) {
 
 // TestOf: balances out of bounds are not restored.
 func TestOf(t *testing.T) {
-	for _, c := range [][3]Tokens{{Most + 1, 0, 0}, {0, -Most - 1, 0}, {0, 0, Most + 1}} {
+	for _, c := range [][3]Tokens{{most + 1, 0, 0}, {0, -most - 1, 0}, {0, 0, most + 1}} {
 		if _, err := Of(c[0], c[1], c[2]); err == nil || !strings.Contains(err.Error(), "cannot restore") {
 			t.Errorf("%d: %v", c, err)
 		}
@@ -116,7 +116,7 @@ func TestClosed(t *testing.T) {
 		b := of(t, 10, 10, 10)
 		b.Close()
 		before := *b
-		e, ok := errors.AsType[*BrokenError](do(b))
+		e, ok := errors.AsType[*brokenError](do(b))
 		if !ok || !e.Closed || !strings.Contains(e.Error(), "cannot "+name) || *b != before || !b.Closed() || b.Aside() != 0 || b.Escrow() != 0 {
 			t.Errorf("%s: %v; %+v, was %+v", name, e, b, before)
 		}
@@ -207,7 +207,7 @@ func TestStripeBounds(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := do(&stripes[1])
-		if _, ok := errors.AsType[*BrokenError](err); !ok {
+		if _, ok := errors.AsType[*brokenError](err); !ok {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, _, _, gathered := b.Gather(stripes); !errors.Is(gathered, err) {

@@ -7,8 +7,8 @@ import "sync/atomic"
 // the stripes are gathered.
 
 // MostInStripe bounds the balances of a stripe, in tokens: all stripes together stay
-// within Most.
-const MostInStripe = Most >> 8
+// within most.
+const MostInStripe = most >> 8
 
 // Stripe is a lane's part of an escrow. Its lane alone changes it while stripes are
 // scattered.
@@ -18,7 +18,7 @@ type Stripe struct {
 	// given is the number of tokens from Scatter; net is taken less returned.
 	given, net, taken, returned Tokens
 	operations                  uint64
-	broken                      *BrokenError
+	broken                      *brokenError
 	_                           [64]byte // stripes share no cache line
 }
 
@@ -68,7 +68,7 @@ func (s *Stripe) move(operation string, tokens Tokens) error {
 
 func (s *Stripe) fail(operation string, tokens Tokens) error {
 	if s.broken == nil {
-		s.broken = &BrokenError{Operation: operation + " of a stripe", Tokens: tokens, Left: s.Left(), Net: s.net}
+		s.broken = &brokenError{Operation: operation + " of a stripe", Tokens: tokens, Left: s.Left(), Net: s.net}
 	}
 	return s.broken
 }

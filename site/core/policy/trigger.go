@@ -11,7 +11,7 @@ const (
 	// reactiveReason: an acquire waits.
 	ReactiveReason = "reactive"
 	// proactiveReason: tokens will run out soon.
-	ProactiveReason = "proactive"
+	proactiveReason = "proactive"
 	// debtReason: the site is in debt.
 	DebtReason = "debt"
 	// aheadReason: another site expects to need more than it has.
@@ -19,14 +19,14 @@ const (
 	// limitReason: only a limit change waits.
 	LimitReason = "limit"
 	// lentReason: without a majority, other sites hold tokens of this site.
-	LentReason = "lent"
+	lentReason = "lent"
 	// droughtReason: in a drought others report tokens.
 	DroughtReason = "drought"
 )
 
 // TriggerReasons lists the reasons to begin a redistribution, as in events.
 func TriggerReasons() []string {
-	return []string{ReactiveReason, ProactiveReason, DebtReason, AheadReason, LimitReason, LentReason, DroughtReason}
+	return []string{ReactiveReason, proactiveReason, DebtReason, AheadReason, LimitReason, lentReason, DroughtReason}
 }
 
 var triggers = map[string]Trigger{
@@ -104,7 +104,7 @@ func (lowWaterTrigger) Due(s Situation) string {
 		return reason
 	}
 	if s.Lent >= max(1, s.Limit/lentPart) && s.SinceTrigger >= lentPause {
-		return LentReason
+		return lentReason
 	}
 	mark, pause := min(lowWater, float64(s.Limit)/lowWaterPart), avantan.Tick(proactivePause)
 	if soon := min(lowWaterTime*s.Pace, float64(s.Limit)/WorthwhilePart); soon > mark {
@@ -116,7 +116,7 @@ func (lowWaterTrigger) Due(s Situation) string {
 	if float64(s.Left) >= mark || !s.mayLookAhead(pause) || s.Told && s.Elsewhere < max(1, s.Limit/WorthwhilePart) {
 		return ""
 	}
-	return ProactiveReason
+	return proactiveReason
 }
 
 // Enough ignores the limit, which only lowers the mark.
@@ -163,7 +163,7 @@ func (paperTrigger) Due(s Situation) string {
 	if s.Left > s.LastGrant/5 || !s.mayLookAhead(proactivePause) || s.Forecast.Expected <= float64(s.Left) {
 		return ""
 	}
-	return ProactiveReason
+	return proactiveReason
 }
 
 // Enough knows no bound: the last grant may have been of any size.
