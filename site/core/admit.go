@@ -2,7 +2,6 @@ package core
 
 import (
 	"github.com/samya-db/samya/site/core/answer"
-	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/core/policy"
 	"github.com/samya-db/samya/site/core/stored"
 )
@@ -26,35 +25,9 @@ func (c *admitting) refuseExcess(r *request, over *charged) answer.Answer {
 	return exceeded(over)
 }
 
-// seek decides about an acquire. It waits at the first entity of its charge that lacks
-// tokens, or holds, and lets it wait: seek returns that entity as at. It is refused if an
-// entity lacks tokens and does not let it wait: seek returns that entity as refusing. If
-// neither is returned it is granted: the charge has been lowered to the tokens that all
-// entities have.
-func (c *admitting) seek(r *request, ch charge, t turn) (at, refusing *charged) {
-	most := input.MaxTokens
-	for i := range ch {
-		x := &ch[i]
-		least, free := min(r.least, x.tokens), x.of.free()
-		mayWait := t.mayWait && x.of != t.at
-		held := mayWait && x.of.queue.holds(t.arrived)
-		switch {
-		case !held && (free >= x.tokens || t.content && free >= least):
-		case held || mayWait && c.mods.Admission.Short(c.situation(x.of), x.tokens, c.refusesFor(x.of, x.tokens)) != policy.RefuseNow:
-			if at == nil {
-				at = x
-			}
-		case free < least:
-			return nil, x
-		}
-		if free < x.tokens {
-			most = min(most, free)
-		}
-	}
-	if at == nil && most < ch[0].tokens {
-		ch.lower(most)
-	}
-	return at, nil
+// waits implements till: it asks the admission module.
+func (c *admitting) waits(x *charged) bool {
+	return c.mods.Admission.Short(c.situation(x.of), x.tokens, c.refusesFor(x.of, x.tokens)) != policy.RefuseNow
 }
 
 func (c *admitting) queueFull(at *charged) answer.Answer {
@@ -65,7 +38,7 @@ func (c *admitting) queueFull(at *charged) answer.Answer {
 // not wait, else nothing is done.
 func (c *admitting) crowded(r *request, ch charge, at *charged) answer.Answer {
 	full := c.queueFull(at)
-	if nowhere, refusing := c.seek(r, ch, turn{}); nowhere != nil || refusing != nil {
+	if v := decide(c, r, ch, turn{}); !v.granted() {
 		return full
 	}
 	a := c.grant(r, ch)
@@ -77,11 +50,8 @@ func (c *admitting) crowded(r *request, ch charge, at *charged) answer.Answer {
 
 // grant moves tokens to the maker of a request, records that and returns the answer.
 func (c *admitting) grant(r *request, ch charge) answer.Answer {
-	c.take(ch)
-	e, tokens := ch[0].of, ch[0].tokens
-	if r.parts != nil {
-		tokens = r.tokens
-	}
+	takeAll(c, ch)
+	e, tokens := ch[0].of, r.granted(ch)
 	c.remember(r, e, stored.Ran, tokens)
 	a := answer.Answer{Code: answer.OK, Tokens: tokens, Left: e.usable()}
 	if r.lease != nil {

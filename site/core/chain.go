@@ -90,3 +90,15 @@ func (c *charging) named(r *request) []*entity {
 	}
 	return named
 }
+
+// recordOf is the record of a request with this outcome, which rests on an entity.
+func (c *charging) recordOf(r *request, e *entity, state stored.RequestState, tokens, left Tokens) stored.Request {
+	q := stored.Request{
+		Key: r.key, Body: r.body, Kind: r.kind, State: state, Attempt: r.tries.Number(),
+		Generation: e.generation, Tokens: tokens, Left: left,
+	}
+	if r.parts != nil && state == stored.Ran {
+		q.Parts = c.recorded(r.parts)
+	}
+	return q
+}

@@ -77,30 +77,33 @@ func (ch charge) lower(tokens Tokens) {
 	}
 }
 
-// take moves the tokens to the maker of a request.
-func (c *charging) take(ch charge) {
-	for i := range ch {
-		e, tokens := ch[i].of, ch[i].tokens
-		c.keepWhole(e, e.books.Take(tokens))
-		c.demanded(e, tokens)
-		c.dirtyBooks(e)
-	}
+// free implements till.
+func (c *charging) free(e *entity) Tokens { return max(0, e.usable()) }
+
+// take implements mover.
+func (c *charging) take(e *entity, tokens Tokens) {
+	c.keepWhole(e, e.books.Take(tokens))
+	c.demanded(e, tokens)
+	c.dirtyBooks(e)
+}
+
+// fits implements mover.
+func (c *charging) fits(e *entity, tokens Tokens) bool { return e.books.Fits(tokens) }
+
+// give implements mover.
+func (c *charging) give(e *entity, tokens Tokens) {
+	c.keepWhole(e, e.books.Return(tokens))
+	c.returned(e, tokens)
+	c.dirtyBooks(e)
 }
 
 // creditAll puts outstanding tokens back into the books, all or none, and reports whether
 // they fit. The caller marks each entity with later.
 func (c *charging) creditAll(ch charge) bool {
-	for i := range ch {
-		if !ch[i].of.books.Fits(ch[i].tokens) {
-			return false
-		}
+	if !fitAll(c, ch) {
+		return false
 	}
-	for i := range ch {
-		e, tokens := ch[i].of, ch[i].tokens
-		c.keepWhole(e, e.books.Return(tokens))
-		c.returned(e, tokens)
-		c.dirtyBooks(e)
-	}
+	giveAll(c, ch)
 	return true
 }
 

@@ -369,13 +369,7 @@ func (c *asking) cameUp(sites []SiteID) {
 // remember records the outcome of a request by the entity that it rests on, and opens a
 // claim with the sites of its earlier attempts.
 func (c *asking) remember(r *request, e *entity, state stored.RequestState, tokens Tokens) {
-	q := stored.Request{
-		Key: r.key, Body: r.body, Kind: r.kind, State: state, Attempt: r.tries.Number(),
-		Generation: e.generation, Tokens: tokens, Left: e.usable(),
-	}
-	if r.parts != nil && state == stored.Ran {
-		q.Parts = c.recorded(r.parts)
-	}
+	q := c.recordOf(r, e, state, tokens, e.usable())
 	tenant := c.cfg.tenantOf(r.entity)
 	if e.name != r.entity && c.cfg.tenantOf(e.name) != tenant {
 		// The request lacked tokens of another tenant's entity.

@@ -156,6 +156,3 @@ func makesDebt(v *avantan.Value) bool {
 // owes reports whether the site is in debt. A debt in an offer counts, as it may come
 // back.
 func (e *entity) owes() bool { return e.books.Left() < 0 || e.books.Left()+e.offered() < 0 }
-
-// free is the number of tokens that an acquire may have at most.
-func (e *entity) free() Tokens { return max(0, e.usable()) }

@@ -70,6 +70,8 @@ type lanes struct {
 
 // lane gathers the results of serving on a partition.
 type lane struct {
+	c       *serving
+	number  int
 	now     input.Now
 	replies []Reply
 	records []stored.Request
@@ -84,23 +86,6 @@ type lane struct {
 	placed map[*entity]int32
 	served uint64
 	_      [64]byte // lanes share no cache line
-}
-
-// Partition prepares serving on n lanes, and tells home of the machines. It is called
-// before the first Step, at most once. From then on Step, Drain and all other methods but
-// Serve and Route run while no Serve runs. Calls of Serve on the same lane follow each
-// other. Resume is called before Serve is again.
-func (c *laning) Partition(n int, home Home) {
-	c.lanes.all = make([]lane, n)
-	for i := range c.lanes.all {
-		c.lanes.all[i].placed = make(map[*entity]int32)
-		c.lanes.all[i].room = make(charge, 0, MaxDepth)
-	}
-	c.space.home = home
-	c.space.ascend("", func(e *entity) bool {
-		c.space.seat(e)
-		return true
-	})
 }
 
 // Served counts the requests that a lane served since the last Resume. The same rules as
@@ -143,4 +128,9 @@ func (c *laning) unsplit(e *entity) {
 			return
 		}
 	}
+}
+
+// atEase reports whether the entity lacks no tokens and nothing follows up on a lack.
+func (c *laning) atEase(e *entity) bool {
+	return e.books.Left() >= 0 && e.lacking() == 0 && e.debt() == nil && len(e.limitChanges()) == 0 && !e.hunt.short && e.droughtNow().since == 0
 }

@@ -4,6 +4,25 @@ import (
 	"github.com/samya-db/samya/site/core/books"
 )
 
+// Partition prepares serving on n lanes, and tells home of the machines. It is called
+// before the first Step, at most once. From then on Step, Drain and all other methods but
+// Serve and Route run while no Serve runs. Calls of Serve on the same lane follow each
+// other. Resume is called before Serve is again.
+func (c *serving) Partition(n int, home Home) {
+	c.lanes.all = make([]lane, n)
+	for i := range c.lanes.all {
+		l := &c.lanes.all[i]
+		l.c, l.number = c, i
+		l.placed = make(map[*entity]int32)
+		l.room = make(charge, 0, MaxDepth)
+	}
+	c.space.home = home
+	c.space.ascend("", func(e *entity) bool {
+		c.space.seat(e)
+		return true
+	})
+}
+
 // Resume lets lanes serve requests, on the present state.
 func (c *serving) Resume() {
 	l := &c.lanes

@@ -26,6 +26,14 @@ type request struct {
 	parts []input.Part
 }
 
+// granted is the number of tokens that its maker gets for a charge.
+func (r *request) granted(ch charge) Tokens {
+	if r.parts != nil {
+		return r.tokens
+	}
+	return ch[0].tokens
+}
+
 func acquireRequest(a *input.Acquire) request {
 	r := request{
 		key: a.Request, kind: stored.AcquireRequest, entity: a.Entity, tokens: a.Tokens, least: a.Tokens, lease: a.Lease, tries: a.Tries,
@@ -72,39 +80,41 @@ func (c *admitting) acquire(a *input.Acquire) {
 
 // begun grants or refuses an acquire seen for the first time, or lets it wait.
 func (c *admitting) begun(call input.Call, r *request, ch charge, wait Tick) {
-	if over := ch.exceeds(r); over != nil {
-		c.reply(call, c.refuseExcess(r, over))
-		return
-	}
-	ch.limited(r)
 	for e := range ch.entities() {
 		c.endHold(e)
 	}
 	if c.stopping {
 		wait = 0
 	}
-	switch at, refusing := c.seek(r, ch, turn{mayWait: wait > 0}); {
-	case refusing != nil && c.stopping:
-		c.reply(call, answer.Answer{Code: answer.Stopping, Left: refusing.of.usable()})
-	case refusing != nil:
-		c.reply(call, c.refuse(r, refusing))
-		c.demandRefused(refusing)
-	case at == nil:
+	switch v := decide(c, r, ch, turn{mayWait: wait > 0}); {
+	case v.over != nil:
+		c.reply(call, c.refuseExcess(r, v.over))
+	case v.refusing != nil && c.stopping:
+		c.reply(call, answer.Answer{Code: answer.Stopping, Left: v.refusing.of.usable()})
+	case v.refusing != nil:
+		c.reply(call, c.refuse(r, v.refusing))
+		c.demandRefused(v.refusing)
+	case v.granted():
 		c.concludeGranted(call, r, ch)
-	case c.full(at, r.entity) || c.waitingFull(ch[0].of) || c.charges > maxCharges*c.cfg.MaxWaitingAll-len(ch):
-		c.reply(call, c.crowded(r, ch, at))
+	case c.full(v.waits, r.entity) || c.waitingFull(ch[0].of) || c.charges > maxCharges*c.cfg.MaxWaitingAll-len(ch):
+		c.reply(call, c.crowded(r, ch, v.waits))
 	default:
-		w := &waiting{
-			request: *r, until: c.until(wait, &r.tries), named: c.named(r), charge: append(charge(nil), ch...), calls: []input.Call{call},
-		}
-		if c.emptyFor(at.of) > 0 && !at.of.apart() {
-			w.until = min(w.until, c.now.Tick+keepWaiting)
-		}
-		c.enlist(w)
-		c.waitingCalls[call] = w
-		c.join(w, at)
-		c.check(at.of)
+		c.enqueue(call, r, ch, v.waits, wait)
 	}
+}
+
+// enqueue has an acquire wait at an entity.
+func (c *admitting) enqueue(call input.Call, r *request, ch charge, at *charged, wait Tick) {
+	w := &waiting{
+		request: *r, until: c.until(wait, &r.tries), named: c.named(r), charge: append(charge(nil), ch...), calls: []input.Call{call},
+	}
+	if c.emptyFor(at.of) > 0 && !at.of.apart() {
+		w.until = min(w.until, c.now.Tick+keepWaiting)
+	}
+	c.enlist(w)
+	c.waitingCalls[call] = w
+	c.join(w, at)
+	c.check(at.of)
 }
 
 func (c *admitting) concludeGranted(call input.Call, r *request, ch charge) {
@@ -116,28 +126,14 @@ func (c *admitting) concludeGranted(call input.Call, r *request, ch charge) {
 
 // dryRun tells how many tokens an acquire would get now if it did not wait.
 func (c *admitting) dryRun(ch charge, call input.Call, r *request) {
-	if over := ch.exceeds(r); over != nil {
-		c.reply(call, exceeded(over))
-		return
+	switch v := decide(c, r, ch, turn{}); {
+	case v.over != nil:
+		c.reply(call, exceeded(v.over))
+	case v.refusing != nil:
+		c.reply(call, c.outOfTokens(v.refusing.of))
+	default:
+		c.reply(call, answer.Answer{Tokens: ch[0].tokens, Left: ch[0].of.usable()})
 	}
-	ch.limited(r)
-	if _, refusing := c.seek(r, ch, turn{}); refusing != nil {
-		c.reply(call, c.outOfTokens(refusing.of))
-		return
-	}
-	c.reply(call, answer.Answer{Tokens: ch[0].tokens, Left: ch[0].of.usable()})
-}
-
-// turn is the state of an acquire that is to be granted, refused or to wait.
-type turn struct {
-	// at is the entity that the acquire has waited for, nil for none; there it does not
-	// wait again. arrived orders its arrival at the site, 0 for now.
-	at      *entity
-	arrived uint64
-	// content says that it takes the tokens there are, if not fewer than least.
-	content bool
-	// mayWait says that it may wait for other entities.
-	mayWait bool
 }
 
 // maxQueued bounds the tokens asked for by all acquires waiting for an entity: sums over

@@ -23,9 +23,9 @@ func (e *entity) takesBack(s *books.Stripe, tokens Tokens) bool {
 	return s.Left() > 0 && s.Fits(tokens) && e.books.Net()+s.Net()-tokens+e.outside+e.surplus() >= 0
 }
 
-// leftOn is the number of tokens left of an entity as told by a lane. For a split entity
+// leftOf is the number of tokens left of an entity as told by a lane. For a split entity
 // it is the sum over the lanes, which may change meanwhile.
-func (c *serving) leftOn(_ int, e *entity) Tokens {
+func leftOf(e *entity) Tokens {
 	s := e.split()
 	if s == nil {
 		return e.usable()

@@ -34,27 +34,29 @@ func (c *admitting) goOn(w *waiting, t turn) {
 		// No later check would end its waiting for another entity in time.
 		t.mayWait, t.content = false, true
 	}
-	if x := w.charge.find(t.at); x != nil && x.of.free() < min(w.least, x.tokens) {
+	if x := w.charge.find(t.at); x != nil && c.free(x.of) < min(w.least, x.tokens) {
 		// Others were asked for this entity's tokens, so the refusal names it.
 		c.ended(w, c.refuse(&w.request, x))
 		return
 	}
-	switch at, refusing := c.seek(&w.request, w.charge, t); {
-	case refusing != nil:
-		c.demandRefused(refusing)
-		c.ended(w, c.refuse(&w.request, refusing))
-	case at == nil:
+	switch v := decide(c, &w.request, w.charge, t); {
+	case v.over != nil:
+		c.ended(w, c.refuseExcess(&w.request, v.over))
+	case v.refusing != nil:
+		c.demandRefused(v.refusing)
+		c.ended(w, c.refuse(&w.request, v.refusing))
+	case v.granted():
 		c.ended(w, c.grant(&w.request, w.charge))
 		for e := range w.charge.entities() {
 			if e != t.at {
 				c.later(e)
 			}
 		}
-	case c.full(at, w.entity):
-		c.ended(w, c.crowded(&w.request, w.charge, at))
+	case c.full(v.waits, w.entity):
+		c.ended(w, c.crowded(&w.request, w.charge, v.waits))
 	default:
-		c.join(w, at)
-		c.later(at.of)
+		c.join(w, v.waits)
+		c.later(v.waits.of)
 	}
 }
 
