@@ -120,7 +120,7 @@ func (c *serving) serveAll(l *lane, a *input.AcquireAll, ms []*Machine) bool {
 
 func (c *serving) serveRelease(l *lane, a *input.Release, ms []*Machine) bool {
 	e := c.leafOf(a.Entity, ms)
-	if e == nil || a.Lease != nil || a.Tokens < 1 || a.Tokens > input.MaxTokens || !c.inTime(&a.Tries, l.now) {
+	if e == nil || a.Lease != nil || !a.Valid() || !c.inTime(&a.Tries, l.now) {
 		return false
 	}
 	ch := e.chargeHere(l.room[:0], a.Tokens, ms)

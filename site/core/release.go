@@ -19,7 +19,7 @@ func releaseRequest(r *input.Release) request {
 }
 
 func (c *admitting) release(r *input.Release) {
-	if r.Tokens < 0 || r.Tokens > input.MaxTokens || r.Tokens == 0 && r.Lease == nil {
+	if !r.Valid() {
 		c.reply(r.Call, answer.Answer{Code: answer.Invalid})
 		return
 	}

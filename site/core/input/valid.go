@@ -9,6 +9,12 @@ func (a *Acquire) Valid() bool {
 		(a.Lease == nil || a.Lease.TTL >= 1 && a.Lease.TTL <= MaxTTL && attempt.KeyOf(a.Lease.ID) == a.Request)
 }
 
+// Valid reports whether the number of tokens is within its bounds; it may be 0 for all
+// tokens of a lease.
+func (r *Release) Valid() bool {
+	return r.Tokens >= 0 && r.Tokens <= MaxTokens && (r.Tokens > 0 || r.Lease != nil)
+}
+
 // Valid reports whether there are 1 to MaxParts parts, each of at least a token, with at
 // most MaxTokens tokens in all.
 func (a *AcquireAll) Valid() bool {
