@@ -26,8 +26,8 @@ func (c *admitting) refuseExcess(r *request, over *charged) answer.Answer {
 }
 
 // waits implements till: it asks the admission module.
-func (c *admitting) waits(x *charged) bool {
-	return c.mods.Admission.Short(c.situation(x.of), x.tokens, c.refusesFor(x.of, x.tokens)) != policy.RefuseNow
+func (c *admitting) waits(e *entity, tokens Tokens) bool {
+	return c.mods.Admission.Short(c.situation(e), tokens, c.refusesFor(e, tokens)) != policy.RefuseNow
 }
 
 func (c *admitting) queueFull(at *charged) answer.Answer {

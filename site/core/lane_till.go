@@ -82,7 +82,7 @@ func (l *lane) free(e *entity) Tokens {
 }
 
 // waits implements till: an acquire that lacks tokens here is for the core.
-func (l *lane) waits(*charged) bool { return true }
+func (l *lane) waits(*entity, Tokens) bool { return true }
 
 // take implements mover.
 func (l *lane) take(e *entity, tokens Tokens) {

@@ -17,8 +17,9 @@ type till interface {
 	mover
 	// free is the number of tokens of an entity that an acquire may have at most.
 	free(e *entity) Tokens
-	// waits reports whether an acquire that may wait does so for the tokens that x lacks.
-	waits(x *charged) bool
+	// waits reports whether an acquire that may wait does so for the tokens that an entity
+	// lacks.
+	waits(e *entity, tokens Tokens) bool
 }
 
 // turn is the state of an acquire that is to be granted, refused or to wait.
@@ -62,7 +63,7 @@ func decide(at till, r *request, ch charge, t turn) (v verdict) {
 		held := mayWait && x.of.queue.holds(t.arrived)
 		switch {
 		case !held && (free >= x.tokens || t.content && free >= least):
-		case held || mayWait && at.waits(x):
+		case held || mayWait && at.waits(x.of, x.tokens):
 			if v.waits == nil {
 				v.waits = x
 			}
