@@ -22,6 +22,34 @@
 // Many inputs stepped and served between two Drains share a transaction: this is group
 // commit.
 //
+// Inside, a core is a row of machines. Each has a part of the work, and the state of that
+// part. It embeds the machines that it builds on, all of them earlier in the row, and calls
+// no others:
+//
+//	common        the time, the entities, the effects gathered, the entities marked
+//	telling       what other sites have told of their tokens
+//	forecasting   the demand for each entity
+//	charging      tokens between the books and the makers of requests
+//	reading       reads, listings, watches
+//	assessing     an entity's situation, here and elsewhere
+//	remembering   requests answered, and acquires that wait
+//	asking        outcomes of earlier attempts at other sites
+//	leasing       leases, and the clock by which they end
+//	repeating     repeated requests, and other sites' questions about attempts here
+//	admitting     acquires and releases, the queues
+//	limiting      changes of limits, debts
+//	auditing      tokens released and never acquired
+//	rebalancing   the protocols that move tokens
+//	gossiping     reports to other sites, and theirs
+//	laning        the lanes, and the entities split over them
+//	cataloguing   which entities exist, and the mode
+//	vouching      whether the site's data is the latest
+//	serving       requests on lanes
+//
+// Core hands each input to one of them. A machine marks the entities whose tokens or queue
+// have changed. As the step ends, settle looks at the marked entities: it serves their
+// queues, asks other sites for tokens if a trigger says so, and sets their timers.
+//
 // Five cores run in one goroutine as well as on five continents: the tests of this
 // package and the simulator do the first, package site the second.
 package core
