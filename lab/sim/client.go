@@ -183,7 +183,7 @@ func (a *admin) next() {
 	case s.lacks.debts && s.chance(400):
 		p.limit /= 20
 	case s.lacks.slots && s.chance(400):
-		// Only an entity with plenty of tokens has enough left for all lanes.
+		// Only an entity with plenty of tokens has enough left for all shards.
 		p.limit *= 20
 	}
 	switch {

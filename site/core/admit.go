@@ -71,10 +71,10 @@ func (c *admitting) outOfTokens(e *entity) answer.Answer {
 	return answer.Answer{Code: answer.OutOfTokens, Left: e.usable(), Lacking: e.name, RetryAfter: max(c.emptyFor(e), c.cfg.GiveUp)}
 }
 
-// demandRefused counts a demand that was refused without a hunt: the next such demand
+// demandRefused counts a demand that was refused without a redistribution: the next such demand
 // should find tokens.
 func (c *admitting) demandRefused(lacking *charged) {
-	d := lacking.of.itsDrought()
+	d := lacking.of.itsExhaustion()
 	d.refused = max(d.refused, lacking.tokens)
 	c.demanded(lacking.of, lacking.tokens)
 }

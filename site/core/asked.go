@@ -7,7 +7,7 @@ import (
 
 // claims handles another site's asks and answers about requests.
 func (c *repeating) claims(m *message.Claims) {
-	p := c.owed.peer(m.From)
+	p := c.queries.peer(m.From)
 	if p == nil {
 		return
 	}
@@ -96,7 +96,7 @@ func (c *repeating) undoAcquire(a *message.ClaimAsk, old *remembered, found bool
 // settleRelease tells whether a release ran here, and ensures that the asked attempts do
 // not run later.
 func (c *repeating) settleRelease(a *message.ClaimAsk, old *remembered, found bool) message.ClaimVerdict {
-	parked := c.owed.byKey[a.Key]
+	parked := c.queries.byKey[a.Key]
 	if parked != nil && (parked.Kind != message.SettleRelease || parked.Body != a.Body) {
 		parked = nil
 	}

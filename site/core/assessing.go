@@ -13,13 +13,13 @@ import (
 // decide; and when to look at the entity again.
 type assessing struct {
 	*common
-	*telling
+	*peering
 	*forecasting
 	*reading
 }
 
 func (c *assessing) situation(e *entity) policy.Situation {
-	c.keepApart(e)
+	c.keepOwn(e)
 	s := e.situation(c.now.Tick, c.forecast(e))
 	if left, told := c.elsewhere(e); told && left+max(0, e.usable()) < e.limit/policy.WorthwhilePart {
 		s.Scarce = true
@@ -38,7 +38,7 @@ func (c *assessing) debtWake(e *entity) Tick {
 	if e.owed() == 0 || e.books.Left() == 0 || e.busy() {
 		return 0
 	}
-	return max(1, e.hunt.triggered+c.cfg.Tell, e.hunt.noQuorum)
+	return max(1, e.rebalance.triggered+c.cfg.Tell, e.rebalance.noQuorum)
 }
 
 func (e *entity) situation(now Tick, forecast predict.Forecast) policy.Situation {
@@ -50,11 +50,11 @@ func (e *entity) situation(now Tick, forecast predict.Forecast) policy.Situation
 		Rate:      e.demand.rateAt(now),
 		Pace:      e.demand.paceAt(now),
 		Forecast:  forecast,
-		LastGrant: e.hunt.lastGrant,
+		LastGrant: e.rebalance.lastGrant,
 		Changing:  firstDue(e.limitChanges()) != nil,
 
-		Refused:      e.droughtNow().refused,
-		SinceTrigger: now - e.hunt.triggered,
+		Refused:      e.exhaustionNow().refused,
+		SinceTrigger: now - e.rebalance.triggered,
 	}
 }
 
@@ -122,14 +122,14 @@ func (c *assessing) enough(e *entity) Tokens {
 	return c.mods.Trigger.Enough(float64(e.demand.pace), rate)
 }
 
-// look marks an entity after a grant, once a millisecond, if it may be time to ask for
+// checkTrigger marks an entity after a grant, once a millisecond, if it may be time to ask for
 // tokens.
-func (c *assessing) look(e *entity) {
+func (c *assessing) checkTrigger(e *entity) {
 	if e.books.Left() >= c.enough(e) && len(e.limitChanges()) == 0 {
 		return
 	}
-	if e.hunt.looked != c.now.Tick || e.queue.len() > 0 {
-		e.hunt.looked = c.now.Tick
+	if e.rebalance.looked != c.now.Tick || e.queue.len() > 0 {
+		e.rebalance.looked = c.now.Tick
 		c.check(e)
 	}
 }
@@ -139,7 +139,7 @@ func (c *assessing) schedule(e *entity) {
 	if e.halted() {
 		return
 	}
-	if !e.hunting() && e.unhold() {
+	if !e.redistributing() && e.unhold() {
 		c.later(e)
 	}
 	c.queueMoved(e)
@@ -164,8 +164,8 @@ func (c *assessing) schedule(e *entity) {
 			t = earlier(t, max(1, e.queue.hold.until))
 		}
 	}
-	switch d := e.droughtNow(); {
-	case e.books.Left() < 0, e.apart() && e.queue.len() > 0:
+	switch d := e.exhaustionNow(); {
+	case e.books.Left() < 0, e.noQuorum() && e.queue.len() > 0:
 		// No message may come to have the core look again at a debt, also after a
 		// restart, or at acquires that wait for a majority.
 		t = earlier(t, max(d.until, c.now.Tick+c.cfg.Tell))

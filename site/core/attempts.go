@@ -58,7 +58,7 @@ func (c *repeating) repeatedWaiting(call input.Call, r *request, wait Tick) bool
 			return true
 		}
 		c.superseded(w)
-		r.tries.Tried = c.owed.union(w.tries.Tried, r.tries.Tried)
+		r.tries.Tried = c.queries.union(w.tries.Tried, r.tries.Tried)
 		w.tries, w.until = r.tries, max(w.until, c.until(wait, &r.tries))
 		w.at.queue.fix(w)
 		w.calls = append(w.calls[:0], call)
@@ -96,12 +96,12 @@ func (c *repeating) placed(call input.Call, r *request) bool {
 		return true
 	}
 	first := t.Attempt <= attempt.First
-	switch tried, ok := c.owed.tried(t, c.cfg.Self); {
+	switch tried, ok := c.queries.tried(t, c.cfg.Self); {
 	case !ok, first && len(tried) > 0, !first && t.NotAfter == 0, t.NotAfter > c.now.Wall+c.cfg.RequestHorizon():
 		c.reply(call, answer.Answer{Code: answer.Invalid})
 	case t.NotAfter != 0 && t.NotAfter < c.now.Wall:
 		c.reply(call, answer.Answer{Code: answer.Expired})
-	case slices.ContainsFunc(tried, func(s SiteID) bool { return !c.roomForClaim(c.owed.peer(s)) }):
+	case slices.ContainsFunc(tried, func(s SiteID) bool { return !c.roomForClaim(c.queries.peer(s)) }):
 		c.reply(call, answer.Answer{Code: answer.Overloaded, RetryAfter: 1000})
 	default:
 		t.Tried = tried

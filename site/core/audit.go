@@ -13,7 +13,7 @@ import (
 // auditing finds tokens that were released and never acquired.
 type auditing struct {
 	*common
-	*telling
+	*peering
 	*assessing
 	// suspected is set once suspectRestored has looked at the restored entities.
 	suspected bool

@@ -17,10 +17,10 @@ import (
 // and in which mode the sites are.
 type cataloguing struct {
 	*common
-	*telling
+	*peering
 	*forecasting
 	*reading
-	*laning
+	*sharding
 	*leasing
 	*admitting
 	*limiting
@@ -62,8 +62,8 @@ type catalogue struct {
 	wake Tick
 }
 
-// pursueCatalogue begins an instance if changes wait and none is under way.
-func (c *cataloguing) pursueCatalogue() {
+// proposeChanges begins an instance if changes wait and none is under way.
+func (c *cataloguing) proposeChanges() {
 	withdraw := overdue(c.cat.pending, c.cat.protocol)
 	if !withdraw && (firstDue(c.cat.pending) == nil || c.cat.protocol.Open() || c.cat.protocol.Waits()) {
 		return
@@ -109,7 +109,7 @@ func (c *cataloguing) stepCatalogue(in avantan.Input) {
 	}
 	// A site alone decides an instance as it begins it.
 	if in.Begin == nil || applied {
-		c.pursueCatalogue()
+		c.proposeChanges()
 	}
 	c.scheduleCatalogue()
 }
@@ -278,7 +278,7 @@ func (c *cataloguing) wakeCatalogue() {
 		c.stepCatalogue(avantan.Input{})
 		return
 	}
-	c.pursueCatalogue()
+	c.proposeChanges()
 	c.scheduleCatalogue()
 }
 

@@ -70,7 +70,7 @@ func (c *cataloguing) change(ch *input.Change) {
 	}
 	c.pin(&p.catalogue)
 	c.cat.pending = append(c.cat.pending, p)
-	c.pursueCatalogue()
+	c.proposeChanges()
 	c.scheduleCatalogue()
 }
 

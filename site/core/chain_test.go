@@ -271,9 +271,9 @@ func TestChainUndone(t *testing.T) {
 	r.wantOut("b", 3, 3, 3)
 }
 
-// TestDroughtAbove: when the organisation is known to have nothing, no tokens of the leaf
+// TestExhaustionAbove: when the organisation is known to have nothing, no tokens of the leaf
 // are fetched in vain.
-func TestDroughtAbove(t *testing.T) {
+func TestExhaustionAbove(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.chain(90, 90, 3)
 	for _, site := range r.names {

@@ -38,8 +38,8 @@ func (r *settledLimit) delta(e *entity) Tokens {
 	return r.Limit - e.limit - r.setAside
 }
 
-// judge works out the effect of a limit change on the present entity.
-func (e *entity) judge(encoded []byte) (settledLimit, error) {
+// classify works out the effect of a limit change on the present entity.
+func (e *entity) classify(encoded []byte) (settledLimit, error) {
 	var ch limitChange
 	if err := json.Unmarshal(encoded, &ch); err != nil {
 		return settledLimit{}, fmt.Errorf("decoding a limit change: %w", err)

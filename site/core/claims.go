@@ -16,14 +16,14 @@ type asking struct {
 	*common
 	*charging
 	*remembering
-	owed owed
+	queries queries
 }
 
 // keepRequests is the time in milliseconds for which records are kept now. As long as
 // there is room it is without an end while a member is out of reach that may have to ask
 // about them.
 func (c *asking) keepRequests() Tick {
-	if c.owed.absent && c.requests.size() < c.cfg.MaxRequests/2 {
+	if c.queries.absent && c.requests.size() < c.cfg.MaxRequests/2 {
 		return c.now.Tick
 	}
 	return Tick(c.cfg.Retention)
@@ -39,9 +39,9 @@ const (
 	claimBits = 20
 )
 
-// owed holds the open questions to other members about requests whose earlier attempts
+// queries holds the open questions to other members about requests whose earlier attempts
 // may have run there.
-type owed struct {
+type queries struct {
 	// peers are the other members, in the order of the members.
 	peers []claimPeer
 	// byKey finds the last claim about a request.
@@ -78,10 +78,10 @@ type claimPeer struct {
 	full bool
 }
 
-func (o *owed) peer(site SiteID) *claimPeer {
-	for i := range o.peers {
-		if o.peers[i].site == site {
-			return &o.peers[i]
+func (q *queries) peer(site SiteID) *claimPeer {
+	for i := range q.peers {
+		if q.peers[i].site == site {
+			return &q.peers[i]
 		}
 	}
 	return nil
@@ -89,22 +89,22 @@ func (o *owed) peer(site SiteID) *claimPeer {
 
 // tried lists the other members that earlier attempts may have reached, in the order of
 // the members. It reports whether all named sites are members.
-func (o *owed) tried(t *input.Tries, self SiteID) ([]SiteID, bool) {
+func (q *queries) tried(t *input.Tries, self SiteID) ([]SiteID, bool) {
 	all := t.Tried == nil && t.Attempt >= 2<<8
 	var sites []SiteID
-	for i := range o.peers {
-		if p := &o.peers[i]; all || slices.Contains(t.Tried, p.site) {
+	for i := range q.peers {
+		if p := &q.peers[i]; all || slices.Contains(t.Tried, p.site) {
 			sites = append(sites, p.site)
 		}
 	}
-	return sites, !slices.ContainsFunc(t.Tried, func(s SiteID) bool { return s != self && o.peer(s) == nil })
+	return sites, !slices.ContainsFunc(t.Tried, func(s SiteID) bool { return s != self && q.peer(s) == nil })
 }
 
 // union lists the sites of either list in the order of the members.
-func (o *owed) union(a, b []SiteID) []SiteID {
+func (q *queries) union(a, b []SiteID) []SiteID {
 	var sites []SiteID
-	for i := range o.peers {
-		if s := o.peers[i].site; slices.Contains(a, s) || slices.Contains(b, s) {
+	for i := range q.peers {
+		if s := q.peers[i].site; slices.Contains(a, s) || slices.Contains(b, s) {
 			sites = append(sites, s)
 		}
 	}
@@ -115,28 +115,28 @@ func (o *owed) union(a, b []SiteID) []SiteID {
 // the last block is never deleted. So no claim gets a number twice, even after all were
 // settled and the site was restarted: a late answer never matches another claim.
 func (c *asking) claimNumber() message.ClaimNumber {
-	if o := &c.owed; o.block != c.requests.next {
-		o.block, o.index = c.requests.next, 0
+	if q := &c.queries; q.block != c.requests.next {
+		q.block, q.index = c.requests.next, 0
 	}
-	c.owed.index++
-	return message.ClaimNumber(c.owed.block<<claimBits | c.owed.index)
+	c.queries.index++
+	return message.ClaimNumber(c.queries.block<<claimBits | c.queries.index)
 }
 
 func (c *asking) restoreClaims(records []stored.Claim) {
-	c.owed.byKey = make(map[attempt.Key]*claim)
+	c.queries.byKey = make(map[attempt.Key]*claim)
 	for _, m := range c.cfg.Members {
 		if m != c.cfg.Self {
-			c.owed.peers = append(c.owed.peers, claimPeer{site: m, pause: askPause})
+			c.queries.peers = append(c.queries.peers, claimPeer{site: m, pause: askPause})
 		}
 	}
 	for _, r := range records {
 		cl := &claim{r}
-		cl.Sites = c.owed.union(r.Sites, nil)
+		cl.Sites = c.queries.union(r.Sites, nil)
 		c.open(cl)
 	}
-	c.owed.fresh = false
-	for i := range c.owed.peers {
-		if p := &c.owed.peers[i]; p.open.Len() > 0 {
+	c.queries.fresh = false
+	for i := range c.queries.peers {
+		if p := &c.queries.peers[i]; p.open.Len() > 0 {
 			p.fresh, p.next = 0, 1
 		}
 	}
@@ -144,16 +144,16 @@ func (c *asking) restoreClaims(records []stored.Claim) {
 
 // open adds a claim to the open claims of each member to be asked.
 func (c *asking) open(cl *claim) {
-	c.owed.byKey[cl.Key] = cl
-	c.owed.open++
+	c.queries.byKey[cl.Key] = cl
+	c.queries.open++
 	for _, s := range cl.Sites {
-		p := c.owed.peer(s)
+		p := c.queries.peer(s)
 		p.open.Set(cl.Number, cl)
 		if p.fresh == 0 {
 			p.fresh = cl.Number
 		}
 	}
-	c.owed.fresh = true
+	c.queries.fresh = true
 }
 
 // claim opens a claim with the sites of a request's earlier attempts. It replaces a claim
@@ -167,8 +167,8 @@ func (c *asking) claim(r *request, generation uint64, state stored.RequestState)
 	case state == stored.Parked:
 		kind = message.SettleRelease
 	}
-	if old := c.owed.byKey[r.key]; old != nil && old.Body == r.body {
-		sites = c.owed.union(old.Sites, sites)
+	if old := c.queries.byKey[r.key]; old != nil && old.Body == r.body {
+		sites = c.queries.union(old.Sites, sites)
 		c.settled(old)
 	}
 	cl := &claim{stored.Claim{
@@ -195,12 +195,12 @@ func (c *asking) storeClaim(cl *claim) {
 // settled forgets a claim.
 func (c *asking) settled(cl *claim) {
 	for _, s := range cl.Sites {
-		c.owed.peer(s).drop(cl.Number, c.cfg.MaxClaims)
+		c.queries.peer(s).drop(cl.Number, c.cfg.MaxClaims)
 	}
-	if c.owed.byKey[cl.Key] == cl {
-		delete(c.owed.byKey, cl.Key)
+	if c.queries.byKey[cl.Key] == cl {
+		delete(c.queries.byKey, cl.Key)
 	}
-	c.owed.open--
+	c.queries.open--
 	c.out.Records.SettledClaims = append(c.out.Records.SettledClaims, cl.Number)
 }
 
@@ -285,12 +285,12 @@ func (c *asking) recordSettled(cl *claim, state stored.RequestState) {
 
 // askFresh asks the members about the claims made since the last transaction.
 func (c *asking) askFresh() {
-	if !c.owed.fresh {
+	if !c.queries.fresh {
 		return
 	}
-	c.owed.fresh = false
-	for i := range c.owed.peers {
-		p := &c.owed.peers[i]
+	c.queries.fresh = false
+	for i := range c.queries.peers {
+		p := &c.queries.peers[i]
 		from := p.fresh
 		p.fresh = 0
 		for from != 0 && p.open.Len() > 0 {
@@ -327,11 +327,11 @@ func (c *asking) askFrom(p *claimPeer, from message.ClaimNumber) (last message.C
 	return last, len(m.Asks)
 }
 
-func (o *owed) wakeAt() Tick {
+func (q *queries) wakeAt() Tick {
 	var t Tick
-	if o.open > 0 {
-		for i := range o.peers {
-			t = earlier(t, o.peers[i].next)
+	if q.open > 0 {
+		for i := range q.peers {
+			t = earlier(t, q.peers[i].next)
 		}
 	}
 	return t
@@ -339,11 +339,11 @@ func (o *owed) wakeAt() Tick {
 
 // askAgain asks members about their next claims, if it is time to.
 func (c *asking) askAgain() {
-	if c.owed.open == 0 {
+	if c.queries.open == 0 {
 		return
 	}
-	for i := range c.owed.peers {
-		p := &c.owed.peers[i]
+	for i := range c.queries.peers {
+		p := &c.queries.peers[i]
 		if p.next == 0 || p.next > c.now.Tick {
 			continue
 		}
@@ -355,11 +355,11 @@ func (c *asking) askAgain() {
 
 // cameUp notes the sites that are up, and has the sites that came up asked at once.
 func (c *asking) cameUp(sites []SiteID) {
-	c.owed.absent = false
-	for i := range c.owed.peers {
-		p := &c.owed.peers[i]
+	c.queries.absent = false
+	for i := range c.queries.peers {
+		p := &c.queries.peers[i]
 		up := slices.Contains(sites, p.site)
-		c.owed.absent = c.owed.absent || !up
+		c.queries.absent = c.queries.absent || !up
 		if up && p.next != 0 && !c.seemsUp(p.site) {
 			p.next, p.pause = max(1, c.now.Tick), askPause
 		}

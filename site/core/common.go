@@ -141,7 +141,7 @@ func (c *common) majorityThere(e *entity) bool {
 			up++
 		}
 	}
-	return up > len(c.cfg.Members)/2 && c.now.Tick >= e.hunt.noQuorum
+	return up > len(c.cfg.Members)/2 && c.now.Tick >= e.rebalance.noQuorum
 }
 
 func (c *common) protocolEvents(name string, out *avantan.Output) {

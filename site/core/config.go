@@ -98,7 +98,7 @@ type Config struct {
 	// MaxResend bounds the pause, in milliseconds, after which unacknowledged tokens sent
 	// to another site are sent again; default 8000.
 	MaxResend Tick
-	// Sync is the pause in milliseconds between two rounds of telling the other sites how
+	// Sync is the pause in milliseconds between two rounds of peering the other sites how
 	// far the catalogue and changed limits are applied; default 5000.
 	Sync Tick
 	// Bin is the length of a forecasting bin in milliseconds; default 5000. Horizon is
@@ -127,7 +127,7 @@ type Config struct {
 	// the time to make links; default 2000.
 	VouchWait Tick
 	// Tell is the pause in milliseconds between two rounds of asking members to vouch, or
-	// of telling them about this site's data and busy entities. It also bounds the time
+	// of peering them about this site's data and busy entities. It also bounds the time
 	// for which the members' marks are remembered in memory only; default 1000.
 	Tell Tick
 

@@ -18,7 +18,7 @@ import (
 // it that it builds on.
 type Core struct {
 	*common
-	*telling
+	*peering
 	*forecasting
 	*charging
 	*reading
@@ -32,19 +32,19 @@ type Core struct {
 	*auditing
 	*rebalancing
 	*gossiping
-	*laning
+	*sharding
 	*cataloguing
-	*vouching
+	*fencing
 	*serving
 }
 
 // newCore makes the machines of a core.
 func newCore(common *common) *Core {
-	telling := &telling{common: common}
-	forecasting := &forecasting{common: common, telling: telling}
+	peering := &peering{common: common}
+	forecasting := &forecasting{common: common, peering: peering}
 	charging := &charging{common: common, forecasting: forecasting}
-	reading := &reading{common: common, telling: telling, watchers: make(map[input.Call]*entity), revision: 1}
-	assessing := &assessing{common: common, telling: telling, forecasting: forecasting, reading: reading}
+	reading := &reading{common: common, peering: peering, watchers: make(map[input.Call]*entity), revision: 1}
+	assessing := &assessing{common: common, peering: peering, forecasting: forecasting, reading: reading}
 	remembering := &remembering{
 		common: common, reading: reading, waiting: make(map[attempt.Key]*waiting), waitingCalls: make(map[input.Call]*waiting),
 	}
@@ -56,24 +56,24 @@ func newCore(common *common) *Core {
 		asking: asking, leasing: leasing, repeating: repeating,
 	}
 	limiting := &limiting{common: common, assessing: assessing}
-	auditing := &auditing{common: common, telling: telling, assessing: assessing}
-	rebalancing := &rebalancing{common: common, telling: telling, assessing: assessing, admitting: admitting, limiting: limiting}
-	gossiping := &gossiping{common: common, telling: telling, assessing: assessing, auditing: auditing, rebalancing: rebalancing}
-	laning := &laning{common: common}
+	auditing := &auditing{common: common, peering: peering, assessing: assessing}
+	rebalancing := &rebalancing{common: common, peering: peering, assessing: assessing, admitting: admitting, limiting: limiting}
+	gossiping := &gossiping{common: common, peering: peering, assessing: assessing, auditing: auditing, rebalancing: rebalancing}
+	sharding := &sharding{common: common}
 	cataloguing := &cataloguing{
-		common: common, telling: telling, forecasting: forecasting, reading: reading, laning: laning, leasing: leasing,
+		common: common, peering: peering, forecasting: forecasting, reading: reading, sharding: sharding, leasing: leasing,
 		admitting: admitting, limiting: limiting,
 	}
-	vouching := &vouching{common: common, forecasting: forecasting, asking: asking, cataloguing: cataloguing}
+	fencing := &fencing{common: common, forecasting: forecasting, asking: asking, cataloguing: cataloguing}
 	serving := &serving{
-		common: common, telling: telling, forecasting: forecasting, charging: charging, assessing: assessing,
-		remembering: remembering, leasing: leasing, laning: laning, rebalancing: rebalancing, vouching: vouching,
+		common: common, peering: peering, forecasting: forecasting, charging: charging, assessing: assessing,
+		remembering: remembering, leasing: leasing, sharding: sharding, rebalancing: rebalancing, fencing: fencing,
 	}
 	return &Core{
-		common: common, telling: telling, forecasting: forecasting, charging: charging, reading: reading,
+		common: common, peering: peering, forecasting: forecasting, charging: charging, reading: reading,
 		assessing: assessing, remembering: remembering, asking: asking, leasing: leasing, repeating: repeating,
 		admitting: admitting, limiting: limiting, auditing: auditing, rebalancing: rebalancing, gossiping: gossiping,
-		laning: laning, cataloguing: cataloguing, vouching: vouching, serving: serving,
+		sharding: sharding, cataloguing: cataloguing, fencing: fencing, serving: serving,
 	}
 }
 
@@ -110,7 +110,7 @@ func New(cfg Config, from stored.Restored) (*Core, error) {
 	if err := c.restore(&from); err != nil {
 		return nil, fmt.Errorf("restoring the core: %w", err)
 	}
-	c.startGuard(&from)
+	c.startFence(&from)
 	return c, nil
 }
 
@@ -118,16 +118,16 @@ func New(cfg Config, from stored.Restored) (*Core, error) {
 func (c *Core) Step(now input.Now, in input.Input) {
 	now.Tick = max(now.Tick, c.now.Tick)
 	c.now = now
-	if c.lanes.apart {
-		c.joinLanes()
+	if c.shards.apart {
+		c.joinShards()
 	}
 	if !c.clock.started {
 		c.startClock()
 		c.startLeases()
 	}
-	if !c.guard.open {
-		c.stepGuarded(in)
-		if _, woken := in.(input.Wake); !woken || !c.guard.open {
+	if !c.fence.open {
+		c.stepFenced(in)
+		if _, woken := in.(input.Wake); !woken || !c.fence.open {
 			return
 		}
 		// The site has just begun to serve, and all else may be due.
@@ -199,13 +199,13 @@ type Status struct {
 
 // Status counts the contents of the core.
 func (c *Core) Status() Status {
-	if c.lanes.apart {
-		c.joinLanes()
+	if c.shards.apart {
+		c.joinShards()
 	}
 	return Status{
 		Entities: c.space.len(), Waiting: len(c.waiting), Waited: c.arrivals, Requests: c.requests.len(),
-		Changes: len(c.cat.pending), Leases: len(c.leases.byKey), Watchers: len(c.watchers), Claims: c.owed.open,
+		Changes: len(c.cat.pending), Leases: len(c.leases.byKey), Watchers: len(c.watchers), Claims: c.queries.open,
 		Surplus: c.surplus, Halted: len(c.halt.generations),
-		Missing: c.guard.missing(), Catalogue: c.cat.protocol.State().Applied, Mode: c.modeNow(),
+		Missing: c.fence.missing(), Catalogue: c.cat.protocol.State().Applied, Mode: c.modeNow(),
 	}
 }

@@ -7,7 +7,7 @@
 // persist, messages to send and replies to give. [Core.Drain] hands the gathered effects
 // over. The caller's duties:
 //
-//  1. Call Step and Drain from one goroutine at a time. Call Serve of a lane from one
+//  1. Call Step and Drain from one goroutine at a time. Call Serve of a shard from one
 //     goroutine at a time, and not during Step and Drain; see [Core.Partition].
 //  2. Carry out batches of effects in the order they were drained.
 //  3. Make all records of a batch durable in the same transaction before sending any of
@@ -27,7 +27,7 @@
 // no others:
 //
 //	common        the time, the entities, the effects gathered, the entities marked
-//	telling       what other sites have told of their tokens
+//	peering       what other sites have told of their tokens
 //	forecasting   the demand for each entity
 //	charging      tokens between the books and the makers of requests
 //	reading       reads, listings, watches
@@ -41,10 +41,10 @@
 //	auditing      tokens released and never acquired
 //	rebalancing   the protocols that move tokens
 //	gossiping     reports to other sites, and theirs
-//	laning        the lanes, and the entities split over them
+//	sharding        the shards, and the entities split over them
 //	cataloguing   which entities exist, and the mode
-//	vouching      whether the site's data is the latest
-//	serving       requests on lanes
+//	fencing      whether the site's data is the latest
+//	serving       requests on shards
 //
 // Core hands each input to one of them. A machine marks the entities whose tokens or queue
 // have changed. As the step ends, settle looks at the marked entities: it serves their

@@ -6,8 +6,8 @@ import (
 
 // Drain moves the gathered effects into e, which must be empty or Reset.
 func (c *Core) Drain(e *Effects) {
-	if c.lanes.apart {
-		c.joinLanes()
+	if c.shards.apart {
+		c.joinShards()
 	}
 	rec := &c.out.Records
 	c.verify()
@@ -30,11 +30,11 @@ func (c *Core) Drain(e *Effects) {
 	if len(rec.Block.Records) > 0 {
 		c.requests.seal(&rec.Block, c.now)
 	}
-	if c.guard.open {
+	if c.fence.open {
 		c.storeForecasts(rec)
 	}
 	c.storeClock(rec)
-	if c.guard.open {
+	if c.fence.open {
 		// Also without new records: a full table takes none before old records go.
 		rec.ForgetBlocks = c.requests.expire(c.now.Tick, c.keepRequests(), forgetMost+2*len(rec.Block.Records))
 	}
@@ -75,8 +75,8 @@ func (c *Core) recordEntity(rec *stored.Records, e *entity) {
 
 // Pending reports whether Drain would return anything.
 func (c *Core) Pending() bool {
-	if c.lanes.apart {
-		c.joinLanes()
+	if c.shards.apart {
+		c.joinShards()
 	}
-	return len(c.touched) > 0 || c.cat.dirty || c.guard.flush || c.forecasts.pressing || !c.out.Empty()
+	return len(c.touched) > 0 || c.cat.dirty || c.fence.flush || c.forecasts.pressing || !c.out.Empty()
 }

@@ -20,7 +20,7 @@ func (c *common) keepOut(e *entity, surplus Tokens) {
 
 func (c *cataloguing) newEntity(name string, generation uint64, initial Tokens) *entity {
 	e := &entity{name: name, generation: generation, initial: initial, limit: initial, version: 1, heapAt: -1}
-	e.hunt.lastGrant = shareOf(initial, c.cfg.Members, c.cfg.Self)
+	e.rebalance.lastGrant = shareOf(initial, c.cfg.Members, c.cfg.Self)
 	return e
 }
 

@@ -22,9 +22,9 @@ type entity struct {
 	// above is the parent, the entity right above; nil for none. An acquire charges the
 	// parent too. Any goroutine may read it at any time.
 	above atomic.Pointer[entity]
-	// place is nil in a core without lanes.
-	place *Place
-	books books.Books
+	// place is nil in a core without shards.
+	handle *Handle
+	books  books.Books
 	// queue is nil before an acquire has waited.
 	queue *queue
 	// audit is nil unless the entity was suspicious lately.
@@ -45,7 +45,7 @@ type entity struct {
 	// told says that the entity is in gossip.busy, to be told to other sites.
 	told bool
 	// due says that the entity is marked: the core settles it before the step ends, or
-	// looks at it when the lanes are joined. changed says that its tokens or its queue
+	// looks at it when the shards are joined. changed says that its tokens or its queue
 	// have changed; see Core.later.
 	due, changed bool
 	// placed is its place in the charge under construction, from 1; else 0.
@@ -68,10 +68,10 @@ type entity struct {
 	// views are the other sites' reports, by member; nil before the first report.
 	views []view
 	// outside is the sum of the nets in the other sites' reports.
-	outside Tokens
-	hunt    hunt
-	// drought is nil before the first drought; see droughtNow.
-	drought *drought
+	outside   Tokens
+	rebalance rebalance
+	// exhaustion is nil before the first exhaustion; see exhaustionNow.
+	exhaustion *exhaustion
 	// seldom is the state that few entities have; nil if empty.
 	seldom *seldom
 	// revision is the revision of the last transaction of this life with the entity in
@@ -221,13 +221,13 @@ func shareOf(limit Tokens, members []SiteID, site SiteID) Tokens {
 
 var _ avantan.Ledger = (*entityLedger)(nil)
 
-// hunting reports whether a redistribution is under way here.
-func (e *entity) hunting() bool {
+// redistributing reports whether a redistribution is under way here.
+func (e *entity) redistributing() bool {
 	return e.transfer != nil && e.transfer.Open() || e.majority != nil && e.majority.Open() || e.star != nil && e.star.Open()
 }
 
-// apart reports whether the site goes on without a majority.
-func (e *entity) apart() bool { return e.seldom != nil && e.seldom.own != nil }
+// noQuorum reports whether the site goes on without a majority.
+func (e *entity) noQuorum() bool { return e.seldom != nil && e.seldom.own != nil }
 
 // busy reports whether the site has to wait before it begins another majority instance.
 func (e *entity) busy() bool {
@@ -248,18 +248,18 @@ func (e *entity) acks() *acks {
 	return e.seldom.acks
 }
 
-// droughtNow is the present belief: the zero drought before the first one.
-func (e *entity) droughtNow() drought {
-	if e.drought == nil {
-		return drought{}
+// exhaustionNow is the present belief: the zero exhaustion before the first one.
+func (e *entity) exhaustionNow() exhaustion {
+	if e.exhaustion == nil {
+		return exhaustion{}
 	}
-	return *e.drought
+	return *e.exhaustion
 }
 
-// itsDrought returns the drought for changes, and creates it if nil.
-func (e *entity) itsDrought() *drought {
-	if e.drought == nil {
-		e.drought = new(drought)
+// itsExhaustion returns the exhaustion for changes, and creates it if nil.
+func (e *entity) itsExhaustion() *exhaustion {
+	if e.exhaustion == nil {
+		e.exhaustion = new(exhaustion)
 	}
-	return e.drought
+	return e.exhaustion
 }

@@ -13,7 +13,7 @@ import (
 // forecasting counts the demand for each entity, and forecasts it.
 type forecasting struct {
 	*common
-	*telling
+	*peering
 	forecasts forecasts
 }
 

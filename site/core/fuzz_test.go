@@ -37,7 +37,7 @@ func FuzzChanges(tf *testing.F) {
 			},
 			"a snapshot of the catalogue": func(c *Core, _ *entity) { _ = c.cat.Install(1, raw) }, // may refuse
 			"a change of a limit": func(_ *Core, e *entity) {
-				if r, err := e.judge(raw); err == nil {
+				if r, err := e.classify(raw); err == nil {
 					e.settleLimit(r)
 				}
 			},

@@ -9,7 +9,7 @@ import (
 // gossiping exchanges reports of busy entities with other sites.
 type gossiping struct {
 	*common
-	*telling
+	*peering
 	*assessing
 	*auditing
 	*rebalancing
@@ -45,7 +45,7 @@ func (c *gossiping) tellBusy() {
 		summaries = append(summaries, own)
 		c.hasTold(e, &own)
 		g.lackingOf, g.lacking = e, c.lacking(e, &own)
-		c.pursue(e)
+		c.rebalance(e)
 		g.lackingOf = nil
 		c.suspect(e)
 	}
@@ -95,7 +95,7 @@ func (c *gossiping) hear(g *message.Gossip) {
 		if !e.told && e.negative() {
 			c.active(e)
 		}
-		if e.droughtNow().since != 0 {
+		if e.exhaustionNow().since != 0 {
 			c.check(e)
 		}
 	}

@@ -41,9 +41,9 @@ func (c *common) keepWhole(e *entity, err error) {
 	c.haltTree(e)
 }
 
-// keepWhole notes a broken entity on the lane. The core halts the entity when the lanes
+// keepWhole notes a broken entity on the shard. The core halts the entity when the shards
 // are joined.
-func (l *lane) keepWhole(e *entity, err error) {
+func (l *shard) keepWhole(e *entity, err error) {
 	if err != nil {
 		l.broken = append(l.broken, broken{e, err})
 	}

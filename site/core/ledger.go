@@ -15,7 +15,7 @@ type entityLedger struct {
 
 // Pledge implements avantan.Ledger.
 func (l *entityLedger) Pledge(_ avantan.Instance, press avantan.Press) (avantan.Contribution, bool) {
-	l.e.hunt.pledged = l.c.counted(l.e)
+	l.e.rebalance.pledged = l.c.counted(l.e)
 	l.c.keep(l.e)
 	return l.pledge(press, true), true
 }
@@ -80,7 +80,7 @@ func (l *entityLedger) outcome(v *avantan.Value) (outcome, error) {
 	o := outcome{debt: l.e.owed()}
 	var delta Tokens
 	if len(v.Change) > 0 {
-		r, err := l.e.judge(v.Change)
+		r, err := l.e.classify(v.Change)
 		if err != nil {
 			return outcome{}, err
 		}
@@ -120,7 +120,7 @@ func (l *entityLedger) Apply(t avantan.Instance, v *avantan.Value) {
 	}
 	if own, member := v.Of(c.cfg.Self); member {
 		c.keepWhole(e, e.books.Grant(own.Offered, o.grant))
-		e.hunt.lastGrant = e.books.Left()
+		e.rebalance.lastGrant = e.books.Left()
 	}
 	if o.result != nil {
 		e.settleLimit(*o.result)
@@ -129,8 +129,8 @@ func (l *entityLedger) Apply(t avantan.Instance, v *avantan.Value) {
 	}
 	c.setDebt(e, o.debt, t, v)
 	c.applied = c.settledBy(v)
-	c.applied.counted, c.applied.moved = e.hunt.pledged, o.moved
-	e.hunt.noQuorum = 0
+	c.applied.counted, c.applied.moved = e.rebalance.pledged, o.moved
+	e.rebalance.noQuorum = 0
 	c.dirtyBooks(e)
 	c.dirtyRecord(e)
 }

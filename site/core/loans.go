@@ -12,19 +12,19 @@ import (
 // off. A site in a minority does not refuse acquires that may wait, as it cannot know
 // that there are no tokens anywhere.
 
-// keepApart notes the site's own escrow once there is no majority. Once there is a
-// majority again it drops the belief in a drought shown by a minority. It is called
+// keepOwn notes the site's own escrow once there is no majority. Once there is a
+// majority again it drops the belief in an exhaustion shown by a minority. It is called
 // before any decision about the entity's tokens.
-func (c *assessing) keepApart(e *entity) {
+func (c *assessing) keepOwn(e *entity) {
 	p := c.protocol()
 	there := p.Choose(true) == p.Choose(false) || c.majorityThere(e)
 	switch {
-	case there && e.apart():
+	case there && e.noQuorum():
 		e.seldom.own = nil
-		if d := e.drought; d != nil {
-			*d = drought{}
+		if d := e.exhaustion; d != nil {
+			*d = exhaustion{}
 		}
-	case !there && !e.apart():
+	case !there && !e.noQuorum():
 		own := e.books.Left() + e.books.Net() + e.offered()
 		e.rarely().own = &own
 	}
@@ -33,10 +33,10 @@ func (c *assessing) keepApart(e *entity) {
 // loans sets the tokens that the site would have left of its own, and the part of them
 // that others hold and can spare, by their reports.
 func (c *assessing) loans(e *entity, s *policy.Situation) {
-	if !e.apart() {
+	if !e.noQuorum() {
 		return
 	}
-	s.Apart, s.Own = true, max(0, *e.seldom.own-e.books.Net())
+	s.NoQuorum, s.Own = true, max(0, *e.seldom.own-e.books.Net())
 	if s.Own <= s.Left || e.views == nil {
 		return
 	}

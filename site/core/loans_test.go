@@ -40,7 +40,7 @@ func TestLoans(t *testing.T) {
 	strategies(t, func(t *testing.T, tweak func(*core.Config)) {
 		t.Helper()
 		r := minority(t, tweak)
-		r.wantCode(r.acquire("b", "e", 1, "busy"), answer.OK) // keeps b telling
+		r.wantCode(r.acquire("b", "e", 1, "busy"), answer.OK) // keeps b peering
 		borrowed := r.acquireAsync("a", "e", 1300, "burst", 5000)
 		r.advance(2000)
 		r.wantCode(r.answer(borrowed), answer.OK)

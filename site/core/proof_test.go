@@ -12,13 +12,13 @@ import (
 	"github.com/samya-db/samya/site/core/policy"
 )
 
-// rightAfter shows a drought of an entity and ends it at once.
+// rightAfter shows an exhaustion of an entity and ends it at once.
 func rightAfter(c *Core, e *entity) {
 	c.dry(e)
-	*e.drought = drought{shown: e.drought.shown, ended: c.now.Tick}
+	*e.exhaustion = exhaustion{shown: e.exhaustion.shown, ended: c.now.Tick}
 }
 
-// TestAsksForTheLittleThatLacks: after a drought the site refuses an acquire on the word
+// TestAsksForTheLittleThatLacks: after an exhaustion the site refuses an acquire on the word
 // of others only if they tell of less than the acquire lacks. Tokens that the site has
 // promised to the instance that looks for the rest are not part of that lack.
 func TestAsksForTheLittleThatLacks(t *testing.T) {
@@ -35,10 +35,10 @@ func TestAsksForTheLittleThatLacks(t *testing.T) {
 			}
 			e.views[slices.Index(l.cfg.Members, "b")].left = told
 			// Direct transfers have brought too little: an instance comes next.
-			e.hunt.press, e.hunt.short = avantan.PressAll, true
+			e.rebalance.press, e.rebalance.short = avantan.PressAll, true
 			l.Step(now, &input.Acquire{Call: 1, Entity: "e", Tokens: asked, Wait: 5000, Request: attempt.Key{1}})
-			if want := told >= asked-left; e.hunting() != want || (e.queue.len() == 1) != want {
-				t.Errorf("%s: %d lack, others tell of %d: hunts %t, %d wait", protocol, asked-left, told, e.hunting(), e.queue.len())
+			if want := told >= asked-left; e.redistributing() != want || (e.queue.len() == 1) != want {
+				t.Errorf("%s: %d lack, others tell of %d: redistributions %t, %d wait", protocol, asked-left, told, e.redistributing(), e.queue.len())
 				continue
 			} else if !want {
 				continue
@@ -56,7 +56,7 @@ func TestAsksForTheLittleThatLacks(t *testing.T) {
 }
 
 // offers delivers a member's offer to the instance that a leads.
-func offers(l *laned, now input.Now, from SiteID, tokens Tokens) {
+func offers(l *sharded, now input.Now, from SiteID, tokens Tokens) {
 	e := l.space.find("e")
 	offer := avantan.Contribution{Site: from, Offered: tokens}
 	m := message.Envelope{Entity: "e", Generation: 1}
@@ -73,7 +73,7 @@ func offers(l *laned, now input.Now, from SiteID, tokens Tokens) {
 
 // elected delivers the election of a leader of the majority variant, or of the star
 // variant, to a.
-func elected(l *laned, now input.Now, variant policy.Variant, press avantan.Press) {
+func elected(l *sharded, now input.Now, variant policy.Variant, press avantan.Press) {
 	if variant == policy.Majority {
 		l.Step(now, input.Deliver{From: "b", Messages: []message.Envelope{{Entity: "e", Generation: 1, Message: avantan.Message{
 			Kind: avantan.Election, From: "b", To: "a", Instance: 1, Ballot: avantan.Ballot{Number: 1, Site: "b"}, Press: press,
@@ -108,7 +108,7 @@ func TestWaitsWhileTheSiteStandsStill(t *testing.T) {
 	l := amongOthers(t, "star", 0, 0, 1000)
 	e := l.space.find("e")
 	now := input.Now{Tick: 1, Wall: 1_700_000_000_000}
-	e.hunt.press, e.hunt.short = avantan.PressAll, true
+	e.rebalance.press, e.rebalance.short = avantan.PressAll, true
 	l.Step(now, &input.Acquire{Call: 1, Entity: "e", Tokens: asked, Wait: 5000, Request: attempt.Key{1}})
 	id, open := e.star.Collecting()
 	if !open {

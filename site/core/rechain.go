@@ -58,7 +58,7 @@ func (c *admitting) rechain() {
 		}
 		w.at.queue.remove(w)
 		c.later(w.at)
-		c.goOn(w, turn{mayWait: true})
+		c.resume(w, turn{mayWait: true})
 	}
 }
 

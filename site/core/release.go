@@ -52,7 +52,7 @@ func (c *admitting) release(r *input.Release) {
 // releaseHome has the site that granted a lease give back its tokens, once for all
 // attempts.
 func (c *admitting) releaseHome(e *entity, r *input.Release, q *request) {
-	home := c.owed.peer(r.Lease.Home)
+	home := c.queries.peer(r.Lease.Home)
 	switch {
 	case home == nil:
 		c.reply(r.Call, answer.Answer{Code: answer.Invalid})

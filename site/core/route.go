@@ -4,7 +4,7 @@ import (
 	"github.com/samya-db/samya/site/core/input"
 )
 
-// Servable reports whether a lane may serve a request of this kind at all.
+// Servable reports whether a shard may serve a request of this kind at all.
 func Servable(in input.Input) bool {
 	switch in := in.(type) {
 	case *input.Acquire:
@@ -17,7 +17,7 @@ func Servable(in input.Input) bool {
 	return false
 }
 
-// Route appends to ms the machines that a lane needs for itself to serve a Servable
+// Route appends to ms the machines that a shard needs for itself to serve a Servable
 // request: the machines that the request charges, each once, without split ones. It
 // reports whether all entities that the request names exist. It may be called at any
 // time, and by many goroutines at once. Its result may be outdated when the request is
@@ -40,7 +40,7 @@ func (c *serving) Route(in input.Input, ms []*Machine) ([]*Machine, bool) {
 	return ms, false
 }
 
-// maxServedParts bounds the parts of a request that a lane serves.
+// maxServedParts bounds the parts of a request that a shard serves.
 const maxServedParts = 32
 
 // route appends the machine and its ancestors, at most MaxDepth, and some more while

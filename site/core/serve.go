@@ -108,7 +108,7 @@ func (c *admitting) enqueue(call input.Call, r *request, ch charge, at *charged,
 	w := &waiting{
 		request: *r, until: c.until(wait, &r.tries), named: c.named(r), charge: append(charge(nil), ch...), calls: []input.Call{call},
 	}
-	if c.emptyFor(at.of) > 0 && !at.of.apart() {
+	if c.emptyFor(at.of) > 0 && !at.of.noQuorum() {
 		w.until = min(w.until, c.now.Tick+keepWaiting)
 	}
 	c.enlist(w)
@@ -120,7 +120,7 @@ func (c *admitting) enqueue(call input.Call, r *request, ch charge, at *charged,
 func (c *admitting) concludeGranted(call input.Call, r *request, ch charge) {
 	c.reply(call, c.grant(r, ch))
 	for i := range ch {
-		c.look(ch[i].of)
+		c.checkTrigger(ch[i].of)
 	}
 }
 

@@ -15,7 +15,7 @@ func (c *rebalancing) settle() {
 			c.serveQueue(e)
 			c.tellGain(e)
 		}
-		c.pursue(e)
+		c.rebalance(e)
 		c.schedule(e)
 	}
 	clear(c.due)

@@ -61,14 +61,14 @@ func (s *space) len() int { return s.ordered.Len() }
 func (s *space) put(e *entity) {
 	s.ordered.Set(e)
 	if s.home != nil {
-		s.seat(e)
+		s.attach(e)
 	}
 	s.byName.Store(e.name, e)
 }
 
-// seat gives a machine its place in the lanes.
-func (s *space) seat(e *entity) {
-	e.place = s.home.Came(e)
+// attach gives a machine its place in the shards.
+func (s *space) attach(e *entity) {
+	e.handle = s.home.Came(e)
 }
 
 func (s *space) remove(e *entity) {

@@ -5,12 +5,12 @@ import (
 )
 
 // If most requests took tokens from the same entity, all would queue up in the same
-// partition. Its escrow can be split over the lanes instead, as sites share a limit. The
-// stripes are outside the books only while the lanes are apart. Code that runs alone
+// partition. Its escrow can be split over the shards instead, as sites share a limit. The
+// stripes are outside the books only while the shards are apart. Code that runs alone
 // finds the books whole, so records, pledges and reports never show stripes. A request
 // that finds too few tokens in a stripe is for Step, which has all tokens.
 
-// split is the part of an entity's escrow in the lanes.
+// split is the part of an entity's escrow in the shards.
 type split struct {
 	stripes []books.Stripe
 	// served counts the requests served on the stripes before the last gather.
@@ -23,8 +23,8 @@ func (e *entity) takesBack(s *books.Stripe, tokens Tokens) bool {
 	return s.Left() > 0 && s.Fits(tokens) && e.books.Net()+s.Net()-tokens+e.outside+e.surplus() >= 0
 }
 
-// leftOf is the number of tokens left of an entity as told by a lane. For a split entity
-// it is the sum over the lanes, which may change meanwhile.
+// leftOf is the number of tokens left of an entity as told by a shard. For a split entity
+// it is the sum over the shards, which may change meanwhile.
 func leftOf(e *entity) Tokens {
 	s := e.split()
 	if s == nil {
@@ -40,12 +40,12 @@ func leftOf(e *entity) Tokens {
 // SplitState describes a split entity.
 type SplitState struct {
 	Name string
-	// Left is the number of tokens left in each lane.
+	// Left is the number of tokens left in each shard.
 	Left []Tokens
-	// Served counts the requests served by its lanes.
+	// Served counts the requests served by its shards.
 	Served uint64
 }
 
-// leastPart is the number of tokens that each lane must get for scattering to be
+// leastPart is the number of tokens that each shard must get for scattering to be
 // worthwhile.
 const leastPart = 4

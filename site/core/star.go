@@ -23,12 +23,12 @@ func (c *rebalancing) beginStar(e *entity) {
 	s := c.situation(e)
 	target, _ := c.mods.Want.Target(s)
 	short := max(1, c.mods.Want.Waiting(s)+target-s.Left)
-	if e.hunt.press >= avantan.PressAll {
+	if e.rebalance.press >= avantan.PressAll {
 		// The site cannot know that there are no more tokens until all have answered.
 		short = math.MaxInt64
 	}
-	e.hunt.ledPress = e.hunt.press
-	c.stepStar(e, star.Input{Begin: &star.Proposal{Policy: c.cfg.Policy, Press: e.hunt.press, Short: short}})
+	e.rebalance.ledPress = e.rebalance.press
+	c.stepStar(e, star.Input{Begin: &star.Proposal{Policy: c.cfg.Policy, Press: e.rebalance.press, Short: short}})
 }
 
 // stepStar hands an input to an entity's star machine and carries out the consequences
@@ -58,16 +58,16 @@ func (c *rebalancing) stepStar(e *entity, in star.Input) {
 	switch {
 	case settled != nil:
 		c.afterInstance(e, *settled)
-	case out.Failed == star.FailedNothing && e.hunt.ledPress >= avantan.PressAll:
+	case out.Failed == star.FailedNothing && e.rebalance.ledPress >= avantan.PressAll:
 		c.giveUp(e)
 	case out.Failed == star.FailedNothing:
-		e.hunt.press = avantan.PressAll
+		e.rebalance.press = avantan.PressAll
 	}
 	if out.Failed != star.FailedNot {
 		c.out.Events = append(c.out.Events, event.Event{Kind: event.RedistributionFailed, Entity: e.name, Variant: policy.Star})
 	}
 	if in.Begin == nil || settled != nil || out.Failed != star.FailedNot {
-		c.pursue(e)
+		c.rebalance(e)
 	}
 	c.schedule(e)
 }
@@ -82,7 +82,7 @@ func (l *starLedger) Pledge(id star.ID, press avantan.Press) (avantan.Contributi
 	contribution := l.pledge(press, false)
 	l.c.keep(l.e)
 	if id.Leader == l.c.cfg.Self {
-		l.e.hunt.led = l.c.counted(l.e)
+		l.e.rebalance.led = l.c.counted(l.e)
 	}
 	return contribution, contribution.Offered != 0 || contribution.Wanted != 0
 }
@@ -111,11 +111,11 @@ func (l *starLedger) Apply(id star.ID, v *avantan.Value) {
 	own, _ := v.Of(c.cfg.Self)
 	c.keepWhole(e, e.books.Grant(own.Offered, o.grant))
 	e.moved++
-	e.hunt.lastGrant = e.books.Left()
+	e.rebalance.lastGrant = e.books.Left()
 	s := c.settledBy(v)
 	s.moved = o.moved
 	if id.Leader == c.cfg.Self {
-		s.counted = e.hunt.led
+		s.counted = e.rebalance.led
 	}
 	c.applied = s
 	c.dirtyBooks(e)

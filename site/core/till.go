@@ -11,8 +11,8 @@ type mover interface {
 	give(e *entity, tokens Tokens)
 }
 
-// till is where a request runs: the core, with all tokens of an entity, or a lane beside
-// other lanes. The functions here decide for both alike, and say what a request moves.
+// till is where a request runs: the core, with all tokens of an entity, or a shard beside
+// other shards. The functions here decide for both alike, and say what a request moves.
 type till interface {
 	mover
 	// free is the number of tokens of an entity that an acquire may have at most.

@@ -25,11 +25,11 @@ func (c *Core) suspectRestored() {
 
 // WakeAt returns the time at which Step must be called with a Wake.
 func (c *Core) WakeAt() Tick {
-	if !c.guard.open {
-		return c.guard.wakeAt()
+	if !c.fence.open {
+		return c.fence.wakeAt()
 	}
-	t := earlier(earlier(c.cat.wake, c.gossip.wake), c.guard.wakeAt())
-	t = earlier(earlier(t, c.forecastsWake()), earlier(c.leases.wakeAt(), c.owed.wakeAt()))
+	t := earlier(earlier(c.cat.wake, c.gossip.wake), c.fence.wakeAt())
+	t = earlier(earlier(t, c.forecastsWake()), earlier(c.leases.wakeAt(), c.queries.wakeAt()))
 	t = earlier(t, c.clockWake())
 	if len(c.timers) > 0 {
 		t = earlier(t, c.timers[0].wake)
@@ -39,7 +39,7 @@ func (c *Core) WakeAt() Tick {
 
 // wake does everything that is due by now.
 func (c *Core) wake() {
-	c.wakeGuard()
+	c.wakeFence()
 	if c.cat.wake <= c.now.Tick {
 		c.wakeCatalogue()
 	}
@@ -76,7 +76,7 @@ func (c *Core) wake() {
 				c.stepTransfer(e, transfer.Input{})
 			}
 		}
-		c.pursue(e)
+		c.rebalance(e)
 		c.schedule(e)
 	}
 	// Last: a lease that was granted just now has the clock stored too.

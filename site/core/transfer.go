@@ -37,7 +37,7 @@ func (c *rebalancing) fetch(e *entity, s *policy.Situation, reason string) bool 
 	if need < 1 || len(donors) == 0 {
 		return false
 	}
-	e.hunt.fetched = c.counted(e)
+	e.rebalance.fetched = c.counted(e)
 	c.keep(e)
 	c.started(e, reason, policy.Direct)
 	c.stepTransfer(e, transfer.Input{Begin: &transfer.Proposal{Need: min(need, input.MaxTokens), Donors: donors}})
@@ -70,7 +70,7 @@ func (c *rebalancing) stepTransfer(e *entity, in transfer.Input) {
 		c.fetched(e, out.Ended)
 	}
 	if in.Begin == nil && (out.Ended != nil || e.books.Left() != left) {
-		c.pursue(e)
+		c.rebalance(e)
 	}
 	c.schedule(e)
 }
@@ -81,14 +81,14 @@ func (c *rebalancing) fetched(e *entity, r *transfer.Result) {
 	if r.Got > 0 {
 		kind = event.RedistributionApplied
 		e.fetches++
-		e.hunt.lastGrant = e.books.Left()
+		e.rebalance.lastGrant = e.books.Left()
 		c.dirtyRecord(e)
 	}
 	c.out.Events = append(c.out.Events, event.Event{Kind: kind, Entity: e.name, Variant: policy.Direct})
 	// If acquires that the round counted still wait, or a debt is not paid, only an
 	// instance can tell whether there are tokens for them anywhere.
 	c.came(e, r.Got)
-	e.hunt.short = e.owes() || e.queue.len() > 0 && e.queue.oldest().number <= e.hunt.fetched
+	e.rebalance.short = e.owes() || e.queue.len() > 0 && e.queue.oldest().number <= e.rebalance.fetched
 }
 
 // transferLedger shows an entity's books to its direct transfers.

@@ -122,7 +122,7 @@ func TestADeletedEntityTakesNoTransfers(t *testing.T) {
 }
 
 // TestGossip: a site knows the tokens left at the others of an entity with demand, and
-// asks only sites that have any. It soon stops telling of an entity without demand.
+// asks only sites that have any. It soon stops peering of an entity without demand.
 func TestGossip(t *testing.T) {
 	r := newRig(t, 4, func(c *core.Config) {
 		direct(c)

@@ -23,12 +23,12 @@ func (c *admitting) serveQueue(e *entity) {
 			e.queue.hold = hold{}
 		}
 		e.queue.remove(w)
-		c.goOn(w, turn{at: e, mayWait: true})
+		c.resume(w, turn{at: e, mayWait: true})
 	}
 }
 
-// goOn decides about an acquire that was taken out of its queue.
-func (c *admitting) goOn(w *waiting, t turn) {
+// resume decides about an acquire that was taken out of its queue.
+func (c *admitting) resume(w *waiting, t turn) {
 	t.arrived = w.arrived
 	if w.until <= c.now.Tick {
 		// No later check would end its waiting for another entity in time.
@@ -77,7 +77,7 @@ func (c *admitting) expireQueue(e *entity) {
 // refused. Acquires with time left may go on to wait for another entity.
 func (c *admitting) endWaiting(e *entity, ws []*waiting) {
 	for _, w := range ws {
-		c.goOn(w, turn{at: e, content: true, mayWait: w.until > c.now.Tick})
+		c.resume(w, turn{at: e, content: true, mayWait: w.until > c.now.Tick})
 	}
 	if len(ws) > 0 {
 		c.serveQueue(e)

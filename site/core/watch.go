@@ -11,7 +11,7 @@ import (
 // reading answers reads, listings and watches.
 type reading struct {
 	*common
-	*telling
+	*peering
 	// watchers finds the entities that callers watch; revision is the revision of the
 	// last transaction with an entity.
 	watchers map[input.Call]*entity

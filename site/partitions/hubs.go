@@ -53,7 +53,7 @@ type splitUse struct {
 }
 
 // crossed looks at every sampleOf-th request of several partitions.
-func (h *hubs) crossed(entries []*entry, s *sched.Scheduler[core.Place]) {
+func (h *hubs) crossed(entries []*entry, s *sched.Scheduler[core.Handle]) {
 	if h.skipped.Add(1)%sampleOf != 0 {
 		return
 	}

@@ -12,14 +12,14 @@ import (
 // entriesOn are entries of a scheduler, on the partitions given.
 func entriesOn(t *testing.T, on ...int) []*entry {
 	t.Helper()
-	s, err := sched.New(sched.Options[core.Place]{Partitions: 4})
+	s, err := sched.New(sched.Options[core.Handle]{Partitions: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
 	var all []*entry
 	for i, at := range on {
-		e, err := s.Insert(string(rune('a'+i)), at, core.Place{})
+		e, err := s.Insert(string(rune('a'+i)), at, core.Handle{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -33,7 +33,7 @@ type Options struct {
 	Place sched.Placement
 	// Clock does not go back.
 	Clock func() time.Duration
-	// Seed is the seed of the cuts. Rand draws lanes; nil: math/rand/v2.
+	// Seed is the seed of the cuts. Rand draws shards; nil: math/rand/v2.
 	Seed uint64
 	Rand func() uint64
 	// Pass takes, in the modes that have queues, the inputs that were handed over and
@@ -51,15 +51,15 @@ const MaxCount = 64
 // Partitions serves the requests of a core in partitions.
 type Partitions struct {
 	o       Options
-	sched   *sched.Scheduler[core.Place]
+	sched   *sched.Scheduler[core.Handle]
 	control *control.Controller[*entry]
-	lanes   []laneLock
+	shards  []shardLock
 	passed  atomic.Uint64
 	// entities counts the entities without an entry; see bare.
 	entities atomic.Int64
 	// stepped counts the requests that were not offered to any partition.
 	stepped uint64
-	// most is how many requests make a lane full.
+	// most is how many requests make a shard full.
 	most int64
 	full atomic.Bool
 	hubs hubs
@@ -74,10 +74,10 @@ func New(o Options) (*Partitions, error) {
 	if o.Rand == nil {
 		o.Rand = rand.Uint64
 	}
-	p := &Partitions{o: o, lanes: make([]laneLock, o.Count), most: int64(o.Most/o.Count) + 1}
+	p := &Partitions{o: o, shards: make([]shardLock, o.Count), most: int64(o.Most/o.Count) + 1}
 	p.hubs.odd = make(map[*entry]uint64)
 	b := new(balance)
-	so := sched.Options[core.Place]{Partitions: o.Count, Mode: o.Mode, Place: o.Place, Now: o.Clock}
+	so := sched.Options[core.Handle]{Partitions: o.Count, Mode: o.Mode, Place: o.Place, Now: o.Clock}
 	if o.Policy != nil && o.Count > 1 {
 		so.Observer = b
 	}
@@ -119,12 +119,12 @@ func (p *Partitions) Close() {
 
 // Alone runs fn while no partition runs: it may use the core.
 func (p *Partitions) Alone(fn func()) {
-	for i := range p.lanes {
-		p.lanes[i].Lock()
+	for i := range p.shards {
+		p.shards[i].Lock()
 	}
 	defer func() {
-		for i := range p.lanes {
-			p.lanes[i].Unlock()
+		for i := range p.shards {
+			p.shards[i].Unlock()
 		}
 	}()
 	fn()
@@ -135,8 +135,8 @@ func (p *Partitions) Alone(fn func()) {
 // them. A single partition counts them as its own. Requests passed on by Pass are
 // counted already. It is called under Alone.
 func (p *Partitions) Stepped(n int) {
-	if len(p.lanes) == 1 {
-		p.lanes[0].served += uint64(n) //nolint:gosec // a count
+	if len(p.shards) == 1 {
+		p.shards[0].served += uint64(n) //nolint:gosec // a count
 		return
 	}
 	p.stepped += uint64(n) //nolint:gosec // a count
@@ -146,8 +146,8 @@ func (p *Partitions) Stepped(n int) {
 // time, and counts all requests served before the call.
 func (p *Partitions) Gathered() int {
 	n := int64(0)
-	for i := range p.lanes {
-		n += p.lanes[i].gathered.Load()
+	for i := range p.shards {
+		n += p.shards[i].gathered.Load()
 	}
 	return int(n)
 }
@@ -159,8 +159,8 @@ func (p *Partitions) Full() bool { return p.full.Load() }
 // Drained starts Gathered and Full anew. It is called under Alone.
 func (p *Partitions) Drained() {
 	p.full.Store(false)
-	for i := range p.lanes {
-		p.lanes[i].gathered.Store(0)
+	for i := range p.shards {
+		p.shards[i].gathered.Store(0)
 	}
 }
 
@@ -176,8 +176,8 @@ func (p *Partitions) Tend() {
 	}
 	st := p.control.Stats()
 	served := uint64(0)
-	for i := range p.lanes {
-		served += p.lanes[i].served
+	for i := range p.shards {
+		served += p.shards[i].served
 	}
 	split, whole := p.hubs.decide(now, served, p.o.Core.Splits(), st.Hubs, st.Applied+st.Skipped > 0)
 	for _, name := range split {

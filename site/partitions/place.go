@@ -10,23 +10,23 @@ import (
 )
 
 var (
-	_ core.Home                  = (*Partitions)(nil)
-	_ control.Scheduler[*entry]  = (*balance)(nil)
-	_ sched.Observer[core.Place] = (*balance)(nil)
+	_ core.Home                   = (*Partitions)(nil)
+	_ control.Scheduler[*entry]   = (*balance)(nil)
+	_ sched.Observer[core.Handle] = (*balance)(nil)
 )
 
 // Came implements core.Home.
-func (p *Partitions) Came(m *core.Machine) *core.Place {
+func (p *Partitions) Came(m *core.Machine) *core.Handle {
 	if p.bare() {
 		p.entities.Add(1)
 		return nil
 	}
-	e, err := p.sched.Insert(m.Name(), sched.Unplaced, core.Place{})
+	e, err := p.sched.Insert(m.Name(), sched.Unplaced, core.Handle{})
 	if err != nil {
 		// The core has a single machine of a name at a time.
 		panic(fmt.Sprintf("partitions: entity %q: %v", m.Name(), err))
 	}
-	e.Value.Seat = e
+	e.Value.Owner = e
 	return &e.Value
 }
 
@@ -36,16 +36,16 @@ func (p *Partitions) Gone(m *core.Machine) {
 		p.entities.Add(-1)
 		return
 	}
-	p.sched.Remove(m.Seat().(*entry))
+	p.sched.Remove(m.Owner().(*entry))
 }
 
 // bare reports whether there are no entries. Stepping the core costs less than a single
 // partition that callers run, and an entry takes memory.
-func (p *Partitions) bare() bool { return len(p.lanes) == 1 && p.o.Mode == sched.Callers }
+func (p *Partitions) bare() bool { return len(p.shards) == 1 && p.o.Mode == sched.Callers }
 
 // balance stands between the scheduler and the controller.
 type balance struct {
-	*sched.Scheduler[core.Place]
+	*sched.Scheduler[core.Handle]
 	control *control.Controller[*entry]
 }
 

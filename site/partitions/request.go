@@ -12,19 +12,19 @@ import (
 	"github.com/samya-db/samya/site/core/input"
 )
 
-// request is an input on its way to a lane.
+// request is an input on its way to a shard.
 type request struct {
-	sched.Request[core.Place]
+	sched.Request[core.Handle]
 	p       *Partitions
 	now     input.Now
 	in      input.Input
 	ms      []*core.Machine
 	entries []*entry
-	// served says that a lane has served it.
+	// served says that a shard has served it.
 	served bool
 }
 
-type entry = sched.Entry[core.Place]
+type entry = sched.Entry[core.Handle]
 
 // requests is the pool of unused requests, of all partitions. A free request holds
 // nothing of its partitions: a pool keeps its content for two collections.
@@ -60,12 +60,12 @@ func (p *Partitions) Serve(now input.Now, in input.Input) bool {
 	case !ok:
 		return p.ended(r, nil)
 	case len(ms) == 0:
-		// Every entity that it charges is split: any lane will do.
-		r.serve(p.anyLane(), false)
+		// Every entity that it charges is split: any shard will do.
+		r.serve(p.anyShard(), false)
 		return p.ended(r, nil)
 	}
 	for _, m := range ms {
-		r.entries = append(r.entries, m.Seat().(*entry))
+		r.entries = append(r.entries, m.Owner().(*entry))
 	}
 	r.Of(r.entries, sched.Alone, r)
 	if p.o.Mode == sched.Callers {
@@ -78,7 +78,7 @@ func (p *Partitions) Serve(now input.Now, in input.Input) bool {
 }
 
 // Run implements sched.Job.
-func (r *request) Run(s *sched.Request[core.Place]) {
+func (r *request) Run(s *sched.Request[core.Handle]) {
 	on := s.Partitions()
 	if r.p.o.Mode != sched.Callers {
 		// It has waited in a queue.
@@ -118,9 +118,9 @@ func failIfPanicked(err error) {
 	}
 }
 
-// serve has the core serve the request on a lane, if it can.
+// serve has the core serve the request on a shard, if it can.
 func (r *request) serve(number int, cross bool) {
-	l := &r.p.lanes[number]
+	l := &r.p.shards[number]
 	l.Lock()
 	if r.served = r.p.o.Core.Serve(number, r.now, r.in, r.ms); r.served {
 		l.served++
@@ -134,8 +134,8 @@ func (r *request) serve(number int, cross bool) {
 	l.Unlock()
 }
 
-// laneLock guards a lane.
-type laneLock struct {
+// shardLock guards a shard.
+type shardLock struct {
 	sync.Mutex
 	served, cross uint64
 	// gathered counts the requests served since Drained.
@@ -143,14 +143,14 @@ type laneLock struct {
 	_        [64]byte
 }
 
-// anyLane returns a lane that seems to be free.
-func (p *Partitions) anyLane() int {
-	n := len(p.lanes)
+// anyShard returns a shard that seems to be free.
+func (p *Partitions) anyShard() int {
+	n := len(p.shards)
 	first := int(p.o.Rand() % uint64(n)) //nolint:gosec // far below
 	for i := range n {
 		at := (first + i) % n
-		if p.lanes[at].TryLock() {
-			p.lanes[at].Unlock()
+		if p.shards[at].TryLock() {
+			p.shards[at].Unlock()
 			return at
 		}
 	}

@@ -66,8 +66,8 @@ func TestServedIsSaidOfThisRequest(t *testing.T) {
 	}
 }
 
-// TestAloneLetsLanesServeAgain: partitions serve again after the core was stepped alone.
-func TestAloneLetsLanesServeAgain(t *testing.T) {
+// TestAloneLetsShardsServeAgain: partitions serve again after the core was stepped alone.
+func TestAloneLetsShardsServeAgain(t *testing.T) {
 	p := serving(t, 2, Options{Count: 2})
 	now := input.Now{Tick: 1, Wall: wall}
 	var out core.Effects

@@ -69,12 +69,12 @@ func (p *Partitions) Stats() Stats {
 	}
 	p.Alone(func() {
 		st.Passed += p.stepped
-		if len(p.lanes) == 1 {
-			st.Partitions[0].Served = p.lanes[0].served
+		if len(p.shards) == 1 {
+			st.Partitions[0].Served = p.shards[0].served
 		}
-		for i := range p.lanes {
-			st.Served += p.lanes[i].served
-			st.Cross += p.lanes[i].cross
+		for i := range p.shards {
+			st.Served += p.shards[i].served
+			st.Cross += p.shards[i].cross
 		}
 		for _, s := range p.o.Core.Splits() {
 			st.Split = append(st.Split, SplitStats{Name: s.Name, Left: s.Left, Served: s.Served})

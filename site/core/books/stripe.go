@@ -2,7 +2,7 @@ package books
 
 import "sync/atomic"
 
-// The escrow of a hot entity is spread over stripes, as sites share a limit. Each lane
+// The escrow of a hot entity is spread over stripes, as sites share a limit. Each shard
 // that serves its requests has a stripe. Tokens of stripes are in no other balance until
 // the stripes are gathered.
 
@@ -10,7 +10,7 @@ import "sync/atomic"
 // within most.
 const MostInStripe = most >> 8
 
-// Stripe is a lane's part of an escrow. Its lane alone changes it while stripes are
+// Stripe is a shard's part of an escrow. Its shard alone changes it while stripes are
 // scattered.
 type Stripe struct {
 	// left may be read by others.

@@ -1,5 +1,5 @@
 // Package message has the messages between sites: an Envelope with a message of a
-// protocol, gossip, claims about requests, audits, and vouching for data. It refuses to
+// protocol, gossip, claims about requests, audits, and fencing for data. It refuses to
 // know how messages are encoded; see package wire.
 package message
 

@@ -7,7 +7,7 @@ import (
 // Incarnation is the random id given to a site's data at its creation; never 0.
 type Incarnation uint64
 
-// Run is the random id of a start of a site; never 0 where a site is guarded.
+// Run is the random id of a start of a site; never 0 where a site is fenced.
 type Run uint64
 
 // Commits counts the transactions that have changed a site's data, over all runs on the

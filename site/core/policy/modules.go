@@ -39,14 +39,14 @@ type Situation struct {
 	// LastGrant is the number of tokens left at the site after its last redistribution,
 	// or else at the creation of the entity.
 	LastGrant avantan.Tokens
-	// Apart says that the site goes on without a majority. Own is then the number of
+	// NoQuorum says that the site goes on without a majority. Own is then the number of
 	// tokens the site would have left, had it kept its escrow since it last had a
 	// majority. Lent is its lack of Own, as far as others can spare it.
-	Apart     bool
+	NoQuorum  bool
 	Own, Lent avantan.Tokens
 	// Changing says that a limit change waits to be decided.
 	Changing bool
-	// Refused is the largest acquire refused in a drought since others were last asked.
+	// Refused is the largest acquire refused in an exhaustion since others were last asked.
 	Refused avantan.Tokens
 	// SinceTrigger is the time since this site last began a redistribution.
 	SinceTrigger avantan.Tick
@@ -73,8 +73,8 @@ type Admission interface {
 	// tokens are to be had, emptyFor > 0 is the time in milliseconds for which the site
 	// believes so.
 	Short(s Situation, tokens avantan.Tokens, emptyFor avantan.Tick) Verdict
-	// Patient reports whether acquires may wait in a drought. The site then disbelieves a
-	// drought while others report many tokens, and sites report gains at once. Small
+	// Patient reports whether acquires may wait in an exhaustion. The site then disbelieves a
+	// exhaustion while others report many tokens, and sites report gains at once. Small
 	// acquires wait a moment all the same.
 	Patient() bool
 }

@@ -20,13 +20,13 @@ const (
 	LimitReason = "limit"
 	// lentReason: without a majority, other sites hold tokens of this site.
 	lentReason = "lent"
-	// droughtReason: in a drought others report tokens.
-	DroughtReason = "drought"
+	// ExhaustionReason: in an exhaustion others report tokens.
+	ExhaustionReason = "drought"
 )
 
 // TriggerReasons lists the reasons to begin a redistribution, as in events.
 func TriggerReasons() []string {
-	return []string{ReactiveReason, proactiveReason, DebtReason, AheadReason, LimitReason, lentReason, DroughtReason}
+	return []string{ReactiveReason, proactiveReason, DebtReason, AheadReason, LimitReason, lentReason, ExhaustionReason}
 }
 
 var triggers = map[string]Trigger{

@@ -35,9 +35,9 @@ type quantileWant struct{}
 
 func (quantileWant) Target(s Situation) (target, median avantan.Tokens) {
 	median = tokensOf(max(s.Forecast.Median, s.Rate))
-	if s.Scarce || s.Apart {
+	if s.Scarce || s.NoQuorum {
 		time := scarceTime
-		if s.Apart {
+		if s.NoQuorum {
 			time = loanTime
 		}
 		target = max(tokensOf(4+time*s.Rate), s.Own)

@@ -27,7 +27,7 @@ func BenchmarkForesight(b *testing.B) {
 	for i := range b.N {
 		c.now.Tick = 1 + Tick(i)
 		c.demanded(e, 1)
-		c.look(e)
+		c.checkTrigger(e)
 	}
 	if len(c.out.Events) > 0 {
 		b.Fatalf("%+v", c.out.Events)

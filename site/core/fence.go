@@ -19,24 +19,24 @@ const (
 	pressing Tick = 200
 )
 
-// vouching keeps a site from serving on data older than the data that it has served on,
+// fencing keeps a site from serving on data older than the data that it has served on,
 // and remembers other sites' data for the same purpose.
-type vouching struct {
+type fencing struct {
 	*common
 	*forecasting
 	*asking
 	*cataloguing
-	guard guard
+	fence fence
 }
 
-// guard ensures that the site serves only on data that enough members vouch for. It also
+// fence ensures that the site serves only on data that enough members vouch for. It also
 // remembers the members' data, to vouch for it later.
-type guard struct {
+type fence struct {
 	// start is the mark of the data at the beginning of this run; without a Run there is
 	// no guard.
 	start   message.Mark
 	commits message.Commits
-	peers   []guardedPeer
+	peers   []fencedPeer
 	// need is the number of members that must vouch before the site serves. The site then
 	// waits until waitUntil for the word of all others; 0 before the first step.
 	need      int
@@ -51,8 +51,8 @@ type guard struct {
 	flushAt          Tick
 }
 
-// guardedPeer is another member.
-type guardedPeer struct {
+// fencedPeer is another member.
+type fencedPeer struct {
 	stored.Remembered
 	// dirty: Remembered is not handed over yet.
 	dirty bool
@@ -68,15 +68,15 @@ type guardedPeer struct {
 	told                       message.Commits
 }
 
-func (c *vouching) startGuard(from *stored.Restored) {
-	g := &c.guard
+func (c *fencing) startFence(from *stored.Restored) {
+	g := &c.fence
 	g.start = message.Mark{Incarnation: from.Incarnation, Run: c.cfg.Run, Commits: from.Commits}
 	g.commits = from.Commits
 	for _, m := range c.cfg.Members {
 		if m == c.cfg.Self {
 			continue
 		}
-		p := guardedPeer{Remembered: stored.Remembered{Site: m}, told: from.Commits}
+		p := fencedPeer{Remembered: stored.Remembered{Site: m}, told: from.Commits}
 		if i := slices.IndexFunc(from.Remembered, func(r stored.Remembered) bool { return r.Site == m }); i >= 0 {
 			p.Remembered = from.Remembered[i]
 		}
@@ -97,7 +97,7 @@ func (c *vouching) startGuard(from *stored.Restored) {
 
 // missing is the number of further members that must vouch before the site serves, at
 // least 1 until it serves.
-func (g *guard) missing() int {
+func (g *fence) missing() int {
 	if g.open {
 		return 0
 	}
@@ -107,7 +107,7 @@ func (g *guard) missing() int {
 
 // answered counts the members that have vouched for this run, and reports whether all
 // members have told their memory of it.
-func (g *guard) answered() (vouched int, all bool) {
+func (g *fence) answered() (vouched int, all bool) {
 	all = true
 	for i := range g.peers {
 		switch p := &g.peers[i]; {
@@ -122,8 +122,8 @@ func (g *guard) answered() (vouched int, all bool) {
 
 // serveVouched begins to serve if enough members have vouched, and all others have had
 // the time to object.
-func (c *vouching) serveVouched() {
-	g := &c.guard
+func (c *fencing) serveVouched() {
+	g := &c.fence
 	vouched, all := g.answered()
 	if g.open || vouched < g.need || !all && c.now.Tick < g.waitUntil {
 		return
@@ -137,8 +137,8 @@ func (c *vouching) serveVouched() {
 }
 
 // serve begins to serve. From now on the site's word counts.
-func (c *vouching) serve() {
-	g := &c.guard
+func (c *fencing) serve() {
+	g := &c.fence
 	g.open = true
 	c.out.Events = append(c.out.Events, event.Event{Kind: event.Serving})
 	for i := range g.peers {
@@ -150,19 +150,19 @@ func (c *vouching) serve() {
 
 // Refused returns the reason why the site must stop at once, a [StaleError]; nil if it
 // need not. Drain hands over no effects gathered before.
-func (c *vouching) Refused() error { return c.guard.refused }
+func (c *fencing) Refused() error { return c.fence.refused }
 
 // disown ends this run.
-func (c *vouching) disown(err error) {
-	c.guard = guard{start: c.guard.start, refused: err, need: max(1, c.guard.missing())}
+func (c *fencing) disown(err error) {
+	c.fence = fence{start: c.fence.start, refused: err, need: max(1, c.fence.missing())}
 	c.out.Reset()
 	clear(c.touched)
 	c.touched, c.cat.dirty, c.forecasts.pressing = c.touched[:0], false, false
 }
 
-// stepGuarded handles an input while nobody may be served.
-func (c *vouching) stepGuarded(in input.Input) {
-	no := answer.Answer{Code: answer.Unvouched, Missing: c.guard.missing()}
+// stepFenced handles an input while nobody may be served.
+func (c *fencing) stepFenced(in input.Input) {
+	no := answer.Answer{Code: answer.Unvouched, Missing: c.fence.missing()}
 	switch in := in.(type) {
 	case *input.Acquire:
 		c.reply(in.Call, no)
@@ -193,11 +193,11 @@ func (c *vouching) stepGuarded(in input.Input) {
 	case input.Stop:
 		c.stopping = true
 	}
-	if c.guard.refused != nil {
+	if c.fence.refused != nil {
 		return
 	}
-	if c.guard.waitUntil == 0 {
-		c.guard.waitUntil = c.now.Tick + c.cfg.VouchWait
+	if c.fence.waitUntil == 0 {
+		c.fence.waitUntil = c.now.Tick + c.cfg.VouchWait
 	}
 	switch in := in.(type) {
 	case input.Deliver:
@@ -210,24 +210,24 @@ func (c *vouching) stepGuarded(in input.Input) {
 	case input.Reachable:
 		c.reach(in.Sites)
 	case input.Wake:
-		c.wakeGuard()
+		c.wakeFence()
 	}
 }
 
 // reach notes the sites that are up, and asks the sites that came up.
-func (c *vouching) reach(sites []SiteID) {
+func (c *fencing) reach(sites []SiteID) {
 	c.cameUp(sites)
 	c.reachable = append([]SiteID{}, sites...)
-	for i := range c.guard.peers {
-		if p := &c.guard.peers[i]; c.guard.nextRound != 0 && c.seemsUp(p.Site) {
+	for i := range c.fence.peers {
+		if p := &c.fence.peers[i]; c.fence.nextRound != 0 && c.seemsUp(p.Site) {
 			c.ask(p)
 		}
 	}
 }
 
-func (c *vouching) guarded(site SiteID) *guardedPeer {
-	for i := range c.guard.peers {
-		if p := &c.guard.peers[i]; p.Site == site {
+func (c *fencing) fenced(site SiteID) *fencedPeer {
+	for i := range c.fence.peers {
+		if p := &c.fence.peers[i]; p.Site == site {
 			return p
 		}
 	}
@@ -235,22 +235,22 @@ func (c *vouching) guarded(site SiteID) *guardedPeer {
 }
 
 // ask asks a member that has not vouched to do so, but not too often.
-func (c *vouching) ask(p *guardedPeer) {
+func (c *fencing) ask(p *fencedPeer) {
 	if p.vouched || p.askedAt != 0 && c.now.Tick < p.askedAt+pressing {
 		return
 	}
 	p.askedAt = c.now.Tick
-	c.say(p.Site, message.Vouch{Kind: message.VouchAsk, Asked: c.guard.start})
+	c.say(p.Site, message.Vouch{Kind: message.VouchAsk, Asked: c.fence.start})
 }
 
-func (c *vouching) say(to SiteID, v message.Vouch) {
+func (c *fencing) say(to SiteID, v message.Vouch) {
 	v.From, v.To = c.cfg.Self, to
 	c.out.Messages = append(c.out.Messages, message.Envelope{Vouch: &v})
 }
 
 // vouch handles a message about data.
-func (c *vouching) vouch(from SiteID, e *message.Envelope) {
-	g, v, p := &c.guard, e.Vouch, c.guarded(from)
+func (c *fencing) vouch(from SiteID, e *message.Envelope) {
+	g, v, p := &c.fence, e.Vouch, c.fenced(from)
 	if p == nil || g.start.Run == 0 {
 		return
 	}
@@ -290,7 +290,7 @@ func (c *vouching) vouch(from SiteID, e *message.Envelope) {
 }
 
 // answerAsk says whether a member's data is the latest, as far as this site remembers.
-func (c *vouching) answerAsk(p *guardedPeer, asked message.Mark) {
+func (c *fencing) answerAsk(p *fencedPeer, asked message.Mark) {
 	if asked.Incarnation == 0 || asked.Run == 0 {
 		return
 	}
@@ -300,7 +300,7 @@ func (c *vouching) answerAsk(p *guardedPeer, asked message.Mark) {
 	// If nobody vouches for a site's own data, its lack of memory says nothing: its disk
 	// may be empty. Only if neither site ever changed anything, as at a cluster's first
 	// start, nothing can be lost.
-	counts := same || c.guard.open || asked.Commits == 0 && c.guard.commits == 0
+	counts := same || c.fence.open || asked.Commits == 0 && c.fence.commits == 0
 	switch {
 	case same && known.Run == asked.Run:
 	case same && asked.Commits < known.Commits, !same && p.Served:
@@ -319,13 +319,13 @@ func (c *vouching) answerAsk(p *guardedPeer, asked message.Mark) {
 		c.memorize(p)
 	}
 	// The vouched mark is durable before the answer leaves.
-	c.guard.flush = c.guard.flush || p.dirty
+	c.fence.flush = c.fence.flush || p.dirty
 	c.say(p.Site, message.Vouch{Kind: message.VouchYes, Asked: asked})
 }
 
 // heard notes the mark that came with a member's message. It reports whether the message
 // may be taken, as this site has vouched for the message's run.
-func (c *vouching) heard(p *guardedPeer, m message.Mark) bool {
+func (c *fencing) heard(p *fencedPeer, m message.Mark) bool {
 	switch {
 	case p == nil || m.Incarnation != p.Mark.Incarnation:
 	case m.Run == p.Mark.Run:
@@ -345,13 +345,13 @@ func (c *vouching) heard(p *guardedPeer, m message.Mark) bool {
 }
 
 // takes reports whether a protocol message may be taken.
-func (c *vouching) takes(from SiteID, e *message.Envelope) bool {
-	return c.guard.start.Run == 0 || c.heard(c.guarded(from), e.Mark)
+func (c *fencing) takes(from SiteID, e *message.Envelope) bool {
+	return c.fence.start.Run == 0 || c.heard(c.fenced(from), e.Mark)
 }
 
 // memorize has the memory of a member made durable in a while.
-func (c *vouching) memorize(p *guardedPeer) {
-	g := &c.guard
+func (c *fencing) memorize(p *fencedPeer) {
+	g := &c.fence
 	p.dirty = true
 	if !g.forgetful {
 		g.forgetful, g.flushAt = true, c.now.Tick+c.cfg.Tell
@@ -359,7 +359,7 @@ func (c *vouching) memorize(p *guardedPeer) {
 }
 
 // wakeAt is the next time for the guard to do something; 0 for never.
-func (g *guard) wakeAt() Tick {
+func (g *fence) wakeAt() Tick {
 	at := earlier(g.nextRound, g.flushAt)
 	if g.open || g.refused != nil {
 		return at
@@ -370,10 +370,10 @@ func (g *guard) wakeAt() Tick {
 	return at
 }
 
-// wakeGuard asks the members that have not vouched. It tells the others the present mark
+// wakeFence asks the members that have not vouched. It tells the others the present mark
 // of this site's data if they do not know it.
-func (c *vouching) wakeGuard() {
-	g := &c.guard
+func (c *fencing) wakeFence() {
+	g := &c.fence
 	if g.flushAt != 0 && g.flushAt <= c.now.Tick {
 		g.flush, g.flushAt = true, 0
 	}
@@ -400,8 +400,8 @@ func (c *vouching) wakeGuard() {
 
 // seal counts the transaction that is about to be handed over, adds to it the memory of
 // other members, and marks the messages that leave after it.
-func (c *vouching) seal() {
-	g, rec := &c.guard, &c.out.Records
+func (c *fencing) seal() {
+	g, rec := &c.fence, &c.out.Records
 	if !rec.Empty() {
 		g.commits++
 		rec.Commits = g.commits
@@ -426,7 +426,7 @@ func (c *vouching) seal() {
 	for i := range c.out.Messages {
 		e := &c.out.Messages[i]
 		e.Mark = mark
-		if p := c.guarded(e.To()); p != nil {
+		if p := c.fenced(e.To()); p != nil {
 			p.told, p.toldAt = g.commits, c.now.Tick
 		}
 	}

@@ -25,7 +25,7 @@ func TestDebtIsPaidOnceOthersCan(t *testing.T) {
 			for range 8 {
 				l.dry(e) // The pause is as long as it gets.
 			}
-			asked := e.hunting
+			asked := e.redistributing
 			word := func(left Tokens) {
 				for _, from := range []SiteID{"b", "c"} {
 					l.Step(now, input.Deliver{From: from, Messages: []message.Envelope{{Gossip: &message.Gossip{
@@ -57,16 +57,16 @@ func TestGivesUpByThePressOfTheInstance(t *testing.T) {
 		e := l.space.find("e")
 		now := input.Now{Tick: 1, Wall: 1_700_000_000_000}
 		// Direct transfers have brought too little: an instance comes next.
-		e.hunt.press, e.hunt.short = press, true
+		e.rebalance.press, e.rebalance.short = press, true
 		l.Step(now, &input.Acquire{Call: 1, Entity: "e", Tokens: 50, Wait: 5000, Request: attempt.Key{1}})
 		id, open := e.star.Collecting()
 		if !open {
 			t.Fatal("no instance was begun")
 		}
-		if e.hunt.ledPress != press {
-			t.Fatalf("the instance presses %v, want %v", e.hunt.ledPress, press)
+		if e.rebalance.ledPress != press {
+			t.Fatalf("the instance presses %v, want %v", e.rebalance.ledPress, press)
 		}
-		e.hunt.press = avantan.PressAll
+		e.rebalance.press = avantan.PressAll
 		for _, from := range []SiteID{"b", "c"} {
 			l.Step(now, input.Deliver{From: from, Messages: []message.Envelope{{Entity: "e", Generation: 1, Star: &star.Message{
 				Kind: star.ElectionOk, From: from, To: "a", ID: id, Contribution: &avantan.Contribution{Site: from},

@@ -53,7 +53,7 @@ func TestADroughtIsShownOnce(t *testing.T) {
 		if n := r.count(event.GaveUp); n == 0 {
 			t.Error("nobody gave up")
 		}
-		// The drought is young no more.
+		// The exhaustion is young no more.
 		r.advance(3000)
 		before := total(r.begun())
 		for i := range 300 {
@@ -65,7 +65,7 @@ func TestADroughtIsShownOnce(t *testing.T) {
 			r.advance(100)
 		}
 		if total(r.begun()) != before {
-			t.Errorf("in a drought %v were begun", r.begun())
+			t.Errorf("in an exhaustion %v were begun", r.begun())
 		}
 		r.wantCode(r.release("b", "e", 1, "back"), answer.OK)
 		r.advance(2500)
@@ -73,10 +73,10 @@ func TestADroughtIsShownOnce(t *testing.T) {
 	})
 }
 
-// TestAYoungDrought: in a drought that has just begun small acquires wait a moment for
+// TestAYoungExhaustion: in an exhaustion that has just begun small acquires wait a moment for
 // releases, no more of them than are asked for in a second. Large acquires are refused at
 // once. Earlier acquires go on waiting in the same way.
-func TestAYoungDrought(t *testing.T) {
+func TestAYoungExhaustion(t *testing.T) {
 	variants(t, func(t *testing.T, choose func(*core.Config)) {
 		t.Helper()
 		r := newRig(t, 3, choose)
@@ -115,8 +115,8 @@ func TestAYoungDrought(t *testing.T) {
 	})
 }
 
-// TestTheNextDroughtIsNotYoung: in a drought soon after another drought nobody waits.
-func TestTheNextDroughtIsNotYoung(t *testing.T) {
+// TestTheNextExhaustionIsNotYoung: in an exhaustion soon after another exhaustion nobody waits.
+func TestTheNextExhaustionIsNotYoung(t *testing.T) {
 	variants(t, func(t *testing.T, choose func(*core.Config)) {
 		t.Helper()
 		r := newRig(t, 3, choose)
@@ -126,7 +126,7 @@ func TestTheNextDroughtIsNotYoung(t *testing.T) {
 		r.unanswered(first)
 		r.advance(1000)
 		r.wantCode(r.answer(first), answer.OutOfTokens)
-		// After a silence the drought is not believed any more, and shown again.
+		// After a silence the exhaustion is not believed any more, and shown again.
 		r.advance(60_000)
 		gaveUp := r.count(event.GaveUp)
 		second := r.acquireAsync("a", "e", 1, "second", 60_000)
@@ -164,7 +164,7 @@ func TestGainsAreToldAtOnce(t *testing.T) {
 	})
 }
 
-// TestProof: where a proof is enough nobody waits in a young drought. The proof is
+// TestProof: where a proof is enough nobody waits in a young exhaustion. The proof is
 // believed though others tell of many tokens since.
 func TestProof(t *testing.T) {
 	for admission, waits := range map[string]bool{"proof": false, "wait": true} {
@@ -220,7 +220,7 @@ func TestADroughtEndsInSilence(t *testing.T) {
 }
 
 // TestADroughtDoesNotOutliveSilence: after a silence of the others, a site does not go
-// back to a drought because one or more of them tell again. It asks them for their
+// back to an exhaustion because one or more of them tell again. It asks them for their
 // tokens.
 func TestADroughtDoesNotOutliveSilence(t *testing.T) {
 	for _, sites := range []int{2, 3} {

@@ -9,26 +9,26 @@ import (
 	"github.com/samya-db/samya/site/core/message"
 )
 
-// telling keeps what other sites have told of their tokens, and the entities to tell
+// peering keeps what other sites have told of their tokens, and the entities to tell
 // other sites of.
-type telling struct {
+type peering struct {
 	*common
 	gossip gossip
 }
 
 // isShort reports whether another site has told lately that it expects at even odds to
 // need more than it has.
-func (c *telling) isShort(e *entity, i int) bool {
+func (c *peering) isShort(e *entity, i int) bool {
 	v := &e.views[i]
 	return c.cfg.Members[i] != c.cfg.Self && v.at != 0 && c.now.Tick <= v.at+maxAge && v.left < v.Median && c.seemsUp(c.cfg.Members[i])
 }
 
 // hearsAll reports whether all other sites in reach have reported the entity lately.
-func (c *telling) hearsAll(e *entity) bool { return c.heardAll(e, 0) }
+func (c *peering) hearsAll(e *entity) bool { return c.heardAll(e, 0) }
 
 // heardAll reports whether all other sites in reach have reported the entity lately.
 // known is a time at which the site knew the tokens of all of them; 0 for never.
-func (c *telling) heardAll(e *entity, known Tick) bool {
+func (c *peering) heardAll(e *entity, known Tick) bool {
 	for i, m := range c.cfg.Members {
 		if m == c.cfg.Self || !c.seemsUp(m) {
 			continue
@@ -46,7 +46,7 @@ func (c *telling) heardAll(e *entity, known Tick) bool {
 
 // toldSince adds up the tokens left at the sites in reach that have reported since a
 // tick. Of these tokens, spare is the part that the sites do not expect to need.
-func (c *telling) toldSince(e *entity, since Tick) (left, spare Tokens) {
+func (c *peering) toldSince(e *entity, since Tick) (left, spare Tokens) {
 	for i, m := range c.cfg.Members {
 		if m != c.cfg.Self && c.seemsUp(m) && e.views != nil && e.views[i].at > since {
 			left += max(0, e.views[i].left)
@@ -58,7 +58,7 @@ func (c *telling) toldSince(e *entity, since Tick) (left, spare Tokens) {
 
 // tellReturn has the site tell others of an entity to which tokens came back. Others may
 // overestimate the tokens out here, and take a surplus for tokens out.
-func (c *telling) tellReturn(e *entity) {
+func (c *peering) tellReturn(e *entity) {
 	if len(c.cfg.Members) > 1 {
 		c.isBusy(e)
 	}
@@ -90,13 +90,13 @@ type view struct {
 }
 
 // active has all sites tell of an entity for a while.
-func (c *telling) active(e *entity) {
+func (c *peering) active(e *entity) {
 	e.demandUntil = c.now.Tick + busyFor
 	c.isBusy(e)
 }
 
 // isBusy has this site tell others of an entity for a while.
-func (c *telling) isBusy(e *entity) {
+func (c *peering) isBusy(e *entity) {
 	e.busyUntil = c.now.Tick + busyFor
 	if e.told {
 		return
@@ -110,7 +110,7 @@ func (c *telling) isBusy(e *entity) {
 }
 
 // hasTold notes the report given to the others.
-func (c *telling) hasTold(e *entity, s *message.Summary) {
+func (c *peering) hasTold(e *entity, s *message.Summary) {
 	if e.views == nil {
 		return
 	}
@@ -120,7 +120,7 @@ func (c *telling) hasTold(e *entity, s *message.Summary) {
 
 // gained reports whether the site has a good deal more left than it last reported, and
 // may report again.
-func (c *telling) gained(e *entity, now Tick) bool {
+func (c *peering) gained(e *entity, now Tick) bool {
 	if e.views == nil || !e.told || e.debt() != nil || !c.mods.Admission.Patient() {
 		return false
 	}
@@ -129,14 +129,14 @@ func (c *telling) gained(e *entity, now Tick) bool {
 }
 
 // spent notes that a site has given tokens away, until its next report.
-func (c *telling) spent(e *entity, site SiteID, amount Tokens) {
+func (c *peering) spent(e *entity, site SiteID, amount Tokens) {
 	if i := slices.Index(c.cfg.Members, site); i >= 0 && e.views != nil {
 		e.views[i].left -= amount
 	}
 }
 
 // refused notes how many tokens a site had left when it gave none.
-func (c *telling) refused(e *entity, site SiteID, left Tokens) {
+func (c *peering) refused(e *entity, site SiteID, left Tokens) {
 	if i := slices.Index(c.cfg.Members, site); i >= 0 && e.views != nil && e.views[i].at != 0 {
 		e.views[i].left, e.views[i].at = left, max(1, c.now.Tick)
 	}
@@ -145,7 +145,7 @@ func (c *telling) refused(e *entity, site SiteID, left Tokens) {
 // heldBy is the number of tokens that another site is believed to have left, and whether
 // the site has told lately. Before its first report, and long after its last, the site is
 // believed to have its share of the limit.
-func (c *telling) heldBy(e *entity, i int) (left Tokens, told bool) {
+func (c *peering) heldBy(e *entity, i int) (left Tokens, told bool) {
 	if e.views != nil {
 		if v := &e.views[i]; v.at != 0 && c.now.Tick <= v.at+maxAge {
 			if e.debt() != nil {
@@ -160,7 +160,7 @@ func (c *telling) heldBy(e *entity, i int) (left Tokens, told bool) {
 
 // elsewhere is the number of tokens that the other sites in reach are believed to have
 // left, and whether all of them have told lately.
-func (c *telling) elsewhere(e *entity) (left Tokens, told bool) {
+func (c *peering) elsewhere(e *entity) (left Tokens, told bool) {
 	told = true
 	for i, m := range c.cfg.Members {
 		if m != c.cfg.Self && c.seemsUp(m) {
@@ -173,7 +173,7 @@ func (c *telling) elsewhere(e *entity) (left Tokens, told bool) {
 }
 
 // donors are the sites in reach that are believed to have tokens left.
-func (c *telling) donors(e *entity) []transfer.Donor {
+func (c *peering) donors(e *entity) []transfer.Donor {
 	var donors []transfer.Donor
 	for i, m := range c.cfg.Members {
 		if m != c.cfg.Self && c.seemsUp(m) {
@@ -188,7 +188,7 @@ func (c *telling) donors(e *entity) []transfer.Donor {
 // lacking is the number of tokens that the other sites lack of their medians. It is 0
 // unless this site has more to spare beyond its own target than any other, and enough. It
 // is also 0 unless all have told: else two sites might provide the tokens.
-func (c *telling) lacking(e *entity, own *message.Summary) Tokens {
+func (c *peering) lacking(e *entity, own *message.Summary) Tokens {
 	if !c.hearsAll(e) {
 		return 0
 	}
@@ -211,7 +211,7 @@ func (c *telling) lacking(e *entity, own *message.Summary) Tokens {
 }
 
 // others are the other members' reports of the entity.
-func (c *telling) others(e *entity) []answer.OtherView {
+func (c *peering) others(e *entity) []answer.OtherView {
 	var others []answer.OtherView
 	for i, m := range c.cfg.Members {
 		if m == c.cfg.Self {

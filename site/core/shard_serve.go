@@ -6,30 +6,30 @@ import (
 	"github.com/samya-db/samya/site/core/input"
 )
 
-// serving serves requests on lanes, side by side, and joins what they have done.
+// serving serves requests on shards, side by side, and joins what they have done.
 type serving struct {
 	*common
-	*telling
+	*peering
 	*forecasting
 	*charging
 	*assessing
 	*remembering
 	*leasing
-	*laning
+	*sharding
 	*rebalancing
-	*vouching
+	*fencing
 }
 
-// Serve serves a request on a lane if it needs nothing but the books of the entities that
+// Serve serves a request on a shard if it needs nothing but the books of the entities that
 // it charges: no acquire waits there, they have the tokens, its id was not seen before,
 // and nothing falls due. It reports whether it did; if not it has changed nothing, and
 // the request is for Step. ms are the machines that the caller has to itself, as Route
-// told. Lanes may serve at the same time, each in a single goroutine.
+// told. Shards may serve at the same time, each in a single goroutine.
 func (c *serving) Serve(number int, now input.Now, in input.Input, ms []*Machine) bool {
-	if !c.lanes.open {
+	if !c.shards.open {
 		return false
 	}
-	l := &c.lanes.all[number]
+	l := &c.shards.all[number]
 	l.now.Tick, l.now.Wall = max(l.now.Tick, now.Tick), now.Wall
 	switch in := in.(type) {
 	case *input.Acquire:
@@ -74,7 +74,7 @@ func (e *entity) chargeHere(room charge, tokens Tokens, ms []*Machine) charge {
 	return room
 }
 
-func (c *serving) serveAcquire(l *lane, a *input.Acquire, ms []*Machine) bool {
+func (c *serving) serveAcquire(l *shard, a *input.Acquire, ms []*Machine) bool {
 	e := c.leafOf(a.Entity, ms)
 	if e == nil || a.DryRun || a.Lease != nil || !a.Valid() || !c.inTime(&a.Tries, l.now) {
 		return false
@@ -87,7 +87,7 @@ func (c *serving) serveAcquire(l *lane, a *input.Acquire, ms []*Machine) bool {
 	return l.acquire(a.Call, &r, ch)
 }
 
-func (c *serving) serveAll(l *lane, a *input.AcquireAll, ms []*Machine) bool {
+func (c *serving) serveAll(l *shard, a *input.AcquireAll, ms []*Machine) bool {
 	if len(a.Parts) > maxServedParts || !a.Valid() || !c.inTime(&a.Tries, l.now) {
 		return false
 	}
@@ -118,7 +118,7 @@ func (c *serving) serveAll(l *lane, a *input.AcquireAll, ms []*Machine) bool {
 	return l.acquire(a.Call, &r, ch)
 }
 
-func (c *serving) serveRelease(l *lane, a *input.Release, ms []*Machine) bool {
+func (c *serving) serveRelease(l *shard, a *input.Release, ms []*Machine) bool {
 	e := c.leafOf(a.Entity, ms)
 	if e == nil || a.Lease != nil || !a.Valid() || !c.inTime(&a.Tries, l.now) {
 		return false

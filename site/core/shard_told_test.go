@@ -14,9 +14,9 @@ import (
 )
 
 // amongOthers is a core among three members, with left tokens left and net out of e.
-// Under auto there are five members, so that two are no majority. lanes is the number of
-// lanes, 0 for none.
-func amongOthers(t *testing.T, protocol string, lanes int, left, net Tokens) *laned {
+// Under auto there are five members, so that two are no majority. shards is the number of
+// shards, 0 for none.
+func amongOthers(t *testing.T, protocol string, shards int, left, net Tokens) *sharded {
 	t.Helper()
 	members := []SiteID{"a", "b", "c"}
 	if protocol == "auto" {
@@ -33,9 +33,9 @@ func amongOthers(t *testing.T, protocol string, lanes int, left, net Tokens) *la
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &laned{Core: c}
-	if lanes > 0 {
-		l.Partition(lanes, home{})
+	l := &sharded{Core: c}
+	if shards > 0 {
+		l.Partition(shards, home{})
 	}
 	return l
 }
@@ -51,15 +51,15 @@ func wordOf(left Tokens) []input.Deliver {
 	return told
 }
 
-// TestLanesTellOfGains: where all have little, a site tells at once that tokens are back,
-// also if its lanes took them back, and also of a split entity.
-func TestLanesTellOfGains(t *testing.T) {
+// TestShardsTellOfGains: where all have little, a site tells at once that tokens are back,
+// also if its shards took them back, and also of a split entity.
+func TestShardsTellOfGains(t *testing.T) {
 	for _, c := range []struct {
-		what  string
-		lanes int
-		split bool
-	}{{"stepped", 0, false}, {"on lanes", 2, false}, {"split", 2, true}} {
-		l := amongOthers(t, "majority", c.lanes, 12, 988)
+		what   string
+		shards int
+		split  bool
+	}{{"stepped", 0, false}, {"on shards", 2, false}, {"split", 2, true}} {
+		l := amongOthers(t, "majority", c.shards, 12, 988)
 		now := input.Now{Tick: 1, Wall: 1_700_000_000_000}
 		for _, d := range wordOf(2) {
 			l.Step(now, d)
@@ -84,8 +84,8 @@ func TestLanesTellOfGains(t *testing.T) {
 		now.Tick += gainPause
 		l.hand(rand.New(rand.NewPCG(1, 1)), now, &input.Release{Call: 1, Entity: "e", Tokens: 100, Request: attempt.Key{9}})
 		l.Drain(&out)
-		if served := c.lanes > 0; served != (l.served == 1) {
-			t.Fatalf("%s: %d requests served on lanes", c.what, l.served)
+		if served := c.shards > 0; served != (l.served == 1) {
+			t.Fatalf("%s: %d requests served on shards", c.what, l.served)
 		}
 		to := map[SiteID]Tokens{}
 		for _, m := range out.Messages {
@@ -99,21 +99,21 @@ func TestLanesTellOfGains(t *testing.T) {
 	}
 }
 
-// TestLanesSendAsSteps hands the same requests and the same gossip to a core and to a
-// core with lanes, and wants the same messages and events: a request at a lane has the
+// TestShardsSendAsSteps hands the same requests and the same gossip to a core and to a
+// core with shards, and wants the same messages and events: a request at a shard has the
 // same sites told and asked. The sites in reach change meanwhile, so that at times there
 // is no majority.
-func TestLanesSendAsSteps(t *testing.T) {
+func TestShardsSendAsSteps(t *testing.T) {
 	race.OneGoroutine(t)
 	messages, served := 0, 0
 	for seed := range uint64(40) {
 		rnd := rand.New(rand.NewPCG(seed, 11))
 		left := Tokens(10 + rnd.IntN(300))
 		protocol := []string{"majority", "auto"}[seed%2]
-		plain, lanes := amongOthers(t, protocol, 0, left, 1000-left), amongOthers(t, protocol, 2, left, 1000-left)
+		plain, shards := amongOthers(t, protocol, 0, left, 1000-left), amongOthers(t, protocol, 2, left, 1000-left)
 		both := func(now input.Now, in input.Input) {
 			plain.Step(now, in)
-			lanes.Step(now, in)
+			shards.Step(now, in)
 		}
 		now := input.Now{Tick: 1, Wall: 1_700_000_000_000}
 		var outs [2]Effects
@@ -129,17 +129,17 @@ func TestLanesSendAsSteps(t *testing.T) {
 				both(now, input.Reachable{Sites: [][]SiteID{nil, {"b"}, {"b", "c"}, {}}[rnd.IntN(4)]})
 			}
 			lends := rnd.IntN(30) == 0
-			for _, l := range []*laned{plain, lanes} {
-				// A core with lanes may see later that there is no majority.
+			for _, l := range []*sharded{plain, shards} {
+				// A core with shards may see later that there is no majority.
 				e := l.space.find("e")
-				l.keepApart(e)
-				if lends && e.apart() {
+				l.keepOwn(e)
+				if lends && e.noQuorum() {
 					// As if it had lent so many.
 					*e.seldom.own += 50
 				}
 			}
-			if at := plain.WakeAt(); at != lanes.WakeAt() {
-				t.Fatalf("seed %d, input %d: woken at %d, with lanes at %d", seed, i, at, lanes.WakeAt())
+			if at := plain.WakeAt(); at != shards.WakeAt() {
+				t.Fatalf("seed %d, input %d: woken at %d, with shards at %d", seed, i, at, shards.WakeAt())
 			} else if at != 0 && at <= now.Tick {
 				both(now, input.Wake{})
 			}
@@ -153,32 +153,32 @@ func TestLanesSendAsSteps(t *testing.T) {
 				}
 			}
 			plain.Step(now, ins[0])
-			lanes.Resume()
-			lanes.hand(rnd, now, ins[1])
+			shards.Resume()
+			shards.hand(rnd, now, ins[1])
 			plain.Drain(&outs[0])
-			lanes.Drain(&outs[1])
+			shards.Drain(&outs[1])
 			messages += len(outs[0].Messages)
 			if err := sameEffects(&outs[0], &outs[1]); err != nil {
 				t.Fatalf("seed %d, input %d: %v", seed, i, err)
 			}
 			if !reflect.DeepEqual(outs[0].Messages, outs[1].Messages) || !reflect.DeepEqual(outs[0].Events, outs[1].Events) {
-				t.Fatalf("seed %d, input %d, %T: sent %+v, with lanes %+v; events %+v, with lanes %+v",
+				t.Fatalf("seed %d, input %d, %T: sent %+v, with shards %+v; events %+v, with shards %+v",
 					seed, i, ins[0], outs[0].Messages, outs[1].Messages, outs[0].Events, outs[1].Events)
 			}
 			outs[0].Reset()
 			outs[1].Reset()
 		}
-		served += lanes.served
+		served += shards.served
 	}
 	if messages < 1000 || served < 10_000 {
-		t.Errorf("%d messages, %d requests served on lanes", messages, served)
+		t.Errorf("%d messages, %d requests served on shards", messages, served)
 	}
-	t.Logf("%d messages, %d requests served on lanes", messages, served)
+	t.Logf("%d messages, %d requests served on shards", messages, served)
 }
 
-// TestLanesGrantNothingThatAnOfferLacks: lanes hand out no more than is usable while an
+// TestShardsGrantNothingThatAnOfferLacks: shards hand out no more than is usable while an
 // offer of less than nothing is under way, also of a split entity.
-func TestLanesGrantNothingThatAnOfferLacks(t *testing.T) {
+func TestShardsGrantNothingThatAnOfferLacks(t *testing.T) {
 	const left, lacking = 100, 40
 	for _, split := range []bool{false, true} {
 		l := amongOthers(t, "majority", 2, left-lacking, 0)
@@ -212,7 +212,7 @@ func TestLanesGrantNothingThatAnOfferLacks(t *testing.T) {
 
 // TestNothingIsSpreadWhileAcquiresWait: an entity due to be split stays whole while an
 // acquire waits for it. Its tokens are for the waiting acquire, not for requests at a
-// lane.
+// shard.
 func TestNothingIsSpreadWhileAcquiresWait(t *testing.T) {
 	l := amongOthers(t, "majority", 2, 100, 0)
 	e := l.space.find("e")
@@ -226,11 +226,11 @@ func TestNothingIsSpreadWhileAcquiresWait(t *testing.T) {
 	}
 	// A hunt that came back with too little is alone a reason for the entity to stay
 	// whole.
-	e.hunt.short = false
+	e.rebalance.short = false
 	l.Resume()
 	for i := range e.split().stripes {
 		if left := e.split().stripes[i].Left(); left != 0 {
-			t.Errorf("lane %d has %d tokens while an acquire waits", i, left)
+			t.Errorf("shard %d has %d tokens while an acquire waits", i, left)
 		}
 	}
 }

@@ -4,43 +4,43 @@ import (
 	"github.com/samya-db/samya/site/core/books"
 )
 
-// Partition prepares serving on n lanes, and tells home of the machines. It is called
+// Partition prepares serving on n shards, and tells home of the machines. It is called
 // before the first Step, at most once. From then on Step, Drain and all other methods but
-// Serve and Route run while no Serve runs. Calls of Serve on the same lane follow each
+// Serve and Route run while no Serve runs. Calls of Serve on the same shard follow each
 // other. Resume is called before Serve is again.
 func (c *serving) Partition(n int, home Home) {
-	c.lanes.all = make([]lane, n)
-	for i := range c.lanes.all {
-		l := &c.lanes.all[i]
+	c.shards.all = make([]shard, n)
+	for i := range c.shards.all {
+		l := &c.shards.all[i]
 		l.c, l.number = c, i
 		l.placed = make(map[*entity]int32)
 		l.room = make(charge, 0, MaxDepth)
 	}
 	c.space.home = home
 	c.space.ascend("", func(e *entity) bool {
-		c.space.seat(e)
+		c.space.attach(e)
 		return true
 	})
 }
 
-// Resume lets lanes serve requests, on the present state.
+// Resume lets shards serve requests, on the present state.
 func (c *serving) Resume() {
-	l := &c.lanes
+	l := &c.shards
 	if l.apart || len(l.all) == 0 {
 		return
 	}
-	l.open = c.guard.open && !c.stopping && len(c.leases.restored) == 0
+	l.open = c.fence.open && !c.stopping && len(c.leases.restored) == 0
 	l.apart = true
 	if l.open {
 		c.scatter()
 	}
 }
 
-// joinLanes gathers the lanes' results for Step and Drain, before these do anything else.
-func (c *serving) joinLanes() {
-	c.lanes.open, c.lanes.apart = false, false
-	for i := range c.lanes.all {
-		l := &c.lanes.all[i]
+// joinShards gathers the shards' results for Step and Drain, before these do anything else.
+func (c *serving) joinShards() {
+	c.shards.open, c.shards.apart = false, false
+	for i := range c.shards.all {
+		l := &c.shards.all[i]
 		l.served = 0
 		if len(l.replies) == 0 {
 			continue
@@ -56,31 +56,31 @@ func (c *serving) joinLanes() {
 		clear(l.touched)
 		l.replies, l.records, l.touched = l.replies[:0], l.records[:0], l.touched[:0]
 	}
-	for i := range c.lanes.all {
-		for _, e := range c.lanes.all[i].looks {
+	for i := range c.shards.all {
+		for _, e := range c.shards.all[i].checks {
 			// From here on due belongs to the core.
 			e.due = false
 		}
 	}
 	c.gather()
-	for i := range c.lanes.all {
-		l := &c.lanes.all[i]
+	for i := range c.shards.all {
+		l := &c.shards.all[i]
 		for _, b := range l.broken {
 			c.keepWhole(b.of, b.err)
 		}
 		l.broken = nil
 	}
-	for i := range c.lanes.all {
-		l := &c.lanes.all[i]
+	for i := range c.shards.all {
+		l := &c.shards.all[i]
 		for _, e := range l.closed {
 			c.idles(e)
 			c.rolled(e)
 		}
-		for _, e := range l.looks {
+		for _, e := range l.checks {
 			if !e.told && e.demandUntil > c.now.Tick && len(c.cfg.Members) > 1 {
 				c.active(e)
 			}
-			c.look(e)
+			c.checkTrigger(e)
 		}
 		for _, e := range l.freed {
 			if !e.told {
@@ -89,28 +89,28 @@ func (c *serving) joinLanes() {
 			c.later(e)
 		}
 		clear(l.closed)
-		clear(l.looks)
+		clear(l.checks)
 		clear(l.freed)
-		l.closed, l.looks, l.freed = l.closed[:0], l.looks[:0], l.freed[:0]
+		l.closed, l.checks, l.freed = l.closed[:0], l.checks[:0], l.freed[:0]
 	}
 	if len(c.due) > 0 {
 		c.settle()
 	}
 }
 
-// Split spreads the escrow of an entity over the lanes, or ends that. It reports whether
+// Split spreads the escrow of an entity over the shards, or ends that. It reports whether
 // the entity exists and its state changed. It runs alone.
 func (c *serving) Split(name string, on bool) bool {
-	if c.lanes.apart {
-		c.joinLanes()
+	if c.shards.apart {
+		c.joinShards()
 	}
 	e := c.space.find(name)
 	switch {
-	case e == nil || e.place == nil || (e.split() != nil) == on:
+	case e == nil || e.handle == nil || (e.split() != nil) == on:
 		return false
 	case on:
-		e.place.split.Store(&split{stripes: make([]books.Stripe, len(c.lanes.all))})
-		c.lanes.splits = append(c.lanes.splits, e)
+		e.handle.split.Store(&split{stripes: make([]books.Stripe, len(c.shards.all))})
+		c.shards.splits = append(c.shards.splits, e)
 	default:
 		c.unsplit(e)
 	}
@@ -119,8 +119,8 @@ func (c *serving) Split(name string, on bool) bool {
 
 // Splits describes the split entities, in the order of splitting. It runs alone.
 func (c *serving) Splits() []SplitState {
-	states := make([]SplitState, 0, len(c.lanes.splits))
-	for _, e := range c.lanes.splits {
+	states := make([]SplitState, 0, len(c.shards.splits))
+	for _, e := range c.shards.splits {
 		s := e.split()
 		st := SplitState{Name: e.name, Served: s.served}
 		for i := range s.stripes {
@@ -134,7 +134,7 @@ func (c *serving) Splits() []SplitState {
 
 // gather makes the books of the split entities whole.
 func (c *serving) gather() {
-	for _, e := range c.lanes.splits {
+	for _, e := range c.shards.splits {
 		s := e.split()
 		asked, back, served, err := e.books.Gather(s.stripes)
 		c.keepWhole(e, err)
@@ -153,14 +153,14 @@ func (c *serving) gather() {
 			c.later(e)
 			continue
 		}
-		c.look(e)
+		c.checkTrigger(e)
 	}
 }
 
-// scatter gives each lane its part of the tokens left of the split entities, unless
+// scatter gives each shard its part of the tokens left of the split entities, unless
 // something depends on the number left in all.
 func (c *serving) scatter() {
-	for _, e := range c.lanes.splits {
+	for _, e := range c.shards.splits {
 		s := e.split()
 		part := e.books.Left() / Tokens(len(s.stripes))
 		if part < leastPart || e.queue.len() > 0 || e.audit != nil || !c.atEase(e) {

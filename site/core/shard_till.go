@@ -7,11 +7,11 @@ import (
 	"github.com/samya-db/samya/site/core/stored"
 )
 
-var _ till = (*lane)(nil)
+var _ till = (*shard)(nil)
 
 // acquire grants an acquire that can be granted in full, unless the id of the request was
 // seen.
-func (l *lane) acquire(call input.Call, r *request, ch charge) bool {
+func (l *shard) acquire(call input.Call, r *request, ch charge) bool {
 	if !l.quiet(ch) {
 		return false
 	}
@@ -26,7 +26,7 @@ func (l *lane) acquire(call input.Call, r *request, ch charge) bool {
 }
 
 // release gives back the tokens of a release, unless the id of the request was seen.
-func (l *lane) release(call input.Call, r *request, ch charge) bool {
+func (l *shard) release(call input.Call, r *request, ch charge) bool {
 	if !l.quiet(ch) || !fitAll(l, ch) || !l.record(call, r, ch[0].of, r.tokens, r.tokens) {
 		return false
 	}
@@ -35,7 +35,7 @@ func (l *lane) release(call input.Call, r *request, ch charge) bool {
 }
 
 // record records and answers a request that changes the tokens left of its entity.
-func (l *lane) record(call input.Call, r *request, e *entity, tokens, change Tokens) bool {
+func (l *shard) record(call input.Call, r *request, e *entity, tokens, change Tokens) bool {
 	q := l.c.recordOf(r, e, stored.Ran, tokens, leftOf(e)+change)
 	if !l.note(&q, e) {
 		return false
@@ -47,7 +47,7 @@ func (l *lane) record(call input.Call, r *request, e *entity, tokens, change Tok
 // quiet reports whether a request would change only the books and the demand of its
 // entities: no acquire waits there, no audit is under way, and no stored model is to be
 // taken up. A split entity is all that.
-func (l *lane) quiet(ch charge) bool {
+func (l *shard) quiet(ch charge) bool {
 	for i := range ch {
 		e := ch[i].of
 		if e.split() != nil {
@@ -65,8 +65,8 @@ func (l *lane) quiet(ch charge) bool {
 	return true
 }
 
-// stripe is the lane's part of an entity's escrow, nil unless the escrow is split.
-func (l *lane) stripe(e *entity) *books.Stripe {
+// stripe is the shard's part of an entity's escrow, nil unless the escrow is split.
+func (l *shard) stripe(e *entity) *books.Stripe {
 	if s := e.split(); s != nil {
 		return &s.stripes[l.number]
 	}
@@ -74,7 +74,7 @@ func (l *lane) stripe(e *entity) *books.Stripe {
 }
 
 // free implements till.
-func (l *lane) free(e *entity) Tokens {
+func (l *shard) free(e *entity) Tokens {
 	if s := l.stripe(e); s != nil {
 		return s.Left()
 	}
@@ -82,10 +82,10 @@ func (l *lane) free(e *entity) Tokens {
 }
 
 // waits implements till: an acquire that lacks tokens here is for the core.
-func (l *lane) waits(*entity, Tokens) bool { return true }
+func (l *shard) waits(*entity, Tokens) bool { return true }
 
 // take implements mover.
-func (l *lane) take(e *entity, tokens Tokens) {
+func (l *shard) take(e *entity, tokens Tokens) {
 	if s := l.stripe(e); s != nil {
 		l.keepWhole(e, s.Take(tokens))
 		return
@@ -100,13 +100,13 @@ func (l *lane) take(e *entity, tokens Tokens) {
 	e.demandUntil, e.busyUntil = l.now.Tick+busyFor, l.now.Tick+busyFor
 	l.touch(e)
 	if e.books.Left() < c.enough(e) || len(e.limitChanges()) > 0 || !e.told && len(c.cfg.Members) > 1 {
-		l.lookLater(e)
+		l.checkLater(e)
 	}
 }
 
 // fits implements mover: the books have room for the tokens, nothing waits for them, and
 // nothing depends on their number.
-func (l *lane) fits(e *entity, tokens Tokens) bool {
+func (l *shard) fits(e *entity, tokens Tokens) bool {
 	if s := l.stripe(e); s != nil {
 		return e.takesBack(s, tokens)
 	}
@@ -114,7 +114,7 @@ func (l *lane) fits(e *entity, tokens Tokens) bool {
 }
 
 // give implements mover.
-func (l *lane) give(e *entity, tokens Tokens) {
+func (l *shard) give(e *entity, tokens Tokens) {
 	if s := l.stripe(e); s != nil {
 		l.keepWhole(e, s.Return(tokens))
 		return
@@ -125,14 +125,14 @@ func (l *lane) give(e *entity, tokens Tokens) {
 	e.demand.released(tokens)
 	l.touch(e)
 	e.busyUntil = l.now.Tick + busyFor
-	if e.books.Left() < c.enough(e) || e.apart() || c.gained(e, l.now.Tick) || !e.told && len(c.cfg.Members) > 1 {
+	if e.books.Left() < c.enough(e) || e.noQuorum() || c.gained(e, l.now.Tick) || !e.told && len(c.cfg.Members) > 1 {
 		l.freedLater(e)
 	}
 }
 
-// roll is forecasting.roll for a lane. Work beyond the entity is left for when the lanes
+// roll is forecasting.roll for a shard. Work beyond the entity is left for when the shards
 // are joined.
-func (l *lane) roll(e *entity) {
+func (l *shard) roll(e *entity) {
 	d, c := &e.demand, l.c
 	current := l.now.Tick / c.cfg.Bin
 	if current == d.bin {
@@ -149,16 +149,16 @@ func (l *lane) roll(e *entity) {
 // note makes a record findable and has it stored, unless its key has a record or a
 // waiting acquire, or there is no room. The record is counted for the tenant of the first
 // entity.
-func (l *lane) note(r *stored.Request, first *entity) bool {
+func (l *shard) note(r *stored.Request, first *entity) bool {
 	c := l.c
 	if len(c.waiting) > 0 {
 		if _, waits := c.waiting[r.Key]; waits {
 			return false
 		}
 	}
-	c.lanes.table.Lock()
+	c.shards.table.Lock()
 	added := l.addNew(r, first)
-	c.lanes.table.Unlock()
+	c.shards.table.Unlock()
 	if !added {
 		return false
 	}
@@ -168,7 +168,7 @@ func (l *lane) note(r *stored.Request, first *entity) bool {
 }
 
 // addNew makes a record findable, unless its key has a record or there is no room.
-func (l *lane) addNew(r *stored.Request, first *entity) bool {
+func (l *shard) addNew(r *stored.Request, first *entity) bool {
 	c := l.c
 	held, tenant := &c.requests.held, c.cfg.tenantOf(first.name)
 	if !held.Fits(tenant, c.cfg.MaxRequests, 1+len(r.Parts)) {

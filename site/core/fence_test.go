@@ -15,8 +15,8 @@ import (
 	"github.com/samya-db/samya/site/core/message"
 )
 
-// guarded makes a rig with guarded sites: each start is a run of its own.
-func guarded(t *testing.T, n int, tweak func(*core.Config)) *rig {
+// fenced makes a rig with fenced sites: each start is a run of its own.
+func fenced(t *testing.T, n int, tweak func(*core.Config)) *rig {
 	t.Helper()
 	run := message.Run(0)
 	return newRig(t, n, func(cfg *core.Config) {
@@ -50,7 +50,7 @@ func (r *rig) refused(site core.SiteID) (stale *core.StaleError) {
 // serves with half of the others, once VouchWait is over for the silent sites.
 func TestSitesVouchForEachOther(t *testing.T) {
 	for n := 1; n <= 5; n++ {
-		r := guarded(t, n, func(cfg *core.Config) { cfg.VouchWait = 300 })
+		r := fenced(t, n, func(cfg *core.Config) { cfg.VouchWait = 300 })
 		for _, name := range r.names {
 			if got, want := r.cores[name].Status().Missing, n/2; got != want {
 				t.Errorf("of %d: %s misses %d, want %d", n, name, got, want)
@@ -97,7 +97,7 @@ func TestSitesVouchForEachOther(t *testing.T) {
 // it is unvouched, changes nothing and sends only its question.
 func TestUnvouchedDoesNothing(t *testing.T) {
 	// Records of requests expire while the site waits.
-	r := guarded(t, 3, func(cfg *core.Config) { cfg.Retention = 30_000 })
+	r := fenced(t, 3, func(cfg *core.Config) { cfg.Retention = 30_000 })
 	r.advance(100)
 	r.create("e", 30)
 	for n := range 300 {
@@ -159,7 +159,7 @@ func TestUnvouchedDoesNothing(t *testing.T) {
 // the refused site serves already. The refusal names that site and the commits it
 // remembers.
 func TestOlderDataIsRefused(t *testing.T) {
-	r := guarded(t, 3, nil)
+	r := fenced(t, 3, nil)
 	r.advance(100)
 	r.create("e", 30)
 	old := r.copied("a")
@@ -201,7 +201,7 @@ func TestOlderDataIsRefused(t *testing.T) {
 // TestOtherDataIsRefused: an empty directory of a site that has served and committed is
 // refused. A site that never committed has nothing to lose.
 func TestOtherDataIsRefused(t *testing.T) {
-	r := guarded(t, 3, nil)
+	r := fenced(t, 3, nil)
 	r.advance(3000)
 	r.disks["a"] = coretest.NewMemory(98)
 	r.restart("a")
@@ -228,7 +228,7 @@ func TestOtherDataIsRefused(t *testing.T) {
 // TestAWrongStartIsNotBelieved: a site was started on an empty directory where it could
 // ask only a site that had never heard of it. Its own data is not refused for that.
 func TestAWrongStartIsNotBelieved(t *testing.T) {
-	r := guarded(t, 5, nil)
+	r := fenced(t, 5, nil)
 	r.cut["e"] = true
 	r.advance(3000)
 	r.create("e", 30)
@@ -256,7 +256,7 @@ func TestAWrongStartIsNotBelieved(t *testing.T) {
 // away. It does not, however often both ask, and whatever the copy remembers.
 func TestEmptySiteDoesNotVouch(t *testing.T) {
 	for _, after := range []core.Tick{0, 3000} {
-		r := guarded(t, 3, nil)
+		r := fenced(t, 3, nil)
 		r.advance(100)
 		r.create("e", 30)
 		r.advance(after)
@@ -293,7 +293,7 @@ func TestEmptySiteDoesNotVouch(t *testing.T) {
 // TestServingSiteVouchesForWhomItDoesNotKnow: the word of a site that comes to serve
 // counts from then on, without another question.
 func TestServingSiteVouchesForWhomItDoesNotKnow(t *testing.T) {
-	r := guarded(t, 3, func(cfg *core.Config) { cfg.VouchWait = 100 })
+	r := fenced(t, 3, func(cfg *core.Config) { cfg.VouchWait = 100 })
 	r.cut["c"] = true
 	r.advance(3000)
 	r.create("e", 30)
@@ -321,7 +321,7 @@ func TestServingSiteVouchesForWhomItDoesNotKnow(t *testing.T) {
 // before the asking site serves. The asking site waits for a silent site no longer than
 // VouchWait.
 func TestAllAreAskedBeforeServing(t *testing.T) {
-	r := guarded(t, 5, func(cfg *core.Config) { cfg.VouchWait = 500 })
+	r := fenced(t, 5, func(cfg *core.Config) { cfg.VouchWait = 500 })
 	r.advance(100)
 	r.cut["b"], r.cut["c"] = true, true
 	r.create("e", 50)
@@ -360,7 +360,7 @@ func TestAllAreAskedBeforeServing(t *testing.T) {
 // data.
 func TestAnswersToAnotherStartDoNotCount(t *testing.T) {
 	for _, kind := range []message.VouchKind{message.VouchYes, message.VouchNothing} {
-		r := guarded(t, 3, func(cfg *core.Config) { cfg.VouchWait = 500 })
+		r := fenced(t, 3, func(cfg *core.Config) { cfg.VouchWait = 500 })
 		r.advance(100)
 		r.create("e", 30)
 		r.cut["b"], r.cut["c"] = true, true
@@ -384,7 +384,7 @@ func TestAnswersToAnotherStartDoNotCount(t *testing.T) {
 
 // TestTwins: of two sites that run on copies of the same data, at most one goes on.
 func TestTwins(t *testing.T) {
-	r := guarded(t, 3, nil)
+	r := fenced(t, 3, nil)
 	r.advance(100)
 	r.create("e", 30)
 	twin := r.copied("a")
@@ -407,7 +407,7 @@ func TestTwins(t *testing.T) {
 // TestNothingIsTakenFromWhoIsNotVouchedFor: a site that has not vouched for a run takes
 // none of the run's messages, and is asked to vouch.
 func TestNothingIsTakenFromWhoIsNotVouchedFor(t *testing.T) {
-	r := guarded(t, 3, nil)
+	r := fenced(t, 3, nil)
 	r.advance(3000)
 	stranger := message.Envelope{
 		Entity: "", Message: avantan.Message{Kind: avantan.Applied, From: "a", To: "b", Applied: 1000},
@@ -428,7 +428,7 @@ func TestNothingIsTakenFromWhoIsNotVouchedFor(t *testing.T) {
 // TestQuietSitesTellNothing: sites with nothing new to say commit nothing, and only their
 // rounds go on.
 func TestQuietSitesTellNothing(t *testing.T) {
-	r := guarded(t, 3, nil)
+	r := fenced(t, 3, nil)
 	r.advance(100)
 	r.create("e", 30)
 	r.acquire("a", "e", 3, "x")
@@ -455,7 +455,7 @@ func TestQuietSitesTellNothing(t *testing.T) {
 // TestServesWithAllThatIsDue: a site that begins to serve as it wakes does all else that
 // is due then, and asks for no wake in the past.
 func TestServesWithAllThatIsDue(t *testing.T) {
-	r := guarded(t, 3, func(cfg *core.Config) { cfg.VouchWait = 500 })
+	r := fenced(t, 3, func(cfg *core.Config) { cfg.VouchWait = 500 })
 	r.advance(1000)
 	r.create("e", 50)
 	r.wantCode(r.lease("a", "e", 3, "x", 120_000), answer.OK)

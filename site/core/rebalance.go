@@ -11,7 +11,7 @@ import (
 // rebalancing drives the protocols that move tokens between sites.
 type rebalancing struct {
 	*common
-	*telling
+	*peering
 	*assessing
 	*admitting
 	*limiting
@@ -26,7 +26,7 @@ type rebalancing struct {
 // payDebt begins an instance where the entity is in debt: for acquires that wait, or once
 // in a while to take tokens that came back here off the debt.
 func (c *rebalancing) payDebt(e *entity) {
-	waits := e.queue.len() > 0 && (c.emptyFor(e) == 0 || e.apart())
+	waits := e.queue.len() > 0 && (c.emptyFor(e) == 0 || e.noQuorum())
 	switch {
 	case e.owed() == 0 || e.busy():
 		return
@@ -40,10 +40,10 @@ func (c *rebalancing) payDebt(e *entity) {
 	c.begin(e)
 }
 
-// dryAgain reports whether a recent drought has come back: the other sites together
-// report fewer tokens than end a drought, and fewer than this site lacks.
+// dryAgain reports whether a recent exhaustion has come back: the other sites together
+// report fewer tokens than end an exhaustion, and fewer than this site lacks.
 func (c *rebalancing) dryAgain(e *entity, s *policy.Situation) bool {
-	d := e.itsDrought()
+	d := e.itsExhaustion()
 	enough := min(worth(e), e.lacks())
 	if d.shown == 0 || c.now.Tick > d.shown+memory || s.Elsewhere >= enough || !c.hearsAll(e) {
 		return false
@@ -54,18 +54,18 @@ func (c *rebalancing) dryAgain(e *entity, s *policy.Situation) bool {
 	return true
 }
 
-// probe asks for tokens that others report in a drought, if it is time to.
+// probe asks for tokens that others report in an exhaustion, if it is time to.
 func (c *rebalancing) probe(e *entity, s *policy.Situation) {
-	d := e.itsDrought()
+	d := e.itsExhaustion()
 	left, spare := c.toldSince(e, d.since)
-	waits := e.queue.len() > 0 && (e.apart() || c.now.Tick < d.began+youngDrought+keepWaiting)
+	waits := e.queue.len() > 0 && (e.noQuorum() || c.now.Tick < d.began+youngExhaustion+keepWaiting)
 	if waits && left >= max(1, e.limit/fewPart) && s.SinceTrigger >= c.cfg.Tell/2 {
-		e.hunt.short = false
-		c.redistribute(e, s, policy.DroughtReason, false)
+		e.rebalance.short = false
+		c.redistribute(e, s, policy.ExhaustionReason, false)
 		return
 	}
 	switch {
-	case waits && !e.apart():
+	case waits && !e.noQuorum():
 		return
 	case d.refused == 0 && !waits || left == 0 || s.SinceTrigger < c.cfg.Tell:
 		return
@@ -73,14 +73,14 @@ func (c *rebalancing) probe(e *entity, s *policy.Situation) {
 		return
 	}
 	// The tokens that lie about are fewer than sites keep unless they are pressed.
-	e.hunt.press = avantan.PressAll
-	c.pauseDrought(d)
-	c.redistribute(e, s, policy.DroughtReason, false)
+	e.rebalance.press = avantan.PressAll
+	c.pauseExhaustion(d)
+	c.redistribute(e, s, policy.ExhaustionReason, false)
 	d.refused = 0
 }
 
-// hunt is a site's progress in getting the tokens that an entity is short of.
-type hunt struct {
+// rebalance is a site's progress in getting the tokens that an entity is short of.
+type rebalance struct {
 	// press is how hard the next instance begun here presses for offers. ledPress is how
 	// hard the star instance led here presses: press may have grown since its beginning.
 	press, ledPress avantan.Press
@@ -129,9 +129,9 @@ type settled struct {
 // majority believes that there is none.
 const noQuorumPatiences = 4
 
-// pursue begins a redistribution if the trigger says so and none is under way. A site
+// rebalance begins a redistribution if the trigger says so and none is under way. A site
 // joins a redistribution under way instead.
-func (c *rebalancing) pursue(e *entity) {
+func (c *rebalancing) rebalance(e *entity) {
 	if e.halted() {
 		return
 	}
@@ -142,12 +142,12 @@ func (c *rebalancing) pursue(e *entity) {
 	}
 	urgent := e.queue.len() > 0 || e.books.Left() < 0
 	if e.queue.len() == 0 && !e.owes() {
-		e.hunt.short = false
+		e.rebalance.short = false
 	}
 	c.doubt(e)
 	s := c.situation(e)
 	reason := c.mods.Trigger.Due(s)
-	if reason == "" && e.droughtNow().since == 0 && e.debt() == nil {
+	if reason == "" && e.exhaustionNow().since == 0 && e.debt() == nil {
 		return
 	}
 	switch {
@@ -175,7 +175,7 @@ func (c *rebalancing) pursue(e *entity) {
 		return
 	}
 	if s.Elsewhere, s.Told = c.elsewhere(e); c.mods.Trigger.Due(s) == "" {
-		e.hunt.triggered = c.now.Tick
+		e.rebalance.triggered = c.now.Tick
 		return
 	}
 	c.redistribute(e, &s, reason, urgent)
@@ -183,20 +183,20 @@ func (c *rebalancing) pursue(e *entity) {
 
 // redistribute gets tokens from other sites; waiting acquires make it urgent.
 func (c *rebalancing) redistribute(e *entity, s *policy.Situation, reason string, urgent bool) {
-	if urgent && !e.hunting() && c.dryAgain(e, s) {
+	if urgent && !e.redistributing() && c.dryAgain(e, s) {
 		return
 	}
 	crowd := c.inCrowd(e)
-	if crowd && (e.hunting() || c.waitsForTurn(e)) {
+	if crowd && (e.redistributing() || c.waitsForTurn(e)) {
 		return
 	}
 	direct := c.mods.Strategy.Direct() && !crowd
 	hopeless := s.Told && s.Elsewhere < worth(e)
 	if hopeless && urgent {
-		e.hunt.press = avantan.PressAll
+		e.rebalance.press = avantan.PressAll
 	}
 	switch {
-	case direct && !e.hunt.short && (!hopeless || !urgent) && c.fetch(e, s, reason):
+	case direct && !e.rebalance.short && (!hopeless || !urgent) && c.fetch(e, s, reason):
 	case direct && !urgent:
 	default:
 		c.instance(e, reason)
@@ -218,7 +218,7 @@ func (c *rebalancing) instance(e *entity, reason string) {
 }
 
 func (c *rebalancing) started(e *entity, reason string, v policy.Variant) {
-	e.hunt.triggered = c.now.Tick
+	e.rebalance.triggered = c.now.Tick
 	c.out.Events = append(c.out.Events, event.Event{Kind: event.RedistributionStarted, Entity: e.name, Trigger: reason, Variant: v})
 }
 
@@ -227,12 +227,12 @@ func (c *rebalancing) started(e *entity, reason string, v policy.Variant) {
 // stand still: a site could still grant the tokens it keeps, while more is out than the
 // limit.
 func (c *rebalancing) begin(e *entity) {
-	p := avantan.Proposal{Policy: c.cfg.Policy, Press: e.hunt.press}
+	p := avantan.Proposal{Policy: c.cfg.Policy, Press: e.rebalance.press}
 	settles := e.owed() > 0 || e.owes()
 	if ch := firstDue(e.limitChanges()); ch != nil {
 		p.Change = ch.encoded
 		ch.proposed = true
-		if r, err := e.judge(ch.encoded); err == nil && r.delta(e) < 0 {
+		if r, err := e.classify(ch.encoded); err == nil && r.delta(e) < 0 {
 			settles = true
 		}
 	}
@@ -265,7 +265,7 @@ func (c *rebalancing) stepMajority(e *entity, in avantan.Input) {
 		notProposed(e.limitChanges())
 	}
 	if out.Failed == avantan.FailedNoQuorum {
-		e.hunt.noQuorum = c.now.Tick + noQuorumPatiences*c.cfg.Patience
+		e.rebalance.noQuorum = c.now.Tick + noQuorumPatiences*c.cfg.Patience
 	}
 	settled := c.applied
 	if e.limit != limit {
@@ -280,7 +280,7 @@ func (c *rebalancing) stepMajority(e *entity, in avantan.Input) {
 	}
 	// A site alone decides an instance as it begins it.
 	if in.Begin == nil || settled != nil {
-		c.pursue(e)
+		c.rebalance(e)
 	}
 	c.schedule(e)
 }
@@ -294,7 +294,7 @@ func (c *rebalancing) afterInstance(e *entity, s settled) {
 	c.serveQueue(e)
 	c.came(e, e.usable())
 	if e.queue.len() == 0 && e.books.Left() >= 0 {
-		e.hunt.press, e.hunt.retried = avantan.PressSpare, false
+		e.rebalance.press, e.rebalance.retried = avantan.PressSpare, false
 		if s.member && s.kept == 0 && s.used && !s.absent && waited {
 			c.dry(e)
 		}
@@ -302,13 +302,13 @@ func (c *rebalancing) afterInstance(e *entity, s settled) {
 	}
 	counted := e.queue.len() == 0 || e.queue.oldest().number <= s.counted
 	if s.kept > 0 || e.stillHas() > 0 || !s.member || !counted && !s.used {
-		e.hunt.press = avantan.PressAll
+		e.rebalance.press = avantan.PressAll
 		return
 	}
-	if s.absent && !e.hunt.retried {
+	if s.absent && !e.rebalance.retried {
 		// The absent site may have been slow: it had to learn of the previous instance
 		// first.
-		e.hunt.press, e.hunt.retried = avantan.PressAll, true
+		e.rebalance.press, e.rebalance.retried = avantan.PressAll, true
 		return
 	}
 	// Every reachable site offered all its tokens, this site's waiting acquires and debt
@@ -316,16 +316,16 @@ func (c *rebalancing) afterInstance(e *entity, s settled) {
 	c.giveUp(e)
 }
 
-// giveUp refuses the waiting acquires, as no site has tokens, and begins a drought.
-// Acquires that a few releases can serve go on waiting a moment: many droughts are over
+// giveUp refuses the waiting acquires, as no site has tokens, and begins an exhaustion.
+// Acquires that a few releases can serve go on waiting a moment: many exhaustions are over
 // soon. Without a majority all acquires go on waiting.
 func (c *rebalancing) giveUp(e *entity) {
-	e.hunt.press, e.hunt.retried, e.hunt.short = avantan.PressSpare, false, false
+	e.rebalance.press, e.rebalance.retried, e.rebalance.short = avantan.PressSpare, false, false
 	e.unhold()
 	c.serveQueue(e)
 	c.dry(e)
 	c.out.Events = append(c.out.Events, event.Event{Kind: event.GaveUp, Entity: e.name})
-	if e.apart() {
+	if e.noQuorum() {
 		return
 	}
 	mostNeeded := Tokens(0)

@@ -16,18 +16,18 @@ import (
 // home gives machines places.
 type home struct{}
 
-func (home) Came(*Machine) *Place { return new(Place) }
-func (home) Gone(*Machine)        {}
+func (home) Came(*Machine) *Handle { return new(Handle) }
+func (home) Gone(*Machine)         {}
 
-// laned is a core with lanes. Tests never serve two lanes at the same time.
-type laned struct {
+// sharded is a core with shards. Tests never serve two shards at the same time.
+type sharded struct {
 	*Core
 	served int
 }
 
-// hand has a random lane serve an input, or steps the core if no lane can.
-func (l *laned) hand(rnd *rand.Rand, now input.Now, in input.Input) {
-	if ms, ok := l.Route(in, nil); ok && len(l.lanes.all) > 0 && Servable(in) && l.Serve(rnd.IntN(len(l.lanes.all)), now, in, ms) {
+// hand has a random shard serve an input, or steps the core if no shard can.
+func (l *sharded) hand(rnd *rand.Rand, now input.Now, in input.Input) {
+	if ms, ok := l.Route(in, nil); ok && len(l.shards.all) > 0 && Servable(in) && l.Serve(rnd.IntN(len(l.shards.all)), now, in, ms) {
 		l.served++
 		return
 	}
@@ -35,10 +35,10 @@ func (l *laned) hand(rnd *rand.Rand, now input.Now, in input.Input) {
 	l.Resume()
 }
 
-// TestLanesAnswerAsSteps hands the same requests to a core and to a core with lanes, on
-// random lanes and with random entities split. Both give the same answers, have the same
+// TestShardsAnswerAsSteps hands the same requests to a core and to a core with shards, on
+// random shards and with random entities split. Both give the same answers, have the same
 // books and remember the same.
-func TestLanesAnswerAsSteps(t *testing.T) {
+func TestShardsAnswerAsSteps(t *testing.T) {
 	race.OneGoroutine(t)
 	refused, full := 0, 0
 	for seed := range uint64(60) {
@@ -53,18 +53,18 @@ func TestLanesAnswerAsSteps(t *testing.T) {
 			}
 			return d
 		}
-		core := func(n int) *laned {
+		core := func(n int) *sharded {
 			c, err := New(Config{Self: "a", Members: []SiteID{"a"}, Rand: rand.New(rand.NewPCG(1, 2)), Retention: 1000, Skew: 1, MaxRequests: 900, Bin: 1000}, data())
 			if err != nil {
 				t.Fatal(err)
 			}
-			l := &laned{Core: c}
+			l := &sharded{Core: c}
 			if n > 0 {
 				l.Partition(n, home{})
 			}
 			return l
 		}
-		plain, lanes := core(0), core(1+rnd.IntN(3))
+		plain, shards := core(0), core(1+rnd.IntN(3))
 		now := input.Now{Tick: 1, Wall: 1_700_000_000_000}
 		var outs [2]Effects
 		for i := range 4000 {
@@ -72,8 +72,8 @@ func TestLanesAnswerAsSteps(t *testing.T) {
 			now.Wall = 1_700_000_000_000 + int64(now.Tick)
 			if rnd.IntN(40) == 0 {
 				name := of.records[rnd.IntN(len(of.records))].Name
-				lanes.Split(name, rnd.IntN(3) > 0)
-				lanes.Resume()
+				shards.Split(name, rnd.IntN(3) > 0)
+				shards.Resume()
 			}
 			ins := [2]input.Input{}
 			kind, names := rnd.IntN(20), [2]string{of.records[rnd.IntN(len(of.records))].Name, of.names[rnd.IntN(len(of.names))]}
@@ -98,23 +98,23 @@ func TestLanesAnswerAsSteps(t *testing.T) {
 				}
 			}
 			plain.Step(now, ins[0])
-			lanes.hand(rnd, now, ins[1])
+			shards.hand(rnd, now, ins[1])
 			if rnd.IntN(8) > 0 {
 				continue
 			}
 			plain.Drain(&outs[0])
-			lanes.Drain(&outs[1])
-			lanes.Resume()
+			shards.Drain(&outs[1])
+			shards.Resume()
 			if err := sameEffects(&outs[0], &outs[1]); err != nil {
 				t.Fatalf("seed %d, input %d: %v", seed, i, err)
 			}
 			n := plain.Recount(func(attempt.Key) string { return "" })[""]
-			if x, y := plain.HeldAll(), lanes.HeldAll(); x != y || x[0] != n {
-				t.Fatalf("seed %d, input %d: counted are %v, by lanes %v, there are %d", seed, i, x, y, n)
+			if x, y := plain.HeldAll(), shards.HeldAll(); x != y || x[0] != n {
+				t.Fatalf("seed %d, input %d: counted are %v, by shards %v, there are %d", seed, i, x, y, n)
 			}
 			for _, org := range []string{"00000", "00001"} {
-				if x, y := plain.requests.held.Held(org), lanes.requests.held.Held(org); x != y {
-					t.Fatalf("seed %d, input %d: %s has %d, by lanes %d", seed, i, org, x, y)
+				if x, y := plain.requests.held.Held(org), shards.requests.held.Held(org); x != y {
+					t.Fatalf("seed %d, input %d: %s has %d, by shards %d", seed, i, org, x, y)
 				}
 			}
 			for _, r := range outs[1].Replies {
@@ -128,8 +128,8 @@ func TestLanesAnswerAsSteps(t *testing.T) {
 			outs[0].Reset()
 			outs[1].Reset()
 		}
-		if lanes.served < 500 {
-			t.Errorf("seed %d: %d requests served by lanes", seed, lanes.served)
+		if shards.served < 500 {
+			t.Errorf("seed %d: %d requests served by shards", seed, shards.served)
 		}
 	}
 	if full < 100 {
@@ -165,13 +165,13 @@ func sameEffects(a, b *Effects) error {
 	}
 	switch x, y := answers(a), answers(b); {
 	case !reflect.DeepEqual(x, y):
-		return fmt.Errorf("answers %+v, by lanes %+v", x, y)
+		return fmt.Errorf("answers %+v, by shards %+v", x, y)
 	case !reflect.DeepEqual(books(a), books(b)):
-		return fmt.Errorf("books %+v, by lanes %+v", books(a), books(b))
+		return fmt.Errorf("books %+v, by shards %+v", books(a), books(b))
 	case !reflect.DeepEqual(records(a), records(b)):
-		return fmt.Errorf("records %+v, by lanes %+v", records(a), records(b))
+		return fmt.Errorf("records %+v, by shards %+v", records(a), records(b))
 	case a.Records.Block.Sequence != b.Records.Block.Sequence || a.Records.ForgetBlocks != b.Records.ForgetBlocks || a.Records.Commits != b.Records.Commits:
-		return fmt.Errorf("block %d, forget %d, commits %d; by lanes %d, %d, %d", a.Records.Block.Sequence, a.Records.ForgetBlocks,
+		return fmt.Errorf("block %d, forget %d, commits %d; by shards %d, %d, %d", a.Records.Block.Sequence, a.Records.ForgetBlocks,
 			a.Records.Commits, b.Records.Block.Sequence, b.Records.ForgetBlocks, b.Records.Commits)
 	}
 	return nil
