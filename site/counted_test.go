@@ -32,9 +32,9 @@ func counted(t *testing.T, what string, c prometheus.Collector, lines ...string)
 // TestOperationsAreCounted: operations of batches and streams are counted like calls, and
 // so is the number of operations together.
 func TestOperationsAreCounted(t *testing.T) {
-	refused := outcome{code: answer.OutOfTokens}
+	refused := answer.Answer{Code: answer.OutOfTokens}
 	operations := func() []operation {
-		return []operation{{}, {outcome: refused}, {isRelease: true}, {isRelease: true}, {isRelease: true, err: apierr.Invalid("tokens", "none")}}
+		return []operation{{}, {answer: refused}, {isRelease: true}, {isRelease: true}, {isRelease: true, err: apierr.Invalid("tokens", "none")}}
 	}
 	for what, count := range map[string]func(s *Site) prometheus.Histogram{
 		"batch": func(s *Site) prometheus.Histogram {

@@ -59,11 +59,6 @@ func TestFailures(t *testing.T) {
 		if d := cmp.Diff(error(c.want), err, cmpopts.IgnoreFields(apierr.Error{}, "Err", "Message")); d != "" {
 			t.Errorf("%v of %+v (-want +got):\n%s", c.code, c.q, d)
 		}
-		// An operation gets the same error.
-		o := outcomeOf(&a)
-		if d := cmp.Diff(err, o.refused(s, &c.q), cmpopts.IgnoreFields(apierr.Error{}, "Err")); d != "" {
-			t.Errorf("%v of %+v, as an operation:\n%s", c.code, c.q, d)
-		}
 	}
 	if err := s.failure(answer.Answer{Tokens: 7, Lacking: "acme"}, q); err != nil {
 		t.Errorf("OK: %v", err)

@@ -28,10 +28,10 @@ type operation struct {
 	isRelease bool
 	acquire   input.Acquire
 	release   input.Release
-	// to is told of the answer: outcome, or err.
-	to      answeree
-	outcome outcome
-	err     error
+	// to is told of the answer, or err.
+	to     answeree
+	answer answer.Answer
+	err    error
 
 	// Entry is set in a stream alone.
 	mux.Entry
@@ -44,35 +44,8 @@ type answeree interface {
 
 // Receive implements engine.Receiver.
 func (o *operation) Receive(_ *engine.Call, a answer.Answer, err error) {
-	o.outcome, o.err = outcomeOf(&a), err
+	o.answer, o.err = a, err
 	o.to.Answered(o)
-}
-
-// outcome is the part of an answer that concerns an acquire or a release.
-type outcome struct {
-	code           answer.Code
-	parked         bool
-	tokens, left   core.Tokens
-	leased         core.Tokens
-	remaining      core.Tick
-	retryAfter     core.Tick
-	missingMembers int
-	lacking        string
-}
-
-func outcomeOf(a *answer.Answer) outcome {
-	return outcome{
-		code: a.Code, parked: a.Parked, tokens: a.Tokens, left: a.Left, leased: a.Lease().Tokens, remaining: a.Lease().Remaining,
-		retryAfter: a.RetryAfter, missingMembers: a.Missing, lacking: a.Lacking,
-	}
-}
-
-// refused returns the error for an operation that was not done, or nil.
-func (a *outcome) refused(s *Site, q *asked) error {
-	if a.code == answer.OK {
-		return nil
-	}
-	return s.failure(answer.Answer{Code: a.code, Tokens: a.tokens, Left: a.left, RetryAfter: a.retryAfter, Missing: a.missingMembers, Lacking: a.lacking}, *q)
 }
 
 // read checks the operation of r and makes it ready to be started.
@@ -138,20 +111,20 @@ func (s *Site) readRelease(in *input.Release, r *samyav1.ReleaseRequest) (asked,
 }
 
 // acquired fills in the response to a successful acquire.
-func (s *Site) acquired(resp *samyav1.AcquireResponse, in *input.Acquire, a *outcome, q *asked) {
-	resp.Tokens, resp.RequestId, resp.Site, resp.Left = int64(a.tokens), q.requestID, s.cfg.Name, int64(a.left)
+func (s *Site) acquired(resp *samyav1.AcquireResponse, in *input.Acquire, a *answer.Answer, q *asked) {
+	resp.Tokens, resp.RequestId, resp.Site, resp.Left = int64(a.Tokens), q.requestID, s.cfg.Name, int64(a.Left)
 	if in.Lease != nil && !in.DryRun {
 		// If the lease has ended, a repeat gets the lease's name, and no tokens left.
 		resp.Lease = s.lease(&answer.Lease{
-			ID: q.requestID, Entity: q.entity, Tokens: a.leased, Remaining: a.remaining, Holder: in.Lease.Holder,
+			ID: q.requestID, Entity: q.entity, Tokens: a.Lease().Tokens, Remaining: a.Lease().Remaining, Holder: in.Lease.Holder,
 		})
 	}
 }
 
 // released fills in the response to a successful release.
-func (s *Site) released(resp *samyav1.ReleaseResponse, a *outcome, q *asked) {
-	resp.Tokens, resp.RequestId, resp.Site, resp.Left = int64(a.tokens), q.requestID, s.cfg.Name, int64(a.left)
-	resp.Parked = a.parked
+func (s *Site) released(resp *samyav1.ReleaseResponse, a *answer.Answer, q *asked) {
+	resp.Tokens, resp.RequestId, resp.Site, resp.Left = int64(a.Tokens), q.requestID, s.cfg.Name, int64(a.Left)
+	resp.Parked = a.Parked
 }
 
 // results makes results of operations. It allocates the responses of successful
@@ -179,7 +152,7 @@ func (m *results) of(s *Site, result *samyav1.Result, o *operation) error {
 	err := o.err
 	switch {
 	case err == nil:
-		err = o.outcome.refused(s, &o.asked)
+		err = s.failure(o.answer, o.asked)
 	case errors.Is(err, engine.ErrStopped):
 		// Told by the engine as it stopped, with the operation under way.
 		err = s.broken(err, o.asked)
@@ -193,7 +166,7 @@ func (m *results) of(s *Site, result *samyav1.Result, o *operation) error {
 		}
 		r := &m.releases[0]
 		m.releases = m.releases[1:]
-		s.released(&r.response, &o.outcome, &o.asked)
+		s.released(&r.response, &o.answer, &o.asked)
 		r.is.Release = &r.response
 		result.Result = &r.is
 	default:
@@ -202,7 +175,7 @@ func (m *results) of(s *Site, result *samyav1.Result, o *operation) error {
 		}
 		r := &m.acquires[0]
 		m.acquires = m.acquires[1:]
-		s.acquired(&r.response, &o.acquire, &o.outcome, &o.asked)
+		s.acquired(&r.response, &o.acquire, &o.answer, &o.asked)
 		r.is.Acquire = &r.response
 		result.Result = &r.is
 	}

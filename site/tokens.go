@@ -32,12 +32,11 @@ func (s tokens) Acquire(ctx context.Context, r *samyav1.AcquireRequest) (*samyav
 	if err != nil {
 		return nil, s.broken(err, q)
 	}
-	done := outcomeOf(&a)
-	if err := done.refused(s.Site, &q); err != nil {
+	if err := s.failure(a, q); err != nil {
 		return nil, err
 	}
 	resp := new(samyav1.AcquireResponse)
-	s.acquired(resp, in, &done, &q)
+	s.acquired(resp, in, &a, &q)
 	return resp, nil
 }
 
@@ -55,11 +54,10 @@ func (s tokens) Release(ctx context.Context, r *samyav1.ReleaseRequest) (*samyav
 	if err != nil {
 		return nil, s.broken(err, q)
 	}
-	done := outcomeOf(&a)
-	if err := done.refused(s.Site, &q); err != nil {
+	if err := s.failure(a, q); err != nil {
 		return nil, err
 	}
 	resp := new(samyav1.ReleaseResponse)
-	s.released(resp, &done, &q)
+	s.released(resp, &a, &q)
 	return resp, nil
 }
