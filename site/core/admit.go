@@ -21,13 +21,13 @@ type admitting struct {
 // refuseExcess records that an acquire asked for more than a limit, and returns the
 // answer. Without the record a late duplicate could be granted unnoticed.
 func (c *admitting) refuseExcess(r *request, over *charged) answer.Answer {
-	c.remember(r, over.of, stored.Refused, beyond(over.of.limit))
+	c.asking.remember(r, over.of, stored.Refused, beyond(over.of.limit))
 	return exceeded(over)
 }
 
 // waits implements till: it asks the admission module.
 func (c *admitting) waits(e *entity, tokens Tokens) bool {
-	return c.mods.Admission.Short(c.situation(e), tokens, c.refusesFor(e, tokens)) != policy.RefuseNow
+	return c.mods.Admission.Short(c.assessing.situation(e), tokens, c.assessing.refusesFor(e, tokens)) != policy.RefuseNow
 }
 
 func (c *admitting) queueFull(at *charged) answer.Answer {
@@ -52,10 +52,10 @@ func (c *admitting) crowded(r *request, ch charge, at *charged) answer.Answer {
 func (c *admitting) grant(r *request, ch charge) answer.Answer {
 	takeAll(c, ch)
 	e, tokens := ch[0].of, r.granted(ch)
-	c.remember(r, e, stored.Ran, tokens)
+	c.asking.remember(r, e, stored.Ran, tokens)
 	a := answer.Answer{Code: answer.OK, Tokens: tokens, Left: e.usable()}
 	if r.lease != nil {
-		a.Details = &answer.Details{Lease: c.lend(e, r, tokens)}
+		a.Details = &answer.Details{Lease: c.leasing.lend(e, r, tokens)}
 	}
 	return a
 }
@@ -63,12 +63,12 @@ func (c *admitting) grant(r *request, ch charge) answer.Answer {
 // refuse records the refusal of an acquire for want of an entity's tokens, and returns
 // the answer. Without the record a late duplicate could be granted unnoticed.
 func (c *admitting) refuse(r *request, lacking *charged) answer.Answer {
-	c.remember(r, lacking.of, stored.Refused, 0)
+	c.asking.remember(r, lacking.of, stored.Refused, 0)
 	return c.outOfTokens(lacking.of)
 }
 
 func (c *admitting) outOfTokens(e *entity) answer.Answer {
-	return answer.Answer{Code: answer.OutOfTokens, Left: e.usable(), Lacking: e.name, RetryAfter: max(c.emptyFor(e), c.cfg.GiveUp)}
+	return answer.Answer{Code: answer.OutOfTokens, Left: e.usable(), Lacking: e.name, RetryAfter: max(c.assessing.emptyFor(e), c.cfg.GiveUp)}
 }
 
 // demandRefused counts a demand that was refused without a redistribution: the next such demand
@@ -76,5 +76,5 @@ func (c *admitting) outOfTokens(e *entity) answer.Answer {
 func (c *admitting) demandRefused(lacking *charged) {
 	d := lacking.of.itsExhaustion()
 	d.refused = max(d.refused, lacking.tokens)
-	c.demanded(lacking.of, lacking.tokens)
+	c.forecasting.demanded(lacking.of, lacking.tokens)
 }

@@ -25,13 +25,13 @@ func (c *admitting) acquireAll(a *input.AcquireAll) {
 		return
 	}
 	r := allRequest(a)
-	if c.repeated(a.Call, &r, a.Wait) || !c.placed(a.Call, &r) {
+	if c.repeating.repeated(a.Call, &r, a.Wait) || !c.repeating.placed(a.Call, &r) {
 		return
 	}
-	switch ch := c.chargeOf(&r); {
+	switch ch := c.charging.chargeOf(&r); {
 	case ch == nil:
-		c.reply(a.Call, answer.Answer{Code: answer.NotFound, Lacking: c.missing(a.Parts)})
-	case c.tableFull(a.Call, ch[0].of, len(r.parts)):
+		c.reply(a.Call, answer.Answer{Code: answer.NotFound, Lacking: c.charging.missing(a.Parts)})
+	case c.remembering.tableFull(a.Call, ch[0].of, len(r.parts)):
 	default:
 		c.begun(a.Call, &r, ch, a.Wait)
 	}

@@ -12,7 +12,7 @@ func (c *repeating) claims(m *message.Claims) {
 		return
 	}
 	for _, a := range m.Answers {
-		c.answered(p, a, c.now.Tick)
+		c.asking.answered(p, a, c.now.Tick)
 	}
 	reply := &message.Claims{From: c.cfg.Self, To: m.From}
 	for i := range m.Asks[:min(len(m.Asks), mostAsks)] {
@@ -51,12 +51,12 @@ func (c *repeating) asked(a *message.ClaimAsk) message.ClaimVerdict {
 // undoAcquire undoes the asked attempts and ensures that none runs later.
 func (c *repeating) undoAcquire(a *message.ClaimAsk, old *remembered, found bool) message.ClaimVerdict {
 	if w := c.waiting[a.Key]; w != nil && w.body == a.Body && w.tries.Number() <= a.Attempt {
-		if !found && !c.roomForAsked() {
+		if !found && !c.remembering.roomForAsked() {
 			// There is no room for the record that stops later runs.
 			return 0
 		}
-		c.superseded(w)
-		c.dropWaiting(w)
+		c.remembering.superseded(w)
+		c.remembering.dropWaiting(w)
 	}
 	switch {
 	case !found:
@@ -64,30 +64,30 @@ func (c *repeating) undoAcquire(a *message.ClaimAsk, old *remembered, found bool
 	case old.attempt > a.Attempt || old.state == stored.Undone && old.attempt == a.Attempt:
 		return message.NeverRan
 	case old.state != stored.Ran:
-		c.recordAgain(old, old.record(a.Key, stored.Undone, a.Attempt))
+		c.remembering.recordAgain(old, old.record(a.Key, stored.Undone, a.Attempt))
 		return message.NeverRan
 	}
 	undone := old.record(a.Key, stored.Undone, a.Attempt)
 	e := c.space.find(a.Entity)
 	switch {
 	case old.kind == stored.AllRequest:
-		ch := c.chargeBack(c.requests.parts[a.Key])
-		if !c.creditAll(ch) {
+		ch := c.charging.chargeBack(c.requests.parts[a.Key])
+		if !c.charging.creditAll(ch) {
 			return 0
 		}
-		c.recordAgain(old, undone)
+		c.remembering.recordAgain(old, undone)
 		for of := range ch.entities() {
 			c.later(of)
 		}
 	case e == nil || e.generation != old.generation:
-		c.recordAgain(old, undone)
+		c.remembering.recordAgain(old, undone)
 	case old.kind == stored.LeasedRequest:
-		c.recordAgain(old, undone)
-		c.endLease(a.Key)
-	case !c.credit(e, old.tokens):
+		c.remembering.recordAgain(old, undone)
+		c.leasing.endLease(a.Key)
+	case !c.charging.credit(e, old.tokens):
 		return 0
 	default:
-		c.recordAgain(old, undone)
+		c.remembering.recordAgain(old, undone)
 		c.freed(e)
 	}
 	return message.DidRun
@@ -112,11 +112,11 @@ func (c *repeating) settleRelease(a *message.ClaimAsk, old *remembered, found bo
 	}
 	if parked != nil {
 		// Also if its record is no longer kept.
-		c.settled(parked)
+		c.asking.settled(parked)
 	}
 	switch {
 	case found:
-		c.recordAgain(old, old.record(a.Key, stored.Undone, a.Attempt))
+		c.remembering.recordAgain(old, old.record(a.Key, stored.Undone, a.Attempt))
 		return message.NeverRan
 	case parked != nil:
 		return message.NeverRan
@@ -130,16 +130,16 @@ func (c *repeating) returnAsked(a *message.ClaimAsk, found bool) message.ClaimVe
 	switch {
 	case found:
 		return message.DidRun
-	case !c.definitive(a):
+	case !c.remembering.definitive(a):
 		return message.Forgotten
-	case !c.roomForAsked():
+	case !c.remembering.roomForAsked():
 		return 0
 	}
 	r := stored.Request{Kind: stored.ReturnRequest, State: stored.Ran, Attempt: a.Attempt}
-	if l, ok := c.leaseOf(a.Lease); ok && l.Entity == a.Entity {
-		r.Tokens = c.giveBack(a.Lease, a.Tokens)
+	if l, ok := c.leasing.leaseOf(a.Lease); ok && l.Entity == a.Entity {
+		r.Tokens = c.leasing.giveBack(a.Lease, a.Tokens)
 	}
-	c.recordAsked(a, &r)
+	c.remembering.recordAsked(a, &r)
 	return message.DidRun
 }
 
@@ -152,7 +152,7 @@ const askedPart = 8
 // is NeverRan if none is known to have run before, else Forgotten.
 func (c *repeating) never(a *message.ClaimAsk, kind stored.RequestKind) message.ClaimVerdict {
 	verdict, state := message.NeverRan, stored.Undone
-	if !c.definitive(a) {
+	if !c.remembering.definitive(a) {
 		verdict = message.Forgotten
 		if kind == stored.ReleaseRequest {
 			// So no other asking site counts it.
@@ -163,9 +163,9 @@ func (c *repeating) never(a *message.ClaimAsk, kind stored.RequestKind) message.
 		// No site takes an attempt any more.
 		return verdict
 	}
-	if !c.roomForAsked() {
+	if !c.remembering.roomForAsked() {
 		return 0
 	}
-	c.recordAsked(a, &stored.Request{Kind: kind, State: state, Attempt: a.Attempt, Tokens: a.Tokens})
+	c.remembering.recordAsked(a, &stored.Request{Kind: kind, State: state, Attempt: a.Attempt, Tokens: a.Tokens})
 	return verdict
 }

@@ -20,8 +20,8 @@ type assessing struct {
 
 func (c *assessing) situation(e *entity) policy.Situation {
 	c.keepOwn(e)
-	s := e.situation(c.now.Tick, c.forecast(e))
-	if left, told := c.elsewhere(e); told && left+max(0, e.usable()) < e.limit/policy.WorthwhilePart {
+	s := e.situation(c.now.Tick, c.forecasting.forecast(e))
+	if left, told := c.peering.elsewhere(e); told && left+max(0, e.usable()) < e.limit/policy.WorthwhilePart {
 		s.Scarce = true
 	}
 	c.loans(e, &s)
@@ -61,15 +61,15 @@ func (e *entity) situation(now Tick, forecast predict.Forecast) policy.Situation
 // tellGain tells the other sites ahead of time that the site has a good deal more left
 // than they know, if all have little: they would otherwise go on refusing acquires.
 func (c *assessing) tellGain(e *entity) {
-	if !c.gained(e, c.now.Tick) {
+	if !c.peering.gained(e, c.now.Tick) {
 		return
 	}
 	own := &e.views[slices.Index(c.cfg.Members, c.cfg.Self)]
-	if left, told := c.elsewhere(e); !told || left+own.Left >= e.limit/scarcePart {
+	if left, told := c.peering.elsewhere(e); !told || left+own.Left >= e.limit/scarcePart {
 		return
 	}
 	summaries := []message.Summary{c.summary(e)}
-	c.hasTold(e, &summaries[0])
+	c.peering.hasTold(e, &summaries[0])
 	for _, m := range c.cfg.Members {
 		if m != c.cfg.Self {
 			c.out.Messages = append(c.out.Messages, message.Envelope{Gossip: &message.Gossip{From: c.cfg.Self, To: m, Summaries: summaries}})
@@ -142,7 +142,7 @@ func (c *assessing) schedule(e *entity) {
 	if !e.redistributing() && e.unhold() {
 		c.later(e)
 	}
-	c.queueMoved(e)
+	c.reading.queueMoved(e)
 	t := firstUntil(e.limitChanges())
 	if e.majority != nil {
 		t = earlier(t, wakeOf(e.majority))

@@ -57,9 +57,9 @@ func (c *repeating) repeatedWaiting(call input.Call, r *request, wait Tick) bool
 		if !c.placed(call, r) {
 			return true
 		}
-		c.superseded(w)
+		c.remembering.superseded(w)
 		r.tries.Tried = c.queries.union(w.tries.Tried, r.tries.Tried)
-		w.tries, w.until = r.tries, max(w.until, c.until(wait, &r.tries))
+		w.tries, w.until = r.tries, max(w.until, c.remembering.until(wait, &r.tries))
 		w.at.queue.fix(w)
 		w.calls = append(w.calls[:0], call)
 		c.waitingCalls[call] = w
@@ -77,14 +77,14 @@ func (c *repeating) repeatedWaiting(call input.Call, r *request, wait Tick) bool
 // takeOver records the outcome of an earlier attempt for a later attempt. From then on no
 // site can undo it by asking about the earlier attempts only.
 func (c *repeating) takeOver(r *request, old *remembered) {
-	c.recordAgain(old, stored.Request{
+	c.remembering.recordAgain(old, stored.Request{
 		Key: r.key, Body: old.body, Kind: old.kind, State: old.state, Attempt: r.tries.Number(),
 		Generation: old.generation, Tokens: old.tokens, Left: old.left, Parts: c.requests.parts[r.key],
 	})
 	// A release that is done or given up has nothing to ask: asking sites learn its
 	// outcome. The site of a lease is asked already.
 	if len(r.tries.Tried) > 0 && (old.kind == stored.AcquireRequest || old.kind == stored.LeasedRequest || old.kind == stored.AllRequest || old.kind == stored.ReleaseRequest && old.state == stored.Parked) {
-		c.claim(r, old.generation, old.state)
+		c.asking.claim(r, old.generation, old.state)
 	}
 }
 
@@ -101,7 +101,7 @@ func (c *repeating) placed(call input.Call, r *request) bool {
 		c.reply(call, answer.Answer{Code: answer.Invalid})
 	case t.NotAfter != 0 && t.NotAfter < c.now.Wall:
 		c.reply(call, answer.Answer{Code: answer.Expired})
-	case slices.ContainsFunc(tried, func(s SiteID) bool { return !c.roomForClaim(c.queries.peer(s)) }):
+	case slices.ContainsFunc(tried, func(s SiteID) bool { return !c.asking.roomForClaim(c.queries.peer(s)) }):
 		c.reply(call, answer.Answer{Code: answer.Overloaded, RetryAfter: 1000})
 	default:
 		t.Tried = tried
@@ -114,10 +114,10 @@ func (c *repeating) placed(call input.Call, r *request) bool {
 func (c *repeating) again(call input.Call, r *request, old *remembered) {
 	a := old.answer()
 	if old.state == stored.Refused {
-		a.Lacking = c.lackingIn(r, old.generation)
+		a.Lacking = c.charging.lackingIn(r, old.generation)
 	}
-	if l, ok := c.leaseOf(r.key); ok && old.kind == stored.LeasedRequest {
-		a.Details = &answer.Details{Lease: c.leaseView(l)}
+	if l, ok := c.leasing.leaseOf(r.key); ok && old.kind == stored.LeasedRequest {
+		a.Details = &answer.Details{Lease: c.leasing.leaseView(l)}
 	}
 	c.reply(call, a)
 }

@@ -59,7 +59,7 @@ func (c *auditing) suspect(e *entity) {
 		return
 	}
 	// All members tell until the suspicion is settled.
-	c.active(e)
+	c.peering.active(e)
 	for i, m := range c.cfg.Members {
 		if m != c.cfg.Self && (e.views == nil || e.views[i].told == 0 || c.now.Tick > e.views[i].told+maxAge || !c.seemsUp(m)) {
 			return
@@ -73,7 +73,7 @@ func (c *auditing) suspect(e *entity) {
 	if c.now.Tick >= a.suspected+rank*auditTurn && (a.begun == 0 || c.now.Tick >= a.begun+auditEvery) {
 		c.beginAudit(e)
 	}
-	c.schedule(e)
+	c.assessing.schedule(e)
 }
 
 func (c *auditing) auditOf(e *entity) *audit {
@@ -128,7 +128,7 @@ func (c *auditing) audited(e *entity, m *message.Audit) {
 	switch m.Step {
 	case message.AuditWatch:
 		c.sendAudit(e, message.Audit{To: m.From, Number: m.Number, Step: message.AuditWatching, Watch: c.watchNet(e, m.From)})
-		c.schedule(e)
+		c.assessing.schedule(e)
 	case message.AuditRead:
 		if e.audit == nil {
 			return

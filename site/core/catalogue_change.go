@@ -38,7 +38,7 @@ func (c *cataloguing) change(ch *input.Change) {
 		requestID: ch.RequestID, body: body, until: until, callers: []changeCaller{{ch.Call, until, ch.Applied}},
 	}
 	if ch.Kind == input.SetLimit {
-		c.changeLimit(ch, p)
+		c.limiting.changeLimit(ch, p)
 		return
 	}
 	if r, ok := c.cat.result(ch.RequestID); ok {

@@ -47,8 +47,8 @@ func (c *cataloguing) tellLimits() {
 		if d := e.debt(); d != nil {
 			unheard = d.unheard
 		}
-		c.tellApplied(e, avantan.Applied, c.peers()&^unheard)
-		c.tellApplied(e, avantan.CatchUpAsk, unheard)
+		c.limiting.tellApplied(e, avantan.Applied, c.peers()&^unheard)
+		c.limiting.tellApplied(e, avantan.CatchUpAsk, unheard)
 		return true
 	})
 	if told < c.cfg.MaxTold && visited < maxVisited {

@@ -83,7 +83,7 @@ func (c *charging) free(e *entity) Tokens { return max(0, e.usable()) }
 // take implements mover.
 func (c *charging) take(e *entity, tokens Tokens) {
 	c.keepWhole(e, e.books.Take(tokens))
-	c.demanded(e, tokens)
+	c.forecasting.demanded(e, tokens)
 	c.dirtyBooks(e)
 }
 
@@ -93,7 +93,7 @@ func (c *charging) fits(e *entity, tokens Tokens) bool { return e.books.Fits(tok
 // give implements mover.
 func (c *charging) give(e *entity, tokens Tokens) {
 	c.keepWhole(e, e.books.Return(tokens))
-	c.returned(e, tokens)
+	c.forecasting.returned(e, tokens)
 	c.dirtyBooks(e)
 }
 

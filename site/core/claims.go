@@ -255,7 +255,7 @@ func (c *asking) settleParked(cl *claim, state stored.RequestState) {
 	var e *entity
 	if state == stored.Ran {
 		e = c.space.find(cl.Entity)
-		if e == nil || e.generation != cl.Generation || !c.credit(e, cl.Tokens) {
+		if e == nil || e.generation != cl.Generation || !c.charging.credit(e, cl.Tokens) {
 			e, state = nil, stored.Dropped
 		}
 	}
@@ -263,7 +263,7 @@ func (c *asking) settleParked(cl *claim, state stored.RequestState) {
 	case !found:
 		c.recordSettled(cl, state)
 	case old.body == cl.Body && old.state == stored.Parked:
-		c.recordAgain(&old, old.record(cl.Key, state, old.attempt))
+		c.remembering.recordAgain(&old, old.record(cl.Key, state, old.attempt))
 	}
 	if e != nil {
 		c.freed(e)
@@ -278,7 +278,7 @@ func (c *asking) recordSettled(cl *claim, state stored.RequestState) {
 	if cl.Kind == message.ReturnLease {
 		kind = stored.ReturnRequest
 	}
-	c.recordAsked(&cl.ClaimAsk, &stored.Request{
+	c.remembering.recordAsked(&cl.ClaimAsk, &stored.Request{
 		Kind: kind, State: state, Attempt: cl.Attempt + 1, Generation: cl.Generation, Tokens: cl.Tokens,
 	})
 }
@@ -369,13 +369,13 @@ func (c *asking) cameUp(sites []SiteID) {
 // remember records the outcome of a request by the entity that it rests on, and opens a
 // claim with the sites of its earlier attempts.
 func (c *asking) remember(r *request, e *entity, state stored.RequestState, tokens Tokens) {
-	q := c.recordOf(r, e, state, tokens, e.usable())
+	q := c.charging.recordOf(r, e, state, tokens, e.usable())
 	tenant := c.cfg.tenantOf(r.entity)
 	if e.name != r.entity && c.cfg.tenantOf(e.name) != tenant {
 		// The request lacked tokens of another tenant's entity.
 		q.Tenant = tenant
 	}
-	c.record(q, c.requests.held.Take(tenant, 1))
+	c.remembering.record(q, c.requests.held.Take(tenant, 1))
 	if len(r.tries.Tried) > 0 {
 		c.claim(r, e.generation, state)
 	}

@@ -68,6 +68,14 @@ func (c *common) namesOf(set members) []SiteID {
 	return names
 }
 
+// heardBy are the members that go by a debt; nil for no debt.
+func (c *common) heardBy(d *debt) []SiteID {
+	if d.amount == 0 {
+		return nil
+	}
+	return c.namesOf((c.peers() | c.membersOf([]SiteID{c.cfg.Self})) &^ d.unheard)
+}
+
 // freed marks an entity and its ancestors, after tokens were returned to them.
 func (c *common) freed(e *entity) {
 	for ; e != nil; e = e.parent() {

@@ -110,7 +110,7 @@ func New(cfg Config, from stored.Restored) (*Core, error) {
 	if err := c.restore(&from); err != nil {
 		return nil, fmt.Errorf("restoring the core: %w", err)
 	}
-	c.startFence(&from)
+	c.fencing.startFence(&from)
 	return c, nil
 }
 
@@ -119,14 +119,14 @@ func (c *Core) Step(now input.Now, in input.Input) {
 	now.Tick = max(now.Tick, c.now.Tick)
 	c.now = now
 	if c.shards.apart {
-		c.joinShards()
+		c.serving.joinShards()
 	}
 	if !c.clock.started {
-		c.startClock()
-		c.startLeases()
+		c.leasing.startClock()
+		c.leasing.startLeases()
 	}
 	if !c.fence.open {
-		c.stepFenced(in)
+		c.fencing.stepFenced(in)
 		if _, woken := in.(input.Wake); !woken || !c.fence.open {
 			return
 		}
@@ -138,43 +138,43 @@ func (c *Core) Step(now input.Now, in input.Input) {
 	}
 	switch in := in.(type) {
 	case *input.Acquire:
-		c.acquire(in)
+		c.admitting.acquire(in)
 	case *input.AcquireAll:
-		c.acquireAll(in)
+		c.admitting.acquireAll(in)
 	case *input.Release:
-		c.release(in)
+		c.admitting.release(in)
 	case *input.Cancel:
-		if !c.unwatch(in.Call) {
-			c.cancel(in.Call)
+		if !c.reading.unwatch(in.Call) {
+			c.remembering.cancel(in.Call)
 		}
 	case *input.Read:
-		c.readEntity(in)
+		c.reading.readEntity(in)
 	case *input.ReadMode:
-		c.reply(in.Call, answer.Answer{Details: &answer.Details{Mode: c.modeNow()}})
+		c.reply(in.Call, answer.Answer{Details: &answer.Details{Mode: c.assessing.modeNow()}})
 	case *input.RenewLease, *input.CommitLease, *input.ListLeases:
-		c.leaseInput(in)
+		c.leasing.leaseInput(in)
 	case *input.Watch:
-		c.watch(in)
+		c.reading.watch(in)
 	case *input.SetForecast:
-		c.setForecast(in)
+		c.forecasting.setForecast(in)
 	case *input.ReadForecast:
-		c.reply(in.Call, answer.Answer{Details: &answer.Details{Forecast: c.forecastChoice()}})
+		c.reply(in.Call, answer.Answer{Details: &answer.Details{Forecast: c.forecasting.forecastChoice()}})
 	case *input.List:
-		c.list(in)
+		c.reading.list(in)
 	case *input.Change:
-		c.change(in)
+		c.cataloguing.change(in)
 	case input.Deliver:
 		c.deliver(in)
 	case input.Reachable:
-		c.reach(in.Sites)
+		c.fencing.reach(in.Sites)
 	case input.Stop:
 		c.stop()
-		c.stopWatches()
+		c.reading.stopWatches()
 	case input.Wake:
 		c.wake()
 	}
 	if len(c.due) > 0 {
-		c.settle()
+		c.rebalancing.settle()
 	}
 }
 
@@ -200,12 +200,12 @@ type Status struct {
 // Status counts the contents of the core.
 func (c *Core) Status() Status {
 	if c.shards.apart {
-		c.joinShards()
+		c.serving.joinShards()
 	}
 	return Status{
 		Entities: c.space.len(), Waiting: len(c.waiting), Waited: c.arrivals, Requests: c.requests.len(),
 		Changes: len(c.cat.pending), Leases: len(c.leases.byKey), Watchers: len(c.watchers), Claims: c.queries.open,
 		Surplus: c.surplus, Halted: len(c.halt.generations),
-		Missing: c.fence.missing(), Catalogue: c.cat.protocol.State().Applied, Mode: c.modeNow(),
+		Missing: c.fence.missing(), Catalogue: c.cat.protocol.State().Applied, Mode: c.assessing.modeNow(),
 	}
 }

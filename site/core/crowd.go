@@ -36,12 +36,12 @@ func (c *assessing) inCrowd(e *entity) bool {
 	if len(c.cfg.Members) <= crowdSize || e.views == nil || !c.mods.Admission.Patient() {
 		return false
 	}
-	if left, told := c.elsewhere(e); !told || left+max(0, e.usable()) >= e.limit/crowdPart {
+	if left, told := c.peering.elsewhere(e); !told || left+max(0, e.usable()) >= e.limit/crowdPart {
 		return false
 	}
 	short := 0
 	for i := range e.views {
-		if c.isShort(e, i) {
+		if c.peering.isShort(e, i) {
 			short++
 		}
 	}
@@ -59,7 +59,7 @@ func (c *assessing) turn(e *entity) Tick {
 		first += c.cfg.GiveUp
 	}
 	for i := range e.views {
-		if !c.isShort(e, i) {
+		if !c.peering.isShort(e, i) {
 			continue
 		}
 		round += crowdStep

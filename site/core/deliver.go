@@ -23,19 +23,19 @@ func (c *Core) deliver(d input.Deliver) {
 		}
 		switch {
 		case env.Vouch != nil:
-			c.vouch(d.From, env)
+			c.fencing.vouch(d.From, env)
 			continue
-		case !c.takes(d.From, env):
+		case !c.fencing.takes(d.From, env):
 			continue
 		case env.Gossip != nil:
-			c.hear(env.Gossip)
+			c.gossiping.hear(env.Gossip)
 			continue
 		case env.Claims != nil:
-			c.claims(env.Claims)
+			c.repeating.claims(env.Claims)
 			continue
 		}
 		if env.Entity == "" {
-			c.stepCatalogue(avantan.Input{Receive: &env.Message})
+			c.cataloguing.stepCatalogue(avantan.Input{Receive: &env.Message})
 			continue
 		}
 		c.space.Execute([]string{env.Entity}, func(es []*entity) {
@@ -43,13 +43,13 @@ func (c *Core) deliver(d input.Deliver) {
 				switch {
 				case e.halted():
 				case env.Star != nil:
-					c.stepStar(e, star.Input{Receive: env.Star})
+					c.rebalancing.stepStar(e, star.Input{Receive: env.Star})
 				case env.Audit != nil:
-					c.audited(e, env.Audit)
+					c.auditing.audited(e, env.Audit)
 				case env.Transfer != nil:
-					c.stepTransfer(e, transfer.Input{Receive: env.Transfer})
+					c.rebalancing.stepTransfer(e, transfer.Input{Receive: env.Transfer})
 				default:
-					c.stepMajority(e, avantan.Input{Receive: &env.Message})
+					c.rebalancing.stepMajority(e, avantan.Input{Receive: &env.Message})
 				}
 				return
 			}
@@ -57,9 +57,9 @@ func (c *Core) deliver(d input.Deliver) {
 			// creation. An earlier generation is of a deleted entity, and its sender will
 			// learn of the deletion from the catalogue too.
 			if env.Generation > c.cat.generation {
-				c.askCatalogue(d.From)
+				c.cataloguing.askCatalogue(d.From)
 			} else {
-				c.tellCatalogue(d.From)
+				c.cataloguing.tellCatalogue(d.From)
 			}
 		})
 	}

@@ -41,9 +41,9 @@
 //	auditing      tokens released and never acquired
 //	rebalancing   the protocols that move tokens
 //	gossiping     reports to other sites, and theirs
-//	sharding        the shards, and the entities split over them
+//	sharding      the shards, and the entities split over them
 //	cataloguing   which entities exist, and the mode
-//	fencing      whether the site's data is the latest
+//	fencing       whether the site's data is the latest
 //	serving       requests on shards
 //
 // Core hands each input to one of them. A machine marks the entities whose tokens or queue

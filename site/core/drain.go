@@ -7,11 +7,11 @@ import (
 // Drain moves the gathered effects into e, which must be empty or Reset.
 func (c *Core) Drain(e *Effects) {
 	if c.shards.apart {
-		c.joinShards()
+		c.serving.joinShards()
 	}
 	rec := &c.out.Records
 	c.verify()
-	c.revise()
+	c.reading.revise()
 	for _, en := range c.touched {
 		if c.serves(en) {
 			c.recordEntity(rec, en)
@@ -31,16 +31,16 @@ func (c *Core) Drain(e *Effects) {
 		c.requests.seal(&rec.Block, c.now)
 	}
 	if c.fence.open {
-		c.storeForecasts(rec)
+		c.forecasting.storeForecasts(rec)
 	}
-	c.storeClock(rec)
+	c.leasing.storeClock(rec)
 	if c.fence.open {
 		// Also without new records: a full table takes none before old records go.
-		rec.ForgetBlocks = c.requests.expire(c.now.Tick, c.keepRequests(), forgetMost+2*len(rec.Block.Records))
+		rec.ForgetBlocks = c.requests.expire(c.now.Tick, c.asking.keepRequests(), forgetMost+2*len(rec.Block.Records))
 	}
 	c.withhold()
-	c.askFresh()
-	c.seal()
+	c.asking.askFresh()
+	c.fencing.seal()
 	*e, c.out = c.out, *e
 }
 
@@ -76,7 +76,7 @@ func (c *Core) recordEntity(rec *stored.Records, e *entity) {
 // Pending reports whether Drain would return anything.
 func (c *Core) Pending() bool {
 	if c.shards.apart {
-		c.joinShards()
+		c.serving.joinShards()
 	}
 	return len(c.touched) > 0 || c.cat.dirty || c.fence.flush || c.forecasts.pressing || !c.out.Empty()
 }

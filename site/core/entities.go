@@ -43,13 +43,13 @@ func (c *cataloguing) dropEntity(e *entity) {
 		c.answerAll(p, answer.Answer{Code: answer.NotFound})
 	}
 	e.setLimitChanges(nil)
-	c.endAcks(e)
-	c.endWatches(e, e.deleted())
+	c.limiting.endAcks(e)
+	c.reading.endWatches(e, e.deleted())
 	c.timers.remove(e)
-	c.deletedLeases(e)
+	c.leasing.deletedLeases(e)
 	c.keepOut(e, 0)
-	c.unsplit(e)
-	c.unpark(e.name)
+	c.sharding.unsplit(e)
+	c.forecasting.unpark(e.name)
 	delete(c.halt.generations, e.generation)
 	e.demand = demand{}
 	c.space.remove(e)
@@ -101,10 +101,10 @@ func (c *cataloguing) shift(e *entity, out Tokens) {
 	c.dirtyBooks(e)
 	if out < 0 {
 		// Others may take a surplus for tokens that were out here.
-		c.tellReturn(e)
+		c.peering.tellReturn(e)
 	}
 	if e.negative() {
-		c.active(e)
+		c.peering.active(e)
 	}
 	c.cat.shifted = append(c.cat.shifted, e)
 }
@@ -115,7 +115,7 @@ func (c *cataloguing) reshaped() {
 	cat := &c.cat
 	if cat.reshapes {
 		cat.reshapes = false
-		c.rechain()
+		c.admitting.rechain()
 	}
 	shifted := slices.Clone(cat.shifted)
 	cat.shifted = cat.shifted[:0]

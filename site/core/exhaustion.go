@@ -89,7 +89,7 @@ func (c *assessing) emptyFor(e *entity) Tick {
 	if c.now.Tick < d.until {
 		return d.until - c.now.Tick
 	}
-	if !c.hearsAll(e) {
+	if !c.peering.hearsAll(e) {
 		return 0
 	}
 	return c.cfg.Tell
@@ -98,7 +98,7 @@ func (c *assessing) emptyFor(e *entity) Tick {
 // toldOfMany reports whether others report so many tokens that nobody need be refused: a
 // fiftieth of the limit. Less than as much again becomes free before the next report.
 func (c *assessing) toldOfMany(e *entity) bool {
-	left, told := c.elsewhere(e)
+	left, told := c.peering.elsewhere(e)
 	return told && left >= max(1, e.limit/manyPart)
 }
 
@@ -139,7 +139,7 @@ func (c *assessing) refusesFor(e *entity, tokens Tokens) Tick {
 // doubt ends an exhaustion if others have not kept reporting since it was shown. The core
 // calls doubt before it believes a new report: a report after a silence proves nothing.
 func (c *assessing) doubt(e *entity) {
-	if d := e.exhaustion; d != nil && d.since != 0 && c.now.Tick >= d.until && !c.heardAll(e, d.since) {
+	if d := e.exhaustion; d != nil && d.since != 0 && c.now.Tick >= d.until && !c.peering.heardAll(e, d.since) {
 		d.since, d.refused, d.ended = 0, 0, c.now.Tick
 	}
 }
@@ -152,6 +152,6 @@ func (c *assessing) debtDue(e *entity) bool {
 		return false
 	}
 	d := e.exhaustionNow()
-	left, _ := c.toldSince(e, d.since)
+	left, _ := c.peering.toldSince(e, d.since)
 	return c.now.Tick >= d.until || left >= -e.books.Left() && c.now.Tick >= e.rebalance.triggered+c.cfg.Tell
 }

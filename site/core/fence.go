@@ -216,7 +216,7 @@ func (c *fencing) stepFenced(in input.Input) {
 
 // reach notes the sites that are up, and asks the sites that came up.
 func (c *fencing) reach(sites []SiteID) {
-	c.cameUp(sites)
+	c.asking.cameUp(sites)
 	c.reachable = append([]SiteID{}, sites...)
 	for i := range c.fence.peers {
 		if p := &c.fence.peers[i]; c.fence.nextRound != 0 && c.seemsUp(p.Site) {

@@ -149,7 +149,7 @@ func (c *forecasting) demanded(e *entity, tokens Tokens) {
 	c.roll(e)
 	e.demand.acquired(c.now.Tick, tokens)
 	if len(c.cfg.Members) > 1 {
-		c.active(e)
+		c.peering.active(e)
 	}
 }
 
@@ -158,9 +158,9 @@ func (c *forecasting) returned(e *entity, tokens Tokens) {
 	c.roll(e)
 	e.demand.released(tokens)
 	if e.negative() {
-		c.active(e)
+		c.peering.active(e)
 	}
-	c.tellReturn(e)
+	c.peering.tellReturn(e)
 }
 
 // forecast is the forecast for the horizon of a redistribution, within the entity's

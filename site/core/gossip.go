@@ -41,13 +41,13 @@ func (c *gossiping) tellBusy() {
 			continue
 		}
 		g.next++
-		own := c.summary(e)
+		own := c.assessing.summary(e)
 		summaries = append(summaries, own)
-		c.hasTold(e, &own)
-		g.lackingOf, g.lacking = e, c.lacking(e, &own)
-		c.rebalance(e)
+		c.peering.hasTold(e, &own)
+		g.lackingOf, g.lacking = e, c.peering.lacking(e, &own)
+		c.rebalancing.rebalance(e)
 		g.lackingOf = nil
-		c.suspect(e)
+		c.auditing.suspect(e)
 	}
 	g.wake = 0
 	if len(g.busy) > 0 {
@@ -82,7 +82,7 @@ func (c *gossiping) hear(g *message.Gossip) {
 		if e.views == nil {
 			e.views = make([]view, len(c.cfg.Members))
 		}
-		c.doubt(e)
+		c.assessing.doubt(e)
 		now := max(1, c.now.Tick)
 		e.outside += s.Net - e.views[from].Net
 		e.views[from] = view{
@@ -90,10 +90,10 @@ func (c *gossiping) hear(g *message.Gossip) {
 			told: now, left: s.Left, at: now,
 		}
 		if s.Busy {
-			c.isBusy(e)
+			c.peering.isBusy(e)
 		}
 		if !e.told && e.negative() {
-			c.active(e)
+			c.peering.active(e)
 		}
 		if e.exhaustionNow().since != 0 {
 			c.check(e)

@@ -128,7 +128,7 @@ func (c *Core) endHalted() {
 	slices.SortFunc(ws, func(a, b *waiting) int { return cmp.Compare(a.arrived, b.arrived) })
 	for _, w := range ws {
 		w.at.queue.remove(w)
-		c.ended(w, answer.Answer{Code: answer.Halted})
+		c.remembering.ended(w, answer.Answer{Code: answer.Halted})
 	}
 	c.space.ascend("", func(e *entity) bool {
 		if !e.halted() {
@@ -138,8 +138,8 @@ func (c *Core) endHalted() {
 			c.answerAll(p, answer.Answer{Code: answer.Unknown})
 		}
 		e.setLimitChanges(nil)
-		c.endAcks(e)
-		c.unsplit(e)
+		c.limiting.endAcks(e)
+		c.sharding.unsplit(e)
 		return true
 	})
 }

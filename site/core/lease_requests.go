@@ -67,21 +67,21 @@ func (c *leasing) commitLease(m *input.CommitLease) {
 	case m.Tokens > l.Tokens:
 		c.reply(m.Call, answer.Answer{Code: answer.Invalid})
 		return
-	case c.tableFull(m.Call, l.entity, 0):
+	case c.remembering.tableFull(m.Call, l.entity, 0):
 		return
 	}
 	e, kept := l.entity, l.part(m.Tokens)
 	returned := l.Tokens - kept
-	if returned > 0 && !c.credit(e, returned) {
+	if returned > 0 && !c.charging.credit(e, returned) {
 		c.reply(m.Call, answer.Answer{Code: answer.Overflow, Left: e.usable()})
 		return
 	}
 	c.dropLease(l)
 	c.leaseEvent(l, event.LeaseCommitted)
-	c.record(stored.Request{
+	c.remembering.record(stored.Request{
 		Key: q.key, Body: q.body, Kind: q.kind, State: stored.Ran, Attempt: q.tries.Number(),
 		Generation: e.generation, Tokens: kept, Left: returned,
-	}, c.takeFor(e.name, 1))
+	}, c.remembering.takeFor(e.name, 1))
 	c.reply(m.Call, answer.Answer{Tokens: kept, Returned: returned})
 	c.freed(e)
 }
@@ -93,7 +93,7 @@ func (c *leasing) returnLease(r *input.Release, q *request) {
 	case !ok || l.Entity != r.Entity:
 		c.reply(r.Call, answer.Answer{Code: answer.NoLease})
 		return
-	case c.tableFull(r.Call, l.entity, 0):
+	case c.remembering.tableFull(r.Call, l.entity, 0):
 		return
 	}
 	e, tokens := l.entity, l.part(r.Tokens)
@@ -102,7 +102,7 @@ func (c *leasing) returnLease(r *input.Release, q *request) {
 		return
 	}
 	c.leaseEvent(l, event.LeaseReturned)
-	c.remember(q, e, stored.Ran, tokens)
+	c.asking.remember(q, e, stored.Ran, tokens)
 	c.reply(r.Call, answer.Answer{Tokens: tokens, Left: e.usable()})
 	c.freed(e)
 }

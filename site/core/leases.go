@@ -173,7 +173,7 @@ func (c *leasing) dropLease(l *lease) {
 // takeBack puts tokens of a lease back into the books, and ends the lease if none are
 // left. It reports whether they fit. The caller goes on with freed.
 func (c *leasing) takeBack(l *lease, tokens Tokens) bool {
-	if !c.credit(l.entity, tokens) {
+	if !c.charging.credit(l.entity, tokens) {
 		return false
 	}
 	if l.Tokens -= tokens; l.Tokens == 0 {

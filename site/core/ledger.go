@@ -15,8 +15,8 @@ type entityLedger struct {
 
 // Pledge implements avantan.Ledger.
 func (l *entityLedger) Pledge(_ avantan.Instance, press avantan.Press) (avantan.Contribution, bool) {
-	l.e.rebalance.pledged = l.c.counted(l.e)
-	l.c.keep(l.e)
+	l.e.rebalance.pledged = l.c.assessing.counted(l.e)
+	l.c.assessing.keep(l.e)
 	return l.pledge(press, true), true
 }
 
@@ -24,7 +24,7 @@ func (l *entityLedger) Pledge(_ avantan.Instance, press avantan.Press) (avantan.
 // instance that may take them off the debt, and its usable tokens to other instances.
 func (l *entityLedger) pledge(press avantan.Press, settles bool) avantan.Contribution {
 	c, e := l.c, l.e
-	s := c.situation(e)
+	s := c.assessing.situation(e)
 	offer := c.mods.Offer.Offer(s, press)
 	owes := e.debt() != nil
 	if owes && settles {
@@ -34,7 +34,7 @@ func (l *entityLedger) pledge(press avantan.Press, settles bool) avantan.Contrib
 	// Tokens promised to other instances or under way may come free: the offer lacks
 	// them.
 	promised, _ := e.pledged()
-	bound := promised + c.inFlight(e)
+	bound := promised + c.assessing.inFlight(e)
 	target, median := c.mods.Want.Target(s)
 	queued := max(0, c.mods.Want.Waiting(s)-kept)
 	c.keepWhole(e, e.books.Pledge(offer))
@@ -125,10 +125,10 @@ func (l *entityLedger) Apply(t avantan.Instance, v *avantan.Value) {
 	if o.result != nil {
 		e.settleLimit(*o.result)
 		c.keepOut(e, e.surplus()+o.result.setAside)
-		c.limitChanged(e, t)
+		c.limiting.limitChanged(e, t)
 	}
-	c.setDebt(e, o.debt, t, v)
-	c.applied = c.settledBy(v)
+	c.limiting.setDebt(e, o.debt, t, v)
+	c.applied = c.assessing.settledBy(v)
 	c.applied.counted, c.applied.moved = e.rebalance.pledged, o.moved
 	e.rebalance.noQuorum = 0
 	c.dirtyBooks(e)

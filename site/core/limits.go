@@ -27,7 +27,7 @@ func (c *limiting) changeLimit(ch *input.Change, p *pendingChange) {
 		}
 		if c.answerLimit(e, p) {
 			c.askApplied(e)
-			c.schedule(e)
+			c.assessing.schedule(e)
 			return
 		}
 		if joinPending(c.common, e.limitChanges(), p) {

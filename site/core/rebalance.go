@@ -26,13 +26,13 @@ type rebalancing struct {
 // payDebt begins an instance where the entity is in debt: for acquires that wait, or once
 // in a while to take tokens that came back here off the debt.
 func (c *rebalancing) payDebt(e *entity) {
-	waits := e.queue.len() > 0 && (c.emptyFor(e) == 0 || e.noQuorum())
+	waits := e.queue.len() > 0 && (c.assessing.emptyFor(e) == 0 || e.noQuorum())
 	switch {
 	case e.owed() == 0 || e.busy():
 		return
 	case waits:
 		c.started(e, policy.ReactiveReason, policy.Majority)
-	case c.debtWake(e) != 0 && c.debtWake(e) <= c.now.Tick:
+	case c.assessing.debtWake(e) != 0 && c.assessing.debtWake(e) <= c.now.Tick:
 		c.started(e, policy.DebtReason, policy.Majority)
 	default:
 		return
@@ -45,7 +45,7 @@ func (c *rebalancing) payDebt(e *entity) {
 func (c *rebalancing) dryAgain(e *entity, s *policy.Situation) bool {
 	d := e.itsExhaustion()
 	enough := min(worth(e), e.lacks())
-	if d.shown == 0 || c.now.Tick > d.shown+memory || s.Elsewhere >= enough || !c.hearsAll(e) {
+	if d.shown == 0 || c.now.Tick > d.shown+memory || s.Elsewhere >= enough || !c.peering.hearsAll(e) {
 		return false
 	}
 	shown := d.shown
@@ -57,7 +57,7 @@ func (c *rebalancing) dryAgain(e *entity, s *policy.Situation) bool {
 // probe asks for tokens that others report in an exhaustion, if it is time to.
 func (c *rebalancing) probe(e *entity, s *policy.Situation) {
 	d := e.itsExhaustion()
-	left, spare := c.toldSince(e, d.since)
+	left, spare := c.peering.toldSince(e, d.since)
 	waits := e.queue.len() > 0 && (e.noQuorum() || c.now.Tick < d.began+youngExhaustion+keepWaiting)
 	if waits && left >= max(1, e.limit/fewPart) && s.SinceTrigger >= c.cfg.Tell/2 {
 		e.rebalance.short = false
@@ -74,7 +74,7 @@ func (c *rebalancing) probe(e *entity, s *policy.Situation) {
 	}
 	// The tokens that lie about are fewer than sites keep unless they are pressed.
 	e.rebalance.press = avantan.PressAll
-	c.pauseExhaustion(d)
+	c.assessing.pauseExhaustion(d)
 	c.redistribute(e, s, policy.ExhaustionReason, false)
 	d.refused = 0
 }
@@ -144,8 +144,8 @@ func (c *rebalancing) rebalance(e *entity) {
 	if e.queue.len() == 0 && !e.owes() {
 		e.rebalance.short = false
 	}
-	c.doubt(e)
-	s := c.situation(e)
+	c.assessing.doubt(e)
+	s := c.assessing.situation(e)
 	reason := c.mods.Trigger.Due(s)
 	if reason == "" && e.exhaustionNow().since == 0 && e.debt() == nil {
 		return
@@ -160,7 +160,7 @@ func (c *rebalancing) rebalance(e *entity) {
 		return
 	case reason == policy.LimitReason:
 		return
-	case c.emptyFor(e) > 0 && !c.debtDue(e):
+	case c.assessing.emptyFor(e) > 0 && !c.assessing.debtDue(e):
 		c.probe(e, &s)
 		return
 	case reason == "":
@@ -174,7 +174,7 @@ func (c *rebalancing) rebalance(e *entity) {
 		c.instance(e, reason)
 		return
 	}
-	if s.Elsewhere, s.Told = c.elsewhere(e); c.mods.Trigger.Due(s) == "" {
+	if s.Elsewhere, s.Told = c.peering.elsewhere(e); c.mods.Trigger.Due(s) == "" {
 		e.rebalance.triggered = c.now.Tick
 		return
 	}
@@ -186,8 +186,8 @@ func (c *rebalancing) redistribute(e *entity, s *policy.Situation, reason string
 	if urgent && !e.redistributing() && c.dryAgain(e, s) {
 		return
 	}
-	crowd := c.inCrowd(e)
-	if crowd && (e.redistributing() || c.waitsForTurn(e)) {
+	crowd := c.assessing.inCrowd(e)
+	if crowd && (e.redistributing() || c.assessing.waitsForTurn(e)) {
 		return
 	}
 	direct := c.mods.Strategy.Direct() && !crowd
@@ -206,7 +206,7 @@ func (c *rebalancing) redistribute(e *entity, s *policy.Situation, reason string
 // instance begins an instance under the variant of the mode, if it can.
 func (c *rebalancing) instance(e *entity, reason string) {
 	switch {
-	case c.variant(e) == policy.Star:
+	case c.assessing.variant(e) == policy.Star:
 		if !e.starBusy() {
 			c.started(e, reason, policy.Star)
 			c.beginStar(e)
@@ -251,8 +251,8 @@ func (c *rebalancing) stepMajority(e *entity, in avantan.Input) {
 		e.majority = avantan.New(&c.machine, &entityLedger{c: c, e: e}, avantan.State{})
 	}
 	out := e.majority.Step(c.now.Tick, in)
-	c.stand(e, &in)
-	c.heardApplied(e, in.Receive)
+	c.limiting.stand(e, &in)
+	c.limiting.heardApplied(e, in.Receive)
 	if out.Persist {
 		c.dirtyRecord(e)
 	}
@@ -269,20 +269,20 @@ func (c *rebalancing) stepMajority(e *entity, in avantan.Input) {
 	}
 	settled := c.applied
 	if e.limit != limit {
-		c.relimit(e)
+		c.admitting.relimit(e)
 	}
 	if settled != nil {
-		c.answerChanges(e, settled.gap)
+		c.limiting.answerChanges(e, settled.gap)
 		c.afterInstance(e, *settled)
 	} else {
 		// The protocol may have taken back an offer.
-		c.serveQueue(e)
+		c.admitting.serveQueue(e)
 	}
 	// A site alone decides an instance as it begins it.
 	if in.Begin == nil || settled != nil {
 		c.rebalance(e)
 	}
-	c.schedule(e)
+	c.assessing.schedule(e)
 }
 
 // afterInstance serves all that can be served after instances were applied, and decides
@@ -290,13 +290,13 @@ func (c *rebalancing) stepMajority(e *entity, in avantan.Input) {
 func (c *rebalancing) afterInstance(e *entity, s settled) {
 	c.out.Events = append(c.out.Events, event.Event{Kind: event.RedistributionApplied, Entity: e.name})
 	waited := e.queue.len() > 0
-	c.turned(e, s.moved)
-	c.serveQueue(e)
-	c.came(e, e.usable())
+	c.assessing.turned(e, s.moved)
+	c.admitting.serveQueue(e)
+	c.assessing.came(e, e.usable())
 	if e.queue.len() == 0 && e.books.Left() >= 0 {
 		e.rebalance.press, e.rebalance.retried = avantan.PressSpare, false
 		if s.member && s.kept == 0 && s.used && !s.absent && waited {
-			c.dry(e)
+			c.assessing.dry(e)
 		}
 		return
 	}
@@ -322,8 +322,8 @@ func (c *rebalancing) afterInstance(e *entity, s settled) {
 func (c *rebalancing) giveUp(e *entity) {
 	e.rebalance.press, e.rebalance.retried, e.rebalance.short = avantan.PressSpare, false, false
 	e.unhold()
-	c.serveQueue(e)
-	c.dry(e)
+	c.admitting.serveQueue(e)
+	c.assessing.dry(e)
 	c.out.Events = append(c.out.Events, event.Event{Kind: event.GaveUp, Entity: e.name})
 	if e.noQuorum() {
 		return
@@ -333,5 +333,5 @@ func (c *rebalancing) giveUp(e *entity) {
 		mostNeeded = small(e)
 	}
 	e.queue.hasten(c.now.Tick+keepWaiting, mostNeeded)
-	c.endWaiting(e, e.queue.take(func(w *waiting) bool { return w.needs > mostNeeded || w.until <= c.now.Tick }))
+	c.admitting.endWaiting(e, e.queue.take(func(w *waiting) bool { return w.needs > mostNeeded || w.until <= c.now.Tick }))
 }

@@ -17,7 +17,7 @@ func (w *waiting) removed() bool {
 func (c *admitting) stale(w *waiting) bool {
 	var room [MaxDepth]charged
 	if w.parts != nil {
-		return !slices.Equal(w.charge, c.chargeOfAll(w.parts))
+		return !slices.Equal(w.charge, c.charging.chargeOfAll(w.parts))
 	}
 	ch := w.charge[0].of.charge(room[:0], w.tokens)
 	ch.limited(&w.request)
@@ -40,14 +40,14 @@ func (c *admitting) rechain() {
 		if w.removed() {
 			w.at.queue.remove(w)
 			c.later(w.at)
-			c.ended(w, answer.Answer{Code: answer.NotFound})
+			c.remembering.ended(w, answer.Answer{Code: answer.NotFound})
 			continue
 		}
-		ch := c.chargeOf(&w.request)
+		ch := c.charging.chargeOf(&w.request)
 		if over := ch.exceeds(&w.request); over != nil {
 			w.at.queue.remove(w)
 			c.later(w.at)
-			c.ended(w, c.refuseExcess(&w.request, over))
+			c.remembering.ended(w, c.refuseExcess(&w.request, over))
 			continue
 		}
 		ch.limited(&w.request)
@@ -74,10 +74,10 @@ func (c *admitting) relimit(e *entity) {
 	slices.SortFunc(ws, func(a, b *waiting) int { return cmp.Compare(a.arrived, b.arrived) })
 	for _, w := range ws {
 		c.later(w.at)
-		ch := c.chargeOf(&w.request)
+		ch := c.charging.chargeOf(&w.request)
 		if over := ch.exceeds(&w.request); over != nil {
 			w.at.queue.remove(w)
-			c.ended(w, c.refuseExcess(&w.request, over))
+			c.remembering.ended(w, c.refuseExcess(&w.request, over))
 			continue
 		}
 		ch.limited(&w.request)

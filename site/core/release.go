@@ -24,7 +24,7 @@ func (c *admitting) release(r *input.Release) {
 		return
 	}
 	q := releaseRequest(r)
-	if c.repeated(r.Call, &q, 0) || !c.placed(r.Call, &q) {
+	if c.repeating.repeated(r.Call, &q, 0) || !c.repeating.placed(r.Call, &q) {
 		return
 	}
 	switch e := c.space.find(r.Entity); {
@@ -34,16 +34,16 @@ func (c *admitting) release(r *input.Release) {
 		// Attempts at other sites have the tokens given back here too, by the same
 		// record.
 		q.tries.Tried = nil
-		c.returnLease(r, &q)
-	case c.tableFull(r.Call, e, 0):
+		c.leasing.returnLease(r, &q)
+	case c.remembering.tableFull(r.Call, e, 0):
 	case r.Lease != nil:
 		c.releaseHome(e, r, &q)
 	case len(q.tries.Tried) > 0:
 		c.parkRelease(e, r, &q)
-	case !c.credit(e, r.Tokens):
+	case !c.charging.credit(e, r.Tokens):
 		c.reply(r.Call, answer.Answer{Code: answer.Overflow, Left: e.usable()})
 	default:
-		c.remember(&q, e, stored.Ran, r.Tokens)
+		c.asking.remember(&q, e, stored.Ran, r.Tokens)
 		c.reply(r.Call, answer.Answer{Code: answer.OK, Tokens: r.Tokens, Left: e.usable()})
 		c.freed(e)
 	}
@@ -69,6 +69,6 @@ func (c *admitting) releaseHome(e *entity, r *input.Release, q *request) {
 // counts once none is known to have run. To count it at once could count it twice, and
 // the tokens could be gone before that is found out.
 func (c *admitting) parkRelease(e *entity, r *input.Release, q *request) {
-	c.remember(q, e, stored.Parked, r.Tokens)
+	c.asking.remember(q, e, stored.Parked, r.Tokens)
 	c.reply(r.Call, answer.Answer{Code: answer.OK, Tokens: r.Tokens, Left: e.usable(), Parked: true})
 }

@@ -162,5 +162,5 @@ func (c *remembering) dropWaiting(w *waiting) {
 	if w.at.queue.remove(w); held {
 		c.later(w.at)
 	}
-	c.queueMoved(w.at)
+	c.reading.queueMoved(w.at)
 }

@@ -25,7 +25,7 @@ func (c *Core) restore(from *stored.Restored) error {
 	}
 	c.out.Reset()
 	c.cat.protocol = avantan.New(&c.machine, &c.cat, state)
-	c.scheduleCatalogue()
+	c.cataloguing.scheduleCatalogue()
 	stored := make(map[string]stored.Books, len(from.Books))
 	for _, b := range from.Books {
 		stored[b.Name] = b
@@ -41,7 +41,7 @@ func (c *Core) restore(from *stored.Restored) error {
 		if err := r.Star.Validate(); err != nil {
 			return fmt.Errorf("entity %q: %w", r.Name, err)
 		}
-		e := c.newEntity(r.Name, r.Generation, r.Initial)
+		e := c.cataloguing.newEntity(r.Name, r.Generation, r.Initial)
 		if !r.Protocol.IsZero() {
 			e.majority = avantan.New(&c.machine, &entityLedger{c: c.rebalancing, e: e}, r.Protocol)
 		}
@@ -70,7 +70,7 @@ func (c *Core) restore(from *stored.Restored) error {
 		if r.Shape != 0 {
 			c.space.shapes[e] = r.Shape
 		}
-		c.schedule(e)
+		c.assessing.schedule(e)
 	}
 	if err := c.restoreTree(from.Entities); err != nil {
 		return err
@@ -78,10 +78,10 @@ func (c *Core) restore(from *stored.Restored) error {
 	if len(stored) != len(from.Entities) {
 		return fmt.Errorf("%d books for %d entities", len(stored), len(from.Entities))
 	}
-	c.restoreLeases(from.Leases)
+	c.leasing.restoreLeases(from.Leases)
 	c.clock.restored = from.Clock
-	c.parkRestored(from.Forecasts)
-	c.restoreClaims(from.Claims)
+	c.forecasting.parkRestored(from.Forecasts)
+	c.asking.restoreClaims(from.Claims)
 	return nil
 }
 

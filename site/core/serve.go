@@ -60,7 +60,7 @@ func (c *admitting) acquire(a *input.Acquire) {
 		return
 	}
 	r := acquireRequest(a)
-	if !a.DryRun && (c.repeated(a.Call, &r, a.Wait) || !c.placed(a.Call, &r)) {
+	if !a.DryRun && (c.repeating.repeated(a.Call, &r, a.Wait) || !c.repeating.placed(a.Call, &r)) {
 		return
 	}
 	e := c.space.find(a.Entity)
@@ -72,7 +72,7 @@ func (c *admitting) acquire(a *input.Acquire) {
 	switch ch := e.charge(room[:0], a.Tokens); {
 	case a.DryRun:
 		c.dryRun(ch, a.Call, &r)
-	case c.tableFull(a.Call, e, 0), c.barred(a.Call, &r):
+	case c.remembering.tableFull(a.Call, e, 0), c.leasing.barred(a.Call, &r):
 	default:
 		c.begun(a.Call, &r, ch, a.Wait)
 	}
@@ -96,7 +96,7 @@ func (c *admitting) begun(call input.Call, r *request, ch charge, wait Tick) {
 		c.demandRefused(v.refusing)
 	case v.granted():
 		c.concludeGranted(call, r, ch)
-	case c.full(v.waits, r.entity) || c.waitingFull(ch[0].of) || c.charges > maxCharges*c.cfg.MaxWaitingAll-len(ch):
+	case c.remembering.full(v.waits, r.entity) || c.remembering.waitingFull(ch[0].of) || c.charges > maxCharges*c.cfg.MaxWaitingAll-len(ch):
 		c.reply(call, c.crowded(r, ch, v.waits))
 	default:
 		c.enqueue(call, r, ch, v.waits, wait)
@@ -106,21 +106,21 @@ func (c *admitting) begun(call input.Call, r *request, ch charge, wait Tick) {
 // enqueue has an acquire wait at an entity.
 func (c *admitting) enqueue(call input.Call, r *request, ch charge, at *charged, wait Tick) {
 	w := &waiting{
-		request: *r, until: c.until(wait, &r.tries), named: c.named(r), charge: append(charge(nil), ch...), calls: []input.Call{call},
+		request: *r, until: c.remembering.until(wait, &r.tries), named: c.charging.named(r), charge: append(charge(nil), ch...), calls: []input.Call{call},
 	}
-	if c.emptyFor(at.of) > 0 && !at.of.noQuorum() {
+	if c.assessing.emptyFor(at.of) > 0 && !at.of.noQuorum() {
 		w.until = min(w.until, c.now.Tick+keepWaiting)
 	}
-	c.enlist(w)
+	c.remembering.enlist(w)
 	c.waitingCalls[call] = w
-	c.join(w, at)
+	c.remembering.join(w, at)
 	c.check(at.of)
 }
 
 func (c *admitting) concludeGranted(call input.Call, r *request, ch charge) {
 	c.reply(call, c.grant(r, ch))
 	for i := range ch {
-		c.checkTrigger(ch[i].of)
+		c.assessing.checkTrigger(ch[i].of)
 	}
 }
 

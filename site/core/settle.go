@@ -12,11 +12,11 @@ func (c *rebalancing) settle() {
 			continue
 		}
 		if changed {
-			c.serveQueue(e)
-			c.tellGain(e)
+			c.admitting.serveQueue(e)
+			c.assessing.tellGain(e)
 		}
 		c.rebalance(e)
-		c.schedule(e)
+		c.assessing.schedule(e)
 	}
 	clear(c.due)
 	c.due = c.due[:0]

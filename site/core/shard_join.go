@@ -73,18 +73,18 @@ func (c *serving) joinShards() {
 	for i := range c.shards.all {
 		l := &c.shards.all[i]
 		for _, e := range l.closed {
-			c.idles(e)
-			c.rolled(e)
+			c.forecasting.idles(e)
+			c.forecasting.rolled(e)
 		}
 		for _, e := range l.checks {
 			if !e.told && e.demandUntil > c.now.Tick && len(c.cfg.Members) > 1 {
-				c.active(e)
+				c.peering.active(e)
 			}
-			c.checkTrigger(e)
+			c.assessing.checkTrigger(e)
 		}
 		for _, e := range l.freed {
 			if !e.told {
-				c.tellReturn(e)
+				c.peering.tellReturn(e)
 			}
 			c.later(e)
 		}
@@ -94,7 +94,7 @@ func (c *serving) joinShards() {
 		l.closed, l.checks, l.freed = l.closed[:0], l.checks[:0], l.freed[:0]
 	}
 	if len(c.due) > 0 {
-		c.settle()
+		c.rebalancing.settle()
 	}
 }
 
@@ -112,7 +112,7 @@ func (c *serving) Split(name string, on bool) bool {
 		e.handle.split.Store(&split{stripes: make([]books.Stripe, len(c.shards.all))})
 		c.shards.splits = append(c.shards.splits, e)
 	default:
-		c.unsplit(e)
+		c.sharding.unsplit(e)
 	}
 	return true
 }
@@ -144,16 +144,16 @@ func (c *serving) gather() {
 		}
 		c.dirtyBooks(e)
 		if back > 0 {
-			c.returned(e, back)
+			c.forecasting.returned(e, back)
 		}
 		if asked > 0 {
-			c.demanded(e, asked)
+			c.forecasting.demanded(e, asked)
 		}
 		if back > 0 {
 			c.later(e)
 			continue
 		}
-		c.checkTrigger(e)
+		c.assessing.checkTrigger(e)
 	}
 }
 
@@ -163,7 +163,7 @@ func (c *serving) scatter() {
 	for _, e := range c.shards.splits {
 		s := e.split()
 		part := e.books.Left() / Tokens(len(s.stripes))
-		if part < leastPart || e.queue.len() > 0 || e.audit != nil || !c.atEase(e) {
+		if part < leastPart || e.queue.len() > 0 || e.audit != nil || !c.sharding.atEase(e) {
 			continue
 		}
 		c.keepWhole(e, e.books.Scatter(s.stripes, min(part, books.MostInStripe/2)))

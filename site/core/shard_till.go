@@ -36,7 +36,7 @@ func (l *shard) release(call input.Call, r *request, ch charge) bool {
 
 // record records and answers a request that changes the tokens left of its entity.
 func (l *shard) record(call input.Call, r *request, e *entity, tokens, change Tokens) bool {
-	q := l.c.recordOf(r, e, stored.Ran, tokens, leftOf(e)+change)
+	q := l.c.charging.recordOf(r, e, stored.Ran, tokens, leftOf(e)+change)
 	if !l.note(&q, e) {
 		return false
 	}
@@ -99,7 +99,7 @@ func (l *shard) take(e *entity, tokens Tokens) {
 	e.demand.acquired(l.now.Tick, tokens)
 	e.demandUntil, e.busyUntil = l.now.Tick+busyFor, l.now.Tick+busyFor
 	l.touch(e)
-	if e.books.Left() < c.enough(e) || len(e.limitChanges()) > 0 || !e.told && len(c.cfg.Members) > 1 {
+	if e.books.Left() < c.assessing.enough(e) || len(e.limitChanges()) > 0 || !e.told && len(c.cfg.Members) > 1 {
 		l.checkLater(e)
 	}
 }
@@ -110,7 +110,7 @@ func (l *shard) fits(e *entity, tokens Tokens) bool {
 	if s := l.stripe(e); s != nil {
 		return e.takesBack(s, tokens)
 	}
-	return l.c.atEase(e) && e.books.Fits(tokens) && e.books.Net()-tokens+e.outside+e.surplus() >= 0
+	return l.c.sharding.atEase(e) && e.books.Fits(tokens) && e.books.Net()-tokens+e.outside+e.surplus() >= 0
 }
 
 // give implements mover.
@@ -125,7 +125,7 @@ func (l *shard) give(e *entity, tokens Tokens) {
 	e.demand.released(tokens)
 	l.touch(e)
 	e.busyUntil = l.now.Tick + busyFor
-	if e.books.Left() < c.enough(e) || e.noQuorum() || c.gained(e, l.now.Tick) || !e.told && len(c.cfg.Members) > 1 {
+	if e.books.Left() < c.assessing.enough(e) || e.noQuorum() || c.peering.gained(e, l.now.Tick) || !e.told && len(c.cfg.Members) > 1 {
 		l.freedLater(e)
 	}
 }
@@ -139,7 +139,7 @@ func (l *shard) roll(e *entity) {
 		return
 	}
 	if d.model == nil && d.counting {
-		d.model = c.modelOf(c.newModel(c.forecasts.name))
+		d.model = c.forecasting.modelOf(c.forecasting.newModel(c.forecasts.name))
 	}
 	if d.roll(current, e.limit) {
 		l.closed = append(l.closed, e)

@@ -42,12 +42,12 @@ func (l *entityLedger) Install(t avantan.Instance, snapshot []byte) error {
 		return fmt.Errorf("decoding a snapshot of entity %q: %w", l.e.name, err)
 	}
 	if s.Version != l.e.version {
-		l.c.limitChanged(l.e, t)
+		l.c.limiting.limitChanged(l.e, t)
 	}
 	l.e.limit, l.e.version = s.Limit, s.Version
 	l.e.setLimitResults(s.Results)
 	l.c.keepOut(l.e, s.Surplus)
-	l.c.knowDebt(l.e, s.Debt, s.DebtSince, s.DebtHeard)
+	l.c.limiting.knowDebt(l.e, s.Debt, s.DebtSince, s.DebtHeard)
 	if l.c.applied == nil {
 		l.c.applied = new(settled)
 	}

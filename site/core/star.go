@@ -20,7 +20,7 @@ func (c *rebalancing) beginStar(e *entity) {
 	if e.star == nil {
 		e.star = star.New(&c.starMachine, &starLedger{entityLedger{c: c, e: e}}, star.State{})
 	}
-	s := c.situation(e)
+	s := c.assessing.situation(e)
 	target, _ := c.mods.Want.Target(s)
 	short := max(1, c.mods.Want.Waiting(s)+target-s.Left)
 	if e.rebalance.press >= avantan.PressAll {
@@ -53,7 +53,7 @@ func (c *rebalancing) stepStar(e *entity, in star.Input) {
 	settled := c.applied
 	if settled == nil {
 		// The protocol may have taken back an offer.
-		c.serveQueue(e)
+		c.admitting.serveQueue(e)
 	}
 	switch {
 	case settled != nil:
@@ -69,7 +69,7 @@ func (c *rebalancing) stepStar(e *entity, in star.Input) {
 	if in.Begin == nil || settled != nil || out.Failed != star.FailedNot {
 		c.rebalance(e)
 	}
-	c.schedule(e)
+	c.assessing.schedule(e)
 }
 
 // starLedger shows an entity's books to its star machine.
@@ -80,9 +80,9 @@ var _ star.Ledger = (*starLedger)(nil)
 // Pledge implements star.Ledger.
 func (l *starLedger) Pledge(id star.ID, press avantan.Press) (avantan.Contribution, bool) {
 	contribution := l.pledge(press, false)
-	l.c.keep(l.e)
+	l.c.assessing.keep(l.e)
 	if id.Leader == l.c.cfg.Self {
-		l.e.rebalance.led = l.c.counted(l.e)
+		l.e.rebalance.led = l.c.assessing.counted(l.e)
 	}
 	return contribution, contribution.Offered != 0 || contribution.Wanted != 0
 }
@@ -112,7 +112,7 @@ func (l *starLedger) Apply(id star.ID, v *avantan.Value) {
 	c.keepWhole(e, e.books.Grant(own.Offered, o.grant))
 	e.moved++
 	e.rebalance.lastGrant = e.books.Left()
-	s := c.settledBy(v)
+	s := c.assessing.settledBy(v)
 	s.moved = o.moved
 	if id.Leader == c.cfg.Self {
 		s.counted = e.rebalance.led

@@ -17,7 +17,7 @@ func (c *Core) suspectRestored() {
 	c.suspected = true
 	c.space.ascend("", func(e *entity) bool {
 		if e.books.Net() < 0 {
-			c.active(e)
+			c.peering.active(e)
 		}
 		return true
 	})
@@ -29,8 +29,8 @@ func (c *Core) WakeAt() Tick {
 		return c.fence.wakeAt()
 	}
 	t := earlier(earlier(c.cat.wake, c.gossip.wake), c.fence.wakeAt())
-	t = earlier(earlier(t, c.forecastsWake()), earlier(c.leases.wakeAt(), c.queries.wakeAt()))
-	t = earlier(t, c.clockWake())
+	t = earlier(earlier(t, c.forecasting.forecastsWake()), earlier(c.leases.wakeAt(), c.queries.wakeAt()))
+	t = earlier(t, c.leasing.clockWake())
 	if len(c.timers) > 0 {
 		t = earlier(t, c.timers[0].wake)
 	}
@@ -39,48 +39,48 @@ func (c *Core) WakeAt() Tick {
 
 // wake does everything that is due by now.
 func (c *Core) wake() {
-	c.wakeFence()
+	c.fencing.wakeFence()
 	if c.cat.wake <= c.now.Tick {
-		c.wakeCatalogue()
+		c.cataloguing.wakeCatalogue()
 	}
 	if c.gossip.wake != 0 && c.gossip.wake <= c.now.Tick {
-		c.tellBusy()
+		c.gossiping.tellBusy()
 	}
-	c.wakeForecasts()
-	c.expireLeases()
+	c.forecasting.wakeForecasts()
+	c.leasing.expireLeases()
 	// Before acquires that wait for these tokens learn that there are none.
-	c.settle()
-	c.askAgain()
+	c.rebalancing.settle()
+	c.asking.askAgain()
 	var due []*entity
 	for len(c.timers) > 0 && c.timers[0].wake <= c.now.Tick {
 		due = append(due, c.timers[0])
 		c.timers.remove(c.timers[0])
 	}
 	for _, e := range due {
-		c.expireQueue(e)
-		c.forgetAudit(e)
+		c.admitting.expireQueue(e)
+		c.auditing.forgetAudit(e)
 		e.setLimitChanges(c.expireChanges(e.limitChanges(), e.majority))
-		c.expireAcks(e)
+		c.limiting.expireAcks(e)
 		if e.majority != nil {
 			if at, ok := e.majority.WakeAt(); ok && at <= c.now.Tick {
-				c.stepMajority(e, avantan.Input{})
+				c.rebalancing.stepMajority(e, avantan.Input{})
 			}
 		}
 		if e.star != nil {
 			if at, ok := e.star.WakeAt(); ok && at <= c.now.Tick {
-				c.stepStar(e, star.Input{})
+				c.rebalancing.stepStar(e, star.Input{})
 			}
 		}
 		if e.transfer != nil {
 			if at, ok := e.transfer.WakeAt(); ok && at <= c.now.Tick {
-				c.stepTransfer(e, transfer.Input{})
+				c.rebalancing.stepTransfer(e, transfer.Input{})
 			}
 		}
-		c.rebalance(e)
-		c.schedule(e)
+		c.rebalancing.rebalance(e)
+		c.assessing.schedule(e)
 	}
 	// Last: a lease that was granted just now has the clock stored too.
-	c.wakeClock()
+	c.leasing.wakeClock()
 }
 
 // maxVisited bounds the entities that a round looks at.
@@ -90,13 +90,13 @@ const maxVisited = 4096
 // they may ask another site.
 func (c *Core) stop() {
 	c.stopping = true
-	c.hastenForecasts()
+	c.forecasting.hastenForecasts()
 	// The entities' names give a repeatable order.
 	c.space.ascend("", func(e *entity) bool {
 		for _, w := range e.queue.take(func(*waiting) bool { return true }) {
-			c.ended(w, answer.Answer{Code: answer.Stopping, Left: e.usable()})
+			c.remembering.ended(w, answer.Answer{Code: answer.Stopping, Left: e.usable()})
 		}
-		c.endAcks(e)
+		c.limiting.endAcks(e)
 		return true
 	})
 }

@@ -33,12 +33,12 @@ func (c *rebalancing) fetch(e *entity, s *policy.Situation, reason string) bool 
 	if s.Queued > 0 {
 		need = max(need, 1)
 	}
-	donors := c.donors(e)
+	donors := c.peering.donors(e)
 	if need < 1 || len(donors) == 0 {
 		return false
 	}
-	e.rebalance.fetched = c.counted(e)
-	c.keep(e)
+	e.rebalance.fetched = c.assessing.counted(e)
+	c.assessing.keep(e)
 	c.started(e, reason, policy.Direct)
 	c.stepTransfer(e, transfer.Input{Begin: &transfer.Proposal{Need: min(need, input.MaxTokens), Donors: donors}})
 	return m.Open()
@@ -49,7 +49,7 @@ func (c *rebalancing) fetch(e *entity, s *policy.Situation, reason string) bool 
 func (c *rebalancing) stepTransfer(e *entity, in transfer.Input) {
 	left := e.books.Left()
 	if in.Receive != nil && in.Receive.Kind == transfer.Refuse {
-		c.refused(e, in.Receive.From, in.Receive.Left)
+		c.peering.refused(e, in.Receive.From, in.Receive.Left)
 	}
 	out := c.direct(e).Step(c.now.Tick, in)
 	if out.Persist {
@@ -64,7 +64,7 @@ func (c *rebalancing) stepTransfer(e *entity, in transfer.Input) {
 		c.out.Events = append(c.out.Events, event.Event{Kind: event.ProtocolFault, Entity: e.name, Err: out.Err})
 	}
 	if e.books.Left() > left {
-		c.serveQueue(e)
+		c.admitting.serveQueue(e)
 	}
 	if out.Ended != nil {
 		c.fetched(e, out.Ended)
@@ -72,7 +72,7 @@ func (c *rebalancing) stepTransfer(e *entity, in transfer.Input) {
 	if in.Begin == nil && (out.Ended != nil || e.books.Left() != left) {
 		c.rebalance(e)
 	}
-	c.schedule(e)
+	c.assessing.schedule(e)
 }
 
 // fetched handles the result of a round.
@@ -87,7 +87,7 @@ func (c *rebalancing) fetched(e *entity, r *transfer.Result) {
 	c.out.Events = append(c.out.Events, event.Event{Kind: kind, Entity: e.name, Variant: policy.Direct})
 	// If acquires that the round counted still wait, or a debt is not paid, only an
 	// instance can tell whether there are tokens for them anywhere.
-	c.came(e, r.Got)
+	c.assessing.came(e, r.Got)
 	e.rebalance.short = e.owes() || e.queue.len() > 0 && e.queue.oldest().number <= e.rebalance.fetched
 }
 
@@ -103,7 +103,7 @@ var _ transfer.Ledger = (*transferLedger)(nil)
 // request, as long as they hold. After the hold the tokens left do not serve them, and
 // may serve others.
 func (l *transferLedger) Left() (left, target Tokens) {
-	s := l.c.situation(l.e)
+	s := l.c.assessing.situation(l.e)
 	target, _ = l.c.mods.Want.Target(s)
 	if l.e.queue.holds(0) {
 		target += s.Queued
@@ -125,7 +125,7 @@ func (l *transferLedger) Credit(donor SiteID, amount Tokens) error {
 		return fmt.Errorf("entity %q: %d tokens: %w", l.e.name, amount, errBooksFull)
 	}
 	l.c.keepWhole(l.e, l.e.books.Credit(amount))
-	l.c.spent(l.e, donor, amount)
+	l.c.peering.spent(l.e, donor, amount)
 	l.c.dirtyBooks(l.e)
 	return nil
 }

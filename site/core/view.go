@@ -5,14 +5,6 @@ import (
 	"github.com/samya-db/samya/site/core/answer"
 )
 
-// heardBy are the members that go by a debt; nil for no debt.
-func (c *reading) heardBy(d *debt) []SiteID {
-	if d.amount == 0 {
-		return nil
-	}
-	return c.namesOf((c.peers() | c.membersOf([]SiteID{c.cfg.Self})) &^ d.unheard)
-}
-
 // view is this site's view of the entity without Moves and Others, which only read adds.
 func (e *entity) view() answer.View {
 	v := answer.View{
@@ -34,7 +26,7 @@ func (e *entity) view() answer.View {
 func (c *reading) read(e *entity) answer.View {
 	v := e.view()
 	v.Moves = e.moves()
-	v.Others = c.others(e)
+	v.Others = c.peering.others(e)
 	return v
 }
 

@@ -34,28 +34,28 @@ func (c *admitting) resume(w *waiting, t turn) {
 		// No later check would end its waiting for another entity in time.
 		t.mayWait, t.content = false, true
 	}
-	if x := w.charge.find(t.at); x != nil && c.free(x.of) < min(w.least, x.tokens) {
+	if x := w.charge.find(t.at); x != nil && c.charging.free(x.of) < min(w.least, x.tokens) {
 		// Others were asked for this entity's tokens, so the refusal names it.
-		c.ended(w, c.refuse(&w.request, x))
+		c.remembering.ended(w, c.refuse(&w.request, x))
 		return
 	}
 	switch v := decide(c, &w.request, w.charge, t); {
 	case v.over != nil:
-		c.ended(w, c.refuseExcess(&w.request, v.over))
+		c.remembering.ended(w, c.refuseExcess(&w.request, v.over))
 	case v.refusing != nil:
 		c.demandRefused(v.refusing)
-		c.ended(w, c.refuse(&w.request, v.refusing))
+		c.remembering.ended(w, c.refuse(&w.request, v.refusing))
 	case v.granted():
-		c.ended(w, c.grant(&w.request, w.charge))
+		c.remembering.ended(w, c.grant(&w.request, w.charge))
 		for e := range w.charge.entities() {
 			if e != t.at {
 				c.later(e)
 			}
 		}
-	case c.full(v.waits, w.entity):
-		c.ended(w, c.crowded(&w.request, w.charge, v.waits))
+	case c.remembering.full(v.waits, w.entity):
+		c.remembering.ended(w, c.crowded(&w.request, w.charge, v.waits))
 	default:
-		c.join(w, v.waits)
+		c.remembering.join(w, v.waits)
 		c.later(v.waits.of)
 	}
 }
