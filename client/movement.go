@@ -30,8 +30,8 @@ type movement struct {
 	// may have done them too.
 	tried    []string
 	anywhere bool
-	// unclear: a try of this call may have been done, and its attempt is not settled.
-	unclear bool
+	// indeterminate: a try of this call may have been done, and its attempt is not settled.
+	indeterminate bool
 	// last is the error of the last try; nil after an answer.
 	last *apierr.Error
 
@@ -155,7 +155,7 @@ func (m *movement) mayHaveRun(sites ...string) {
 		return
 	}
 	m.attempt++
-	m.unclear = true
+	m.indeterminate = true
 	for _, s := range sites {
 		switch {
 		case s == "":
@@ -205,7 +205,7 @@ func (m *movement) dry() bool { return m.acquire.GetDryRun() }
 
 // settles reports whether ending with e leaves nothing open.
 func (m *movement) settles(e *apierr.Error) bool {
-	if !m.unclear && m.attempt == 1 {
+	if !m.indeterminate && m.attempt == 1 {
 		return true
 	}
 	if e == nil {
@@ -214,7 +214,7 @@ func (m *movement) settles(e *apierr.Error) bool {
 	switch e.Reason {
 	case apierr.InvalidField, apierr.RequestIDReused, apierr.RequestExpired:
 		// These reasons refuse a resumed attempt itself.
-		return !m.unclear
+		return !m.indeterminate
 	}
 	return e.Reason.Settles()
 }
