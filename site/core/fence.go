@@ -225,15 +225,6 @@ func (c *fencing) reach(sites []SiteID) {
 	}
 }
 
-func (c *fencing) fenced(site SiteID) *fencedPeer {
-	for i := range c.fence.peers {
-		if p := &c.fence.peers[i]; p.Site == site {
-			return p
-		}
-	}
-	return nil
-}
-
 // ask asks a member that has not vouched to do so, but not too often.
 func (c *fencing) ask(p *fencedPeer) {
 	if p.vouched || p.askedAt != 0 && c.now.Tick < p.askedAt+pressing {
@@ -241,11 +232,6 @@ func (c *fencing) ask(p *fencedPeer) {
 	}
 	p.askedAt = c.now.Tick
 	c.say(p.Site, message.Vouch{Kind: message.VouchAsk, Asked: c.fence.start})
-}
-
-func (c *fencing) say(to SiteID, v message.Vouch) {
-	v.From, v.To = c.cfg.Self, to
-	c.out.Messages = append(c.out.Messages, message.Envelope{Vouch: &v})
 }
 
 // vouch handles a message about data.
@@ -289,75 +275,6 @@ func (c *fencing) vouch(from SiteID, e *message.Envelope) {
 	}
 }
 
-// answerAsk says whether a member's data is the latest, as far as this site remembers.
-func (c *fencing) answerAsk(p *fencedPeer, asked message.Mark) {
-	if asked.Incarnation == 0 || asked.Run == 0 {
-		return
-	}
-	p.inVain = message.Mark{}
-	known := p.Mark
-	same := known.Incarnation == asked.Incarnation
-	// If nobody vouches for a site's own data, its lack of memory says nothing: its disk
-	// may be empty. Only if neither site ever changed anything, as at a cluster's first
-	// start, nothing can be lost.
-	counts := same || c.fence.open || asked.Commits == 0 && c.fence.commits == 0
-	switch {
-	case same && known.Run == asked.Run:
-	case same && asked.Commits < known.Commits, !same && p.Served:
-		c.say(p.Site, message.Vouch{Kind: message.VouchNo, Asked: asked, Known: known})
-		return
-	case !counts:
-		// Nor is the mark remembered: it would count at the next start.
-		p.inVain = asked
-		c.say(p.Site, message.Vouch{Kind: message.VouchNothing, Asked: asked})
-		return
-	case same:
-		p.Mark, p.Before = asked, known.Run
-		c.memorize(p)
-	default:
-		p.Mark, p.Before = asked, 0
-		c.memorize(p)
-	}
-	// The vouched mark is durable before the answer leaves.
-	c.fence.flush = c.fence.flush || p.dirty
-	c.say(p.Site, message.Vouch{Kind: message.VouchYes, Asked: asked})
-}
-
-// heard notes the mark that came with a member's message. It reports whether the message
-// may be taken, as this site has vouched for the message's run.
-func (c *fencing) heard(p *fencedPeer, m message.Mark) bool {
-	switch {
-	case p == nil || m.Incarnation != p.Mark.Incarnation:
-	case m.Run == p.Mark.Run:
-		if m.Commits > p.Mark.Commits || !p.Served && m.Commits > 0 {
-			p.Mark.Commits, p.Served = max(m.Commits, p.Mark.Commits), true
-			c.memorize(p)
-		}
-		return true
-	case m.Run == p.Before && m.Commits <= p.Mark.Commits:
-		return true
-	}
-	if p != nil && (p.repliedAt == 0 || c.now.Tick >= p.repliedAt+pressing) {
-		p.repliedAt = c.now.Tick
-		c.say(p.Site, message.Vouch{Kind: message.VouchWho, Asked: m})
-	}
-	return false
-}
-
-// takes reports whether a protocol message may be taken.
-func (c *fencing) takes(from SiteID, e *message.Envelope) bool {
-	return c.fence.start.Run == 0 || c.heard(c.fenced(from), e.Mark)
-}
-
-// memorize has the memory of a member made durable in a while.
-func (c *fencing) memorize(p *fencedPeer) {
-	g := &c.fence
-	p.dirty = true
-	if !g.forgetful {
-		g.forgetful, g.flushAt = true, c.now.Tick+c.cfg.Tell
-	}
-}
-
 // wakeAt is the next time for the guard to do something; 0 for never.
 func (g *fence) wakeAt() Tick {
 	at := earlier(g.nextRound, g.flushAt)
@@ -395,39 +312,5 @@ func (c *fencing) wakeFence() {
 			c.say(p.Site, message.Vouch{Kind: message.VouchTell})
 		}
 		g.nextRound = c.now.Tick + c.cfg.Tell
-	}
-}
-
-// seal counts the transaction that is about to be handed over, adds to it the memory of
-// other members, and marks the messages that leave after it.
-func (c *fencing) seal() {
-	g, rec := &c.fence, &c.out.Records
-	if !rec.Empty() {
-		g.commits++
-		rec.Commits = g.commits
-		if g.nextRound == 0 && g.start.Run != 0 && len(g.peers) > 0 {
-			g.nextRound = c.now.Tick + c.cfg.Tell
-		}
-	}
-	if g.forgetful && (g.flush || rec.Commits != 0) {
-		for i := range g.peers {
-			if p := &g.peers[i]; p.dirty {
-				p.dirty = false
-				rec.Remembered = append(rec.Remembered, p.Remembered)
-			}
-		}
-		g.forgetful, g.flushAt = false, 0
-	}
-	g.flush = false
-	if g.start.Run == 0 {
-		return
-	}
-	mark := message.Mark{Incarnation: g.start.Incarnation, Run: g.start.Run, Commits: g.commits}
-	for i := range c.out.Messages {
-		e := &c.out.Messages[i]
-		e.Mark = mark
-		if p := c.fenced(e.To()); p != nil {
-			p.told, p.toldAt = g.commits, c.now.Tick
-		}
 	}
 }
