@@ -33,11 +33,10 @@ func FuzzParsePath(tf *testing.F) {
 			}
 			return
 		}
-		if len(operations[res]) == 0 {
-			t.Fatalf("%q names resource %d, which has no operation", path, res)
+		if len(resources[res]) == 0 {
+			t.Fatalf("%q names resource %s, which has no operation", path, res)
 		}
-		switch res {
-		case resEntity, resAcquire, resRelease, resWatch:
+		if strings.HasPrefix(res, entityPath) {
 			if err := name.Entity("name", entity); err != nil {
 				t.Fatalf("%q: %v", path, err)
 			}
@@ -45,10 +44,8 @@ func FuzzParsePath(tf *testing.F) {
 			if err != nil || !strings.HasPrefix(plain, entitiesPath+"/"+entity) {
 				t.Fatalf("%q became entity %q", path, entity)
 			}
-		default:
-			if entity != "" {
-				t.Fatalf("%q: resource %d of entity %q", path, res, entity)
-			}
+		} else if entity != "" {
+			t.Fatalf("%q: resource %s of entity %q", path, res, entity)
 		}
 	})
 }

@@ -6,18 +6,13 @@ import (
 	"log/slog"
 	"path"
 	"runtime/debug"
-	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
-	healthpb "google.golang.org/grpc/health/grpc_health_v1"
-	reflectionv1 "google.golang.org/grpc/reflection/grpc_reflection_v1"
-	reflectionv1alpha "google.golang.org/grpc/reflection/grpc_reflection_v1alpha"
 
 	"github.com/samya-db/samya/internal/apierr"
-	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+	"github.com/samya-db/samya/internal/methods"
 )
 
 // guard stands before every request of either API. It bounds the requests under way,
@@ -36,7 +31,7 @@ type guard struct {
 const maxLasting = 10_000
 
 func newGuard(limit int, m *metrics, log *slog.Logger) *guard {
-	return &guard{slots: make(chan struct{}, limit), metrics: m, log: log, streams: streamsOf(services)}
+	return &guard{slots: make(chan struct{}, limit), metrics: m, log: log, streams: streamsUnder()}
 }
 
 // do runs f as a request of the method of the API, or refuses the request. The caller of
@@ -63,31 +58,19 @@ func (g *guard) do(ctx context.Context, api, method string, f func() error) (err
 	return g.kept(ctx, method, f)
 }
 
-// services are the services of the public API. The server registers exactly these, and
-// the guard stands before every method of each.
-var services = []*grpc.ServiceDesc{
-	&samyav1.TokenService_ServiceDesc, &samyav1.EntityService_ServiceDesc, &samyav1.ClusterService_ServiceDesc,
-}
-
-// unbounded are the services that pass the guard at any time: a full server is not a dead
-// server, and describing a server costs little. Nothing else passes.
-var unbounded = []string{
-	healthpb.Health_ServiceDesc.ServiceName,
-	reflectionv1.ServerReflection_ServiceDesc.ServiceName, reflectionv1alpha.ServerReflection_ServiceDesc.ServiceName,
-}
-
-// passes reports whether a gRPC method belongs to an unbounded service.
+// passes reports whether a gRPC method passes the guard at any time.
 func passes(method string) bool {
-	return slices.Contains(unbounded, strings.TrimPrefix(path.Dir(method), "/"))
+	m, _ := methods.Of(method)
+	return m.Always
 }
 
-// streamsOf returns a count of streams under way for each streaming method of the
-// services.
-func streamsOf(services []*grpc.ServiceDesc) map[string]*atomic.Int64 {
+// streamsUnder returns a count of streams under way for each streaming method of
+// the public API.
+func streamsUnder() map[string]*atomic.Int64 {
 	under := map[string]*atomic.Int64{noMethod: new(atomic.Int64)}
-	for _, d := range services {
-		for _, m := range d.Streams {
-			under[m.StreamName] = new(atomic.Int64)
+	for _, m := range methods.All() {
+		if m.Stream && !m.Always && !m.Sites {
+			under[m.Name] = new(atomic.Int64)
 		}
 	}
 	return under

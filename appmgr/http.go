@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
@@ -23,51 +22,37 @@ type api struct {
 	metricsPage http.Handler
 }
 
-// operation answers a method of a resource. do writes the answer of a success, or writes
-// nothing and returns an error.
-type operation struct {
-	name string
-	// method is the gRPC method with the access rule that applies.
-	method string
-	do     func(*api, http.ResponseWriter, *http.Request, string) error
-}
+// handler makes the operation of a request about an entity; the entity is empty if the path
+// names none. It writes the answer of a success, or writes nothing and returns an error.
+type handler func(a *api, w http.ResponseWriter, r *http.Request, entity string) error
 
-// operations are the methods of each resource. HEAD is served like GET, except for
-// watches, which have no end.
-var operations = map[resource]map[string]operation{
-	resEntities: {
-		http.MethodGet:  {"ListEntities", samyav1.EntityService_ListEntities_FullMethodName, (*api).listEntities},
-		http.MethodPost: {"CreateEntity", samyav1.EntityService_CreateEntity_FullMethodName, (*api).createEntity},
-	},
-	resEntity: {
-		http.MethodGet:    {"GetEntity", samyav1.EntityService_GetEntity_FullMethodName, (*api).getEntity},
-		http.MethodPatch:  {"UpdateEntity", samyav1.EntityService_UpdateEntity_FullMethodName, (*api).updateEntity},
-		http.MethodDelete: {"DeleteEntity", samyav1.EntityService_DeleteEntity_FullMethodName, (*api).deleteEntity},
-	},
-	resAcquire: {http.MethodPost: {"Acquire", samyav1.TokenService_Acquire_FullMethodName, (*api).acquire}},
-	resRelease: {http.MethodPost: {"Release", samyav1.TokenService_Release_FullMethodName, (*api).release}},
-	resWatch:   {http.MethodGet: {"WatchEntity", samyav1.EntityService_WatchEntity_FullMethodName, (*api).watchEntity}},
-	resMove:    {http.MethodPost: {"MoveEntity", samyav1.EntityService_MoveEntity_FullMethodName, (*api).moveEntity}},
-	resBatch:   {http.MethodPost: {"Batch", samyav1.TokenService_Batch_FullMethodName, (*api).batch}},
-	resLeases:  {http.MethodGet: {"ListLeases", samyav1.TokenService_ListLeases_FullMethodName, (*api).listLeases}},
-	resRenew:   {http.MethodPost: {"RenewLease", samyav1.TokenService_RenewLease_FullMethodName, (*api).renewLease}},
-	resCommit:  {http.MethodPost: {"CommitLease", samyav1.TokenService_CommitLease_FullMethodName, (*api).commitLease}},
-	resVoid:    {http.MethodPost: {"VoidLease", samyav1.TokenService_Release_FullMethodName, (*api).voidLease}},
-	resSites:   {http.MethodGet: {"ListSites", samyav1.ClusterService_ListSites_FullMethodName, (*api).listSites}},
-	resInspect: {http.MethodGet: {"InspectSites", samyav1.ClusterService_InspectSites_FullMethodName, (*api).inspectSites}},
-	resMode: {
-		http.MethodGet: {"GetMode", samyav1.ClusterService_GetMode_FullMethodName, (*api).getMode},
-		http.MethodPut: {"SetMode", samyav1.ClusterService_SetMode_FullMethodName, (*api).setMode},
-	},
-	resForecast: {
-		http.MethodGet: {"GetForecast", samyav1.ClusterService_GetForecast_FullMethodName, (*api).getForecast},
-		http.MethodPut: {"SetForecast", samyav1.ClusterService_SetForecast_FullMethodName, (*api).setForecast},
-	},
-	resOpenAPIYAML: {http.MethodGet: {"OpenAPIYAML", access.Alive, (*api).openAPIYAML}},
-	resOpenAPIJSON: {http.MethodGet: {"OpenAPIJSON", access.Alive, (*api).openAPIJSON}},
-	resLive:        {http.MethodGet: {"livez", access.Alive, (*api).live}},
-	resReady:       {http.MethodGet: {"readyz", access.Alive, (*api).ready}},
-	resMetrics:     {http.MethodGet: {"metrics", access.Metrics, (*api).showMetrics}},
+// handlers are the handlers of all routes, by the names of the routes.
+var handlers = map[string]handler{
+	"ListEntities": (*api).listEntities,
+	"CreateEntity": (*api).createEntity,
+	"GetEntity":    (*api).getEntity,
+	"UpdateEntity": (*api).updateEntity,
+	"DeleteEntity": (*api).deleteEntity,
+	"WatchEntity":  (*api).watchEntity,
+	"MoveEntity":   (*api).moveEntity,
+	"Acquire":      (*api).acquire,
+	"Release":      (*api).release,
+	"Batch":        (*api).batch,
+	"ListLeases":   (*api).listLeases,
+	"RenewLease":   (*api).renewLease,
+	"CommitLease":  (*api).commitLease,
+	"VoidLease":    (*api).voidLease,
+	"ListSites":    (*api).listSites,
+	"InspectSites": (*api).inspectSites,
+	"GetMode":      (*api).getMode,
+	"SetMode":      (*api).setMode,
+	"GetForecast":  (*api).getForecast,
+	"SetForecast":  (*api).setForecast,
+	"OpenAPIYAML":  (*api).openAPIYAML,
+	"OpenAPIJSON":  (*api).openAPIJSON,
+	"livez":        (*api).live,
+	"readyz":       (*api).ready,
+	"metrics":      (*api).showMetrics,
 }
 
 // handler returns the HTTP API.
@@ -82,43 +67,32 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.refuse(w, r, err)
 		return
 	}
-	method := r.Method
-	if method == http.MethodHead && res != resWatch {
-		method = http.MethodGet
-	}
-	op, ok := operations[res][method]
-	if !ok {
-		allow := allowed(res)
+	op := resources[res].operation(r.Method)
+	if op == nil {
+		allow := resources[res].allowed()
 		w.Header().Set("Allow", allow)
 		a.refuse(w, r, apierr.New(apierr.MethodNotAllowed, "no method %.32q here; there are %s", r.Method, allow))
 		return
 	}
-	ctx, err := a.access.HTTP(r, op.method)
+	ctx, err := a.access.HTTP(r, op.method.Full)
 	if err != nil {
-		a.metrics.requests.WithLabelValues("http", op.name, string(apierr.ReasonOf(err))).Inc()
+		a.metrics.requests.WithLabelValues("http", op.Name, string(apierr.ReasonOf(err))).Inc()
 		apierr.WriteProblem(w, r, err)
 		return
 	}
-	r = r.WithContext(ctx)
-	switch res {
-	case resLive, resReady, resMetrics:
-		// Health and metrics are served however busy the process is.
-		if err := op.do(a, w, r, entity); err != nil {
-			apierr.WriteProblem(w, r, err)
-		}
-		return
-	}
-	if res == resWatch {
+	switch {
+	case op.Always:
+		err = op.do(a, w, r.WithContext(ctx), entity)
+	case op.method.Stream:
 		ctx, release := a.access.Lasting(ctx, r)
 		defer release()
 		r = r.WithContext(ctx)
-		// A watch is long: it has its own bound and does not count among requests.
-		if err := a.guard.lasting(r.Context(), "http", op.name, func() error { return op.do(a, w, r, entity) }); err != nil {
-			apierr.WriteProblem(w, r, err)
-		}
-		return
+		err = a.guard.lasting(ctx, "http", op.Name, func() error { return op.do(a, w, r, entity) })
+	default:
+		r = r.WithContext(ctx)
+		err = a.guard.do(ctx, "http", op.Name, func() error { return op.do(a, w, r, entity) })
 	}
-	if err := a.guard.do(r.Context(), "http", op.name, func() error { return op.do(a, w, r, entity) }); err != nil {
+	if err != nil {
 		apierr.WriteProblem(w, r, err)
 	}
 }
@@ -127,19 +101,6 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (a *api) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	a.metrics.requests.WithLabelValues("http", "none", string(apierr.ReasonOf(err))).Inc()
 	apierr.WriteProblem(w, r, err)
-}
-
-// allowed returns the value of the Allow header of a resource.
-func allowed(res resource) string {
-	var ms []string
-	for m := range operations[res] {
-		ms = append(ms, m)
-		if m == http.MethodGet && res != resWatch {
-			ms = append(ms, http.MethodHead)
-		}
-	}
-	slices.Sort(ms)
-	return strings.Join(ms, ", ")
 }
 
 func (a *api) live(w http.ResponseWriter, _ *http.Request, _ string) error {

@@ -479,19 +479,19 @@ func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 func TestParsePath(t *testing.T) {
 	for _, c := range []struct {
 		path   string
-		res    resource
+		res    string
 		entity string
 	}{
-		{"/v1/entities/a/b/c", resEntity, "a/b/c"},
-		{"/v1/entities/a%2fb", resEntity, "a/b"},
-		{"/v1/entities/acquire", resEntity, "acquire"},
-		{"/v1/entities/a:acquire", resAcquire, "a"},
-		{"/v1/entities/a/b:release", resRelease, "a/b"},
-		{"/v1/entities/%61%3Arelease", resRelease, "a"},
+		{"/v1/entities/a/b/c", entityPath, "a/b/c"},
+		{"/v1/entities/a%2fb", entityPath, "a/b"},
+		{"/v1/entities/acquire", entityPath, "acquire"},
+		{"/v1/entities/a:acquire", entityPath + ":acquire", "a"},
+		{"/v1/entities/a/b:release", entityPath + ":release", "a/b"},
+		{"/v1/entities/%61%3Arelease", entityPath + ":release", "a"},
 	} {
 		res, entity, err := parsePath(c.path)
 		if res != c.res || entity != c.entity || err != nil {
-			t.Errorf("%s: %d %q %v", c.path, res, entity, err)
+			t.Errorf("%s: %s %q %v", c.path, res, entity, err)
 		}
 	}
 	for _, p := range []string{"", "/v1", "/v1/entitiesx", "/v1/entities/a:b:acquire", "/v1/entities/%zz", "/v1/entities/%00", "/V1/sites"} {

@@ -21,6 +21,7 @@ import (
 	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/grpccodec"
 	"github.com/samya-db/samya/internal/membership"
+	"github.com/samya-db/samya/internal/methods"
 )
 
 // The bounds of a connection.
@@ -252,7 +253,7 @@ func (m *Manager) grpcServer() (*grpc.Server, *checks) {
 		grpc.ChainStreamInterceptor(m.guard.stream, m.access.Stream),
 		grpc.UnknownServiceHandler(unknownMethod),
 	)
-	for _, d := range services {
+	for _, d := range methods.Services() {
 		gs.RegisterService(d, m.service)
 	}
 	c := &checks{Server: grpchealth.NewServer(), router: m.router}

@@ -19,6 +19,7 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/methods"
 )
 
 var update = flag.Bool("update", false, "write openapi.json anew")
@@ -37,17 +38,6 @@ var document = sync.OnceValues(func() (*openapi3.T, error) {
 	return doc, doc.Validate(loader.Context)
 })
 
-// templates are the paths of the resources in the document.
-var templates = map[resource]string{
-	resEntities: "/v1/entities", resEntity: "/v1/entities/{name}",
-	resAcquire: "/v1/entities/{name}:acquire", resRelease: "/v1/entities/{name}:release", resWatch: "/v1/entities/{name}:watch",
-	resMove:  "/v1/entities/{name}:move",
-	resBatch: "/v1/batch", resLeases: "/v1/leases", resRenew: "/v1/leases:renew", resCommit: "/v1/leases:commit", resVoid: "/v1/leases:void",
-	resSites: "/v1/sites", resInspect: "/v1/sites:inspect", resMode: "/v1/mode", resForecast: "/v1/forecast",
-	resOpenAPIYAML: "/v1/openapi.yaml", resOpenAPIJSON: "/v1/openapi.json",
-	resLive: "/livez", resReady: "/readyz", resMetrics: "/metrics",
-}
-
 // TestOpenAPIDocument: the document is valid, has exactly the operations of the API, and
 // every reason with its status. Its JSON form says the same.
 func TestOpenAPIDocument(t *testing.T) {
@@ -56,10 +46,16 @@ func TestOpenAPIDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]bool{}
-	for res, methods := range operations {
-		for method, op := range methods {
-			want[method+" "+templates[res]+" "+op.name] = true
+	for _, m := range methods.All() {
+		for _, route := range m.Routes {
+			want[route.Verb+" "+route.Path+" "+route.Name] = true
+			if handlers[route.Name] == nil {
+				t.Errorf("%s has no handler", route.Name)
+			}
 		}
+	}
+	if len(want) != len(handlers) {
+		t.Errorf("%d handlers of %d routes", len(handlers), len(want))
 	}
 	for path, item := range doc.Paths.Map() {
 		for method, op := range item.Operations() {
@@ -121,7 +117,7 @@ func hold(t *testing.T, req *http.Request, body string, rec *httptest.ResponseRe
 	if err != nil {
 		return
 	}
-	path := doc.Paths.Value(templates[res])
+	path := doc.Paths.Value(res)
 	method := req.Method
 	if method == http.MethodHead {
 		method = http.MethodGet
@@ -140,7 +136,7 @@ func hold(t *testing.T, req *http.Request, body string, rec *httptest.ResponseRe
 	}
 	in := &openapi3filter.RequestValidationInput{
 		Request: again, PathParams: map[string]string{"name": entity},
-		Route: &routers.Route{Spec: doc, Path: templates[res], PathItem: path, Method: method, Operation: op},
+		Route: &routers.Route{Spec: doc, Path: res, PathItem: path, Method: method, Operation: op},
 		Options: &openapi3filter.Options{
 			MultiError: true, IncludeResponseStatus: true,
 			// Package access tests who may ask.

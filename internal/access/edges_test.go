@@ -17,6 +17,7 @@ import (
 
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/credtest"
+	"github.com/samya-db/samya/internal/methods"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -118,10 +119,10 @@ func TestListsOfAPrefix(t *testing.T) {
 
 // TestCallersAreEqual: callers that may do more, less or something else differ.
 func TestCallersAreEqual(t *testing.T) {
-	base := Caller{Name: "a", Role: Client, Scope: Scope{"acme"}}
+	base := Caller{Name: "a", Role: methods.Client, Scope: Scope{"acme"}}
 	for what, change := range map[string]func(*Caller){
 		"name":         func(c *Caller) { c.Name = "b" },
-		"role":         func(c *Caller) { c.Role = Viewer },
+		"role":         func(c *Caller) { c.Role = methods.Viewer },
 		"kind":         func(c *Caller) { c.Kind = "site" },
 		"narrower":     func(c *Caller) { c.Scope = Scope{"acme/"} },
 		"wider":        func(c *Caller) { c.Scope = Scope{"acme", "zeta"} },
@@ -270,7 +271,7 @@ func TestIssuers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		is := &issuer{name: "i", most: Client, scope: scope, roleClaim: "role", prefixesClaim: "prefixes"}
+		is := &issuer{name: "i", most: methods.Client, scope: scope, roleClaim: "role", prefixesClaim: "prefixes"}
 		caller, err := is.caller("s", map[string]any{"role": "client", "prefixes": c.token})
 		switch {
 		case c.want == "" && err == nil:
@@ -279,8 +280,8 @@ func TestIssuers(t *testing.T) {
 			t.Errorf("a token for %s of the issuer for %s: %+v, %v", c.token, c.issuer, caller, err)
 		}
 	}
-	is := &issuer{name: "i", most: Viewer, roleClaim: "role", prefixesClaim: "prefixes"}
-	if caller, err := is.caller("s", map[string]any{"role": "operator"}); err != nil || caller.Role != Viewer || caller.Name != "i#s" {
+	is := &issuer{name: "i", most: methods.Viewer, roleClaim: "role", prefixesClaim: "prefixes"}
+	if caller, err := is.caller("s", map[string]any{"role": "operator"}); err != nil || caller.Role != methods.Viewer || caller.Name != "i#s" {
 		t.Errorf("a token for more than the issuer may give: %+v, %v", caller, err)
 	}
 }
@@ -322,8 +323,8 @@ func TestSift(t *testing.T) {
 		{Tag: 4, Operation: acquireOf("zeta")},
 		{Tag: 5, Operation: acquireOf("acme/gpu")},
 	}}}
-	caller := &Caller{Name: "c", Role: Client, Scope: Scope{"acme"}}
-	s := &session{guard: g, caller: caller, scope: caller.Scope, rule: Rule{Least: Client}}
+	caller := &Caller{Name: "c", Role: methods.Client, Scope: Scope{"acme"}}
+	s := &session{guard: g, caller: caller, scope: caller.Scope, rule: methods.Rule{Least: methods.Client}}
 	guarded := &guarded{ServerStream: stream, ctx: t.Context(), session: s}
 	receive := func() (kept, answered []uint64, reason apierr.Reason) {
 		stream.sent = nil
@@ -388,8 +389,8 @@ func TestNumbersJoin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rule, _ := RuleOf(samyav1.EntityService_UpdateEntity_FullMethodName)
-	s := &session{guard: g, rule: rule, caller: anonymous}
+	method, _ := methods.Of(samyav1.EntityService_UpdateEntity_FullMethodName)
+	s := &session{guard: g, rule: method.Rule, caller: anonymous}
 	for range 2 {
 		if err := g.audited(s, &samyav1.UpdateEntityRequest{Name: "acme", Limit: 7, RequestId: "r"}, func() error { return nil }); err != nil {
 			t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/samya-db/samya/internal/methods"
 	"github.com/samya-db/samya/internal/tlsconf"
 )
 
@@ -174,23 +175,23 @@ func (f *file) policy(keys [][]byte) (*policy, error) {
 }
 
 // grant reads a role and its prefixes.
-func grant(role string, prefixes []string) (Role, Scope, error) {
-	r, err := ParseRole(role)
+func grant(role string, prefixes []string) (methods.Role, Scope, error) {
+	r, err := parseRole(role)
 	if err != nil {
-		return Nobody, nil, err
+		return methods.Nobody, nil, err
 	}
 	if len(prefixes) == 0 {
-		if r == Client {
-			return Nobody, nil, fmt.Errorf("a client needs prefixes; %q for all entities", Everything)
+		if r == methods.Client {
+			return methods.Nobody, nil, fmt.Errorf("a client needs prefixes; %q for all entities", Everything)
 		}
 		return r, nil, nil
 	}
 	scope, err := newScope(prefixes)
 	if err != nil {
-		return Nobody, nil, err
+		return methods.Nobody, nil, err
 	}
-	if r == Admin && !scope.All() {
-		return Nobody, nil, errors.New("an admin has no prefixes")
+	if r == methods.Admin && !scope.All() {
+		return methods.Nobody, nil, errors.New("an admin has no prefixes")
 	}
 	return r, scope, nil
 }

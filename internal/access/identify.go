@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/methods"
 	"github.com/samya-db/samya/internal/tlsconf"
 )
 
@@ -55,9 +56,9 @@ func certified(p *policy, leaf *x509.Certificate) (*Caller, error) {
 	switch {
 	case id.Kind == tlsconf.AppManager:
 		// The app manager has checked its own callers against the rules.
-		return &Caller{Name: id.String(), Role: Admin, Kind: id.Kind}, nil
+		return &Caller{Name: id.String(), Role: methods.Admin, Kind: id.Kind}, nil
 	case id.Kind == tlsconf.Site:
-		return &Caller{Name: id.String(), Role: Nobody, Kind: id.Kind}, nil
+		return &Caller{Name: id.String(), Role: methods.Nobody, Kind: id.Kind}, nil
 	case p == nil:
 		return anonymous, nil
 	}
@@ -122,12 +123,13 @@ func unauthenticated(why string) error {
 
 // admit returns the session of a call of a method, or why the call is refused.
 func (g *Guard) admit(method string, c credentials) (*session, error) {
-	rule, ok := rules[method]
+	m, ok := methods.Of(method)
 	if !ok {
 		return nil, apierr.New(apierr.RouteNotFound, "no method %.128q that anybody may call", method)
 	}
+	rule := m.Rule
 	s := &session{guard: g, method: method, rule: rule, caller: anonymous, scope: Scope{}}
-	if rule.Least == Nobody && !rule.Sites {
+	if rule.Least == methods.Nobody && !rule.Sites {
 		return s, nil
 	}
 	caller, err := g.identify(c)

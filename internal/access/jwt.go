@@ -16,6 +16,8 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
+
+	"github.com/samya-db/samya/internal/methods"
 )
 
 const (
@@ -37,13 +39,13 @@ var algorithms = []jose.SignatureAlgorithm{
 type issuer struct {
 	name, audience           string
 	keys                     []jose.JSONWebKey
-	most                     Role
+	most                     methods.Role
 	scope                    Scope
 	roleClaim, prefixesClaim string
 }
 
 func newIssuer(name, audience, most string, prefixes []string, roleClaim, prefixesClaim string, keys []byte) (*issuer, error) {
-	is := &issuer{name: name, audience: audience, most: Client, roleClaim: roleClaim, prefixesClaim: prefixesClaim}
+	is := &issuer{name: name, audience: audience, most: methods.Client, roleClaim: roleClaim, prefixesClaim: prefixesClaim}
 	if name == "" || audience == "" {
 		return nil, errors.New("issuer and audience must be given")
 	}
@@ -55,7 +57,7 @@ func newIssuer(name, audience, most string, prefixes []string, roleClaim, prefix
 	}
 	var err error
 	if most != "" {
-		if is.most, err = ParseRole(most); err != nil {
+		if is.most, err = parseRole(most); err != nil {
 			return nil, fmt.Errorf("most_role: %w", err)
 		}
 	}

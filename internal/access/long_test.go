@@ -26,6 +26,7 @@ import (
 
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/credtest"
+	"github.com/samya-db/samya/internal/methods"
 	"github.com/samya-db/samya/internal/tlsconf"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
@@ -303,8 +304,8 @@ func TestSiftWithoutLimits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		caller := &Caller{Name: "c", Role: Client, Scope: prefixes}
-		s := &session{guard: g, caller: caller, scope: caller.Scope, rule: Rule{Least: Client}}
+		caller := &Caller{Name: "c", Role: methods.Client, Scope: prefixes}
+		s := &session{guard: g, caller: caller, scope: caller.Scope, rule: methods.Rule{Least: methods.Client}}
 		in := &samyav1.StreamRequest{}
 		if err := (&guarded{ServerStream: stream, ctx: t.Context(), session: s}).RecvMsg(in); err != nil {
 			t.Fatal(err)

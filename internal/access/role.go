@@ -7,43 +7,21 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/samya-db/samya/internal/methods"
 	"github.com/samya-db/samya/internal/name"
 	"github.com/samya-db/samya/internal/tlsconf"
 )
 
-// Role is how much a caller may do. Each role includes the roles before it.
-type Role uint8
-
-// The roles.
-const (
-	// Nobody may only ask whether a process is healthy.
-	Nobody Role = iota
-	// Viewer reads.
-	Viewer
-	// Client acquires and releases tokens.
-	Client
-	// Operator creates, changes, moves and deletes entities.
-	Operator
-	// Admin changes how the cluster works.
-	Admin
-)
-
-var roleNames = []string{"nobody", "viewer", "client", "operator", "admin"}
-
-// String returns the role in lower case.
-func (r Role) String() string {
-	if int(r) < len(roleNames) {
-		return roleNames[r]
+// parseRole reads viewer, client, operator or admin.
+func parseRole(s string) (methods.Role, error) {
+	var names []string
+	for _, r := range []methods.Role{methods.Viewer, methods.Client, methods.Operator, methods.Admin} {
+		if r.String() == s {
+			return r, nil
+		}
+		names = append(names, r.String())
 	}
-	return "unknown"
-}
-
-// ParseRole reads viewer, client, operator or admin.
-func ParseRole(s string) (Role, error) {
-	if i := slices.Index(roleNames, s); i > 0 {
-		return Role(i), nil
-	}
-	return Nobody, fmt.Errorf("role %.32q, must be %s", s, strings.Join(roleNames[1:], ", "))
+	return methods.Nobody, fmt.Errorf("role %.32q, must be %s", s, strings.Join(names, ", "))
 }
 
 // Everything is the prefix that covers all entities.
@@ -112,7 +90,7 @@ type Caller struct {
 	// cluster's own processes it is kind and name in the certificate.
 	Name string
 	// Role is how much the caller may do.
-	Role Role
+	Role methods.Role
 	// Scope is the entities it may do this with.
 	Scope Scope
 	// Kind is the kind of process of the cluster, by its certificate; empty for callers.
@@ -125,14 +103,14 @@ func (c *Caller) equal(d *Caller) bool {
 }
 
 // anonymous is everybody if there is no access file.
-var anonymous = &Caller{Name: "anonymous", Role: Admin}
+var anonymous = &Caller{Name: "anonymous", Role: methods.Admin}
 
 // session is a call of a caller.
 type session struct {
 	guard  *Guard
 	method string
 	caller *Caller
-	rule   Rule
+	rule   methods.Rule
 	// behalf is the caller that an app manager calls for; empty otherwise.
 	behalf string
 	// scope is the caller's scope, or the scope that an app manager told.
