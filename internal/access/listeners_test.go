@@ -309,7 +309,7 @@ type operation struct{ id, method string }
 // operations reads all operations from the description of the API.
 func operations(tb testing.TB) []operation {
 	tb.Helper()
-	b, err := os.ReadFile("../../appmgr/openapi.json")
+	b, err := os.ReadFile("../../appmgr/httpapi/openapi.json")
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -1,0 +1,360 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/samya-db/samya/appmgr/grpcapi"
+	"github.com/samya-db/samya/appmgr/limiter"
+	"github.com/samya-db/samya/internal/access"
+	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/name"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+// api is the HTTP/JSON face of a service.
+type api struct {
+	Config
+	metricsPage http.Handler
+}
+
+// Config configures the HTTP API.
+type Config struct {
+	Service *grpcapi.Service
+	Limiter *limiter.Limiter
+	Access  *access.Guard
+	// Reachable reports whether any site can be reached.
+	Reachable func() bool
+	// Registry is shown at /metrics.
+	Registry *prometheus.Registry
+	// MaxBody bounds a body, in bytes, MaxBulk a batch.
+	MaxBody, MaxBulk int64
+}
+
+// handler makes the operation of a request about an entity; the entity is empty if the path
+// names none. It writes the answer of a success, or writes nothing and returns an error.
+type handler func(a *api, w http.ResponseWriter, r *http.Request, entity string) error
+
+// handlers are the handlers of all routes, by the names of the routes.
+var handlers = map[string]handler{
+	"ListEntities": (*api).listEntities,
+	"CreateEntity": (*api).createEntity,
+	"GetEntity":    (*api).getEntity,
+	"UpdateEntity": (*api).updateEntity,
+	"DeleteEntity": (*api).deleteEntity,
+	"WatchEntity":  (*api).watchEntity,
+	"MoveEntity":   (*api).moveEntity,
+	"Acquire":      (*api).acquire,
+	"Release":      (*api).release,
+	"Batch":        (*api).batch,
+	"ListLeases":   (*api).listLeases,
+	"RenewLease":   (*api).renewLease,
+	"CommitLease":  (*api).commitLease,
+	"VoidLease":    (*api).voidLease,
+	"ListSites":    (*api).listSites,
+	"InspectSites": (*api).inspectSites,
+	"GetMode":      (*api).getMode,
+	"SetMode":      (*api).setMode,
+	"GetForecast":  (*api).getForecast,
+	"SetForecast":  (*api).setForecast,
+	"OpenAPIYAML":  (*api).openAPIYAML,
+	"OpenAPIJSON":  (*api).openAPIJSON,
+	"livez":        (*api).live,
+	"readyz":       (*api).ready,
+	"metrics":      (*api).showMetrics,
+}
+
+// newHandler returns the HTTP API.
+func newHandler(cfg Config) http.Handler {
+	return &api{cfg, promhttp.HandlerFor(cfg.Registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})}
+}
+
+// ServeHTTP implements http.Handler.
+func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	res, entity, err := parsePath(r.URL.EscapedPath())
+	if err != nil {
+		a.refuse(w, r, err)
+		return
+	}
+	op := resources[res].operation(r.Method)
+	if op == nil {
+		allow := resources[res].allowed()
+		w.Header().Set("Allow", allow)
+		a.refuse(w, r, apierr.New(apierr.MethodNotAllowed, "no method %.32q here; there are %s", r.Method, allow))
+		return
+	}
+	ctx, err := a.Access.HTTP(r, op.method.Full)
+	if err != nil {
+		a.Limiter.Refused("http", op.Name, err)
+		apierr.WriteProblem(w, r, err)
+		return
+	}
+	switch {
+	case op.Always:
+		err = op.do(a, w, r.WithContext(ctx), entity)
+	case op.method.Stream:
+		ctx, release := a.Access.Lasting(ctx, r)
+		defer release()
+		r = r.WithContext(ctx)
+		err = a.Limiter.DoLasting(ctx, "http", op.Name, func() error { return op.do(a, w, r, entity) })
+	default:
+		r = r.WithContext(ctx)
+		err = a.Limiter.Do(ctx, "http", op.Name, func() error { return op.do(a, w, r, entity) })
+	}
+	if err != nil {
+		apierr.WriteProblem(w, r, err)
+	}
+}
+
+// refuse answers a request that names no operation.
+func (a *api) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	a.Limiter.Refused("http", limiter.NoMethod, err)
+	apierr.WriteProblem(w, r, err)
+}
+
+func (a *api) live(w http.ResponseWriter, _ *http.Request, _ string) error {
+	return writeText(w, "ok\n")
+}
+
+func (a *api) ready(w http.ResponseWriter, _ *http.Request, _ string) error {
+	switch {
+	case a.Limiter.Closed():
+		return apierr.New(apierr.ShuttingDown, "this app manager is shutting down")
+	case !a.Reachable():
+		return apierr.Unreachable("")
+	}
+	return writeText(w, "ok\n")
+}
+
+func (a *api) showMetrics(w http.ResponseWriter, r *http.Request, _ string) error {
+	a.metricsPage.ServeHTTP(w, r)
+	return nil
+}
+
+func (a *api) createEntity(w http.ResponseWriter, r *http.Request, _ string) error {
+	in := &samyav1.CreateEntityRequest{}
+	limit := int64(-1)
+	if err := a.read(w, r, fields{
+		"name":       text("name", &in.Name),
+		"limit":      whole("limit", 0, name.MaxTokens, &limit),
+		"parent":     text("parent", &in.Parent),
+		"request_id": text("request_id", &in.RequestId),
+	}); err != nil {
+		return err
+	}
+	if limit < 0 {
+		return apierr.Invalid("limit", "missing")
+	}
+	in.Limit = limit
+	out, err := access.Call(r.Context(), in, a.Service.CreateEntity)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Location", entitiesPath+"/"+in.GetName())
+	return writeJSON(w, http.StatusCreated, entityJSON(out.GetEntity()))
+}
+
+func (a *api) updateEntity(w http.ResponseWriter, r *http.Request, entity string) error {
+	in := &samyav1.UpdateEntityRequest{Name: entity}
+	limit, version := int64(-1), int64(0)
+	if err := a.read(w, r, fields{
+		"limit":            whole("limit", 0, name.MaxTokens, &limit),
+		"expected_version": whole("expected_version", 0, grpcapi.MaxVersion, &version),
+		"request_id":       text("request_id", &in.RequestId),
+		"wait_applied":     truth("wait_applied", &in.WaitApplied),
+	}); err != nil {
+		return err
+	}
+	if limit < 0 {
+		return apierr.Invalid("limit", "missing")
+	}
+	in.Limit, in.ExpectedVersion = limit, uint64(version)
+	out, err := access.Call(r.Context(), in, a.Service.UpdateEntity)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, changedLimit{
+		entityJSON(out.GetEntity()), out.GetMayExceedBy(), append([]string{}, out.GetMissingSites()...),
+	})
+}
+
+func (a *api) deleteEntity(w http.ResponseWriter, r *http.Request, entity string) error {
+	q, err := query(r, "expected_generation", "request_id", "subtree")
+	if err != nil {
+		return err
+	}
+	in := &samyav1.DeleteEntityRequest{Name: entity, RequestId: q["request_id"]}
+	var generation int64
+	if err := q.whole("expected_generation", 0, grpcapi.MaxVersion, &generation); err != nil {
+		return err
+	}
+	if err := q.truth("subtree", &in.Subtree); err != nil {
+		return err
+	}
+	in.ExpectedGeneration = uint64(generation)
+	if _, err := access.Call(r.Context(), in, a.Service.DeleteEntity); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (a *api) moveEntity(w http.ResponseWriter, r *http.Request, entity string) error {
+	in := &samyav1.MoveEntityRequest{Name: entity}
+	var generation int64
+	given := false
+	if err := a.read(w, r, fields{
+		"parent": func(t any) error {
+			given = true
+			return text("parent", &in.Parent)(t)
+		},
+		"expected_generation": whole("expected_generation", 0, grpcapi.MaxVersion, &generation),
+		"request_id":          text("request_id", &in.RequestId),
+	}); err != nil {
+		return err
+	}
+	if !given {
+		return apierr.Invalid("parent", "missing; empty for none")
+	}
+	in.ExpectedGeneration = uint64(generation)
+	out, err := access.Call(r.Context(), in, a.Service.MoveEntity)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, entityJSON(out.GetEntity()))
+}
+
+func (a *api) listEntities(w http.ResponseWriter, r *http.Request, _ string) error {
+	q, err := query(r, "prefix", "page_size", "page_token")
+	if err != nil {
+		return err
+	}
+	var size int64
+	if err := q.whole("page_size", 0, name.MaxPageSize, &size); err != nil {
+		return err
+	}
+	out, err := access.Call(r.Context(), &samyav1.ListEntitiesRequest{
+		Prefix: q["prefix"], PageSize: int32(size), PageToken: q["page_token"],
+	}, a.Service.ListEntities)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, pageJSON(out))
+}
+
+// read reads a body of the given fields; such requests have no query.
+func (a *api) read(w http.ResponseWriter, r *http.Request, fs fields) error {
+	return a.readBody(w, r, func(body []byte) error { return decodeJSON(body, fs) })
+}
+
+// readBody gives a body to decode, which must not keep it; such requests have no
+// query.
+func (a *api) readBody(w http.ResponseWriter, r *http.Request, decode func([]byte) error) error {
+	return a.readBodyOf(w, r, a.MaxBody, decode)
+}
+
+// readBodyOf is readBody for a body of at most `most` bytes.
+func (a *api) readBodyOf(w http.ResponseWriter, r *http.Request, most int64, decode func([]byte) error) error {
+	if r.URL.RawQuery != "" {
+		if _, err := query(r); err != nil {
+			return err
+		}
+	}
+	return readJSON(w, r, most, decode)
+}
+
+// params are the parameters of a query.
+type params map[string]string
+
+// query returns the query's parameters. It fails for an unknown or repeated parameter.
+func query(r *http.Request, known ...string) (params, error) {
+	vs, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, apierr.Invalid("query", "malformed")
+	}
+	p := params{}
+	for k, v := range vs {
+		switch {
+		case !slices.Contains(known, k):
+			return nil, apierr.Invalid(shorten(k), "unknown parameter")
+		case len(v) > 1:
+			return nil, apierr.Invalid(k, "given twice")
+		}
+		p[k] = v[0]
+	}
+	return p, nil
+}
+
+// whole reads a whole number into v; a missing parameter leaves v unchanged.
+func (p params) whole(key string, least, most int64, v *int64) error {
+	s, ok := p[key]
+	if !ok {
+		return nil
+	}
+	if err := whole(key, least, most, v)(json.Number(s)); err != nil {
+		return apierr.FromName(err)
+	}
+	return nil
+}
+
+// truth reads true or false into v; a missing parameter leaves v unchanged.
+func (p params) truth(key string, v *bool) error {
+	switch s, ok := p[key]; {
+	case !ok:
+	case s == "true" || s == "false":
+		*v = s == "true"
+	default:
+		return apierr.Invalid(key, "must be true or false")
+	}
+	return nil
+}
+
+func writeText(w http.ResponseWriter, s string) error {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	// A write fails only where the client has gone; nobody is left to be told.
+	_, _ = w.Write([]byte(s))
+	return nil
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return apierr.Wrap(apierr.Internal, err)
+	}
+	writeAnswer(w, status, append(b, '\n'))
+	return nil
+}
+
+// writeMoved writes the answer to an acquire or a release.
+func writeMoved(w http.ResponseWriter, m *moved) error {
+	buffer := buffers.Get().(*[]byte)
+	defer buffers.Put(buffer)
+	b, err := m.appendTo((*buffer)[:0])
+	if err != nil {
+		return apierr.Wrap(apierr.Internal, err)
+	}
+	b = append(b, '\n')
+	writeAnswer(w, http.StatusOK, b)
+	if cap(b) <= smallBody {
+		*buffer = b
+	}
+	return nil
+}
+
+// Values of headers that all answers have; nobody changes them.
+var jsonType, notStored = []string{"application/json"}, []string{"no-store"}
+
+func writeAnswer(w http.ResponseWriter, status int, body []byte) {
+	h := w.Header()
+	h["Content-Type"], h["Cache-Control"] = jsonType, notStored
+	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	w.WriteHeader(status)
+	// A write fails only where the client has gone; nobody is left to be told.
+	_, _ = w.Write(body)
+}
