@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/samya-db/samya/appmgr/route"
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/name"
@@ -24,20 +22,17 @@ func (s *Service) RenewLease(ctx context.Context, in *samyav1.RenewLeaseRequest)
 		return nil, apierr.FromName(err)
 	}
 	resp := &samyav1.RenewLeaseResponse{}
-	return answer(resp, s.admin(ctx, route.Call{
+	if err := s.admin(ctx, route.Call{
 		Method: samyav1.TokenService_RenewLease_FullMethodName, Req: in, Resp: resp, Site: home, By: "lease",
-	}))
+	}); err != nil {
+		return nil, err
+	}
+	return resp, nil
 }
 
 // CommitLease implements samyav1.TokenServiceServer, at the lease's home.
 func (s *Service) CommitLease(ctx context.Context, in *samyav1.CommitLeaseRequest) (*samyav1.CommitLeaseResponse, error) {
 	home, _, err := name.Lease("lease", in.GetLease())
-	if err := errors.Join(err, name.Released("tokens", in.GetTokens(), 0), requestID(in.GetRequestId())); err != nil {
-		return nil, apierr.FromName(err)
-	}
-	req, resp := proto.CloneOf(in), &samyav1.CommitLeaseResponse{}
-	req.RequestId = s.id(in.GetRequestId())
-	return answer(resp, s.admin(ctx, route.Call{
-		Method: samyav1.TokenService_CommitLease_FullMethodName, Req: req, Resp: resp, Site: home, By: "lease", RequestID: req.GetRequestId(),
-	}))
+	return change(ctx, s, route.Call{Method: samyav1.TokenService_CommitLease_FullMethodName, Site: home, By: "lease"},
+		in, &samyav1.CommitLeaseResponse{}, err, name.Released("tokens", in.GetTokens(), 0))
 }

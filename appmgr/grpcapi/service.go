@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/oklog/ulid/v2"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/samya-db/samya/appmgr/limiter"
@@ -57,106 +59,69 @@ func New(in *reads.Reads, router *route.Router, g *limiter.Limiter, waiting int)
 
 // CreateEntity implements samyav1.EntityServiceServer.
 func (s *Service) CreateEntity(ctx context.Context, in *samyav1.CreateEntityRequest) (*samyav1.CreateEntityResponse, error) {
-	if err := errors.Join(
-		name.Entity("name", in.GetName()), name.Limit("limit", in.GetLimit()), name.Parent("parent", in.GetParent()),
-		requestID(in.GetRequestId()),
-	); err != nil {
-		return nil, apierr.FromName(err)
+	resp, err := change(ctx, s, route.Call{Method: samyav1.EntityService_CreateEntity_FullMethodName}, in, &samyav1.CreateEntityResponse{},
+		name.Entity("name", in.GetName()), name.Limit("limit", in.GetLimit()), name.Parent("parent", in.GetParent()))
+	if err == nil {
+		s.Spread(ctx, resp.GetEntity())
 	}
-	id := s.id(in.GetRequestId())
-	req := &samyav1.CreateEntityRequest{Name: in.GetName(), Limit: in.GetLimit(), Parent: in.GetParent(), RequestId: id}
-	resp := &samyav1.CreateEntityResponse{}
-	if err := s.admin(ctx, route.Call{
-		Method: samyav1.EntityService_CreateEntity_FullMethodName, Req: req, Resp: resp, RequestID: id, Entity: req.GetName(),
-	}); err != nil {
-		return nil, err
-	}
-	s.Spread(ctx, resp.GetEntity())
-	return resp, nil
+	return resp, err
 }
 
 // UpdateEntity implements samyav1.EntityServiceServer. If the caller wants to wait, the
 // asked site waits for the other sites; a site asked after it goes on waiting.
 func (s *Service) UpdateEntity(ctx context.Context, in *samyav1.UpdateEntityRequest) (*samyav1.UpdateEntityResponse, error) {
-	if err := errors.Join(
-		name.Entity("name", in.GetName()), name.Limit("limit", in.GetLimit()),
-		version("expected_version", in.GetExpectedVersion()), requestID(in.GetRequestId()),
-	); err != nil {
-		return nil, apierr.FromName(err)
-	}
-	if in.GetWaitApplied() {
-		at, err := s.waiting.Begin(access.CallerOf(ctx))
-		if err != nil {
-			return nil, err
-		}
-		defer s.waiting.End(at)
-	}
-	id := s.id(in.GetRequestId())
-	req := &samyav1.UpdateEntityRequest{
-		Name: in.GetName(), Limit: in.GetLimit(), ExpectedVersion: in.GetExpectedVersion(), RequestId: id,
-		WaitApplied: in.GetWaitApplied(),
-	}
-	resp := &samyav1.UpdateEntityResponse{}
-	return answer(resp, s.admin(ctx, route.Call{
-		Method: samyav1.EntityService_UpdateEntity_FullMethodName, Req: req, Resp: resp, RequestID: id, Entity: req.GetName(),
-	}))
+	return change(ctx, s, route.Call{Method: samyav1.EntityService_UpdateEntity_FullMethodName}, in, &samyav1.UpdateEntityResponse{},
+		name.Entity("name", in.GetName()), name.Limit("limit", in.GetLimit()), version("expected_version", in.GetExpectedVersion()))
 }
 
 // MoveEntity implements samyav1.EntityServiceServer.
 func (s *Service) MoveEntity(ctx context.Context, in *samyav1.MoveEntityRequest) (*samyav1.MoveEntityResponse, error) {
-	if err := errors.Join(
-		name.Entity("name", in.GetName()), name.Parent("parent", in.GetParent()),
-		version("expected_generation", in.GetExpectedGeneration()), requestID(in.GetRequestId()),
-	); err != nil {
-		return nil, apierr.FromName(err)
-	}
-	id := s.id(in.GetRequestId())
-	req := &samyav1.MoveEntityRequest{
-		Name: in.GetName(), Parent: in.GetParent(), ExpectedGeneration: in.GetExpectedGeneration(), RequestId: id,
-	}
-	resp := &samyav1.MoveEntityResponse{}
-	return answer(resp, s.admin(ctx, route.Call{
-		Method: samyav1.EntityService_MoveEntity_FullMethodName, Req: req, Resp: resp, RequestID: id, Entity: req.GetName(),
-	}))
+	return change(ctx, s, route.Call{Method: samyav1.EntityService_MoveEntity_FullMethodName}, in, &samyav1.MoveEntityResponse{},
+		name.Entity("name", in.GetName()), name.Parent("parent", in.GetParent()), version("expected_generation", in.GetExpectedGeneration()))
 }
 
 // DeleteEntity implements samyav1.EntityServiceServer.
 func (s *Service) DeleteEntity(ctx context.Context, in *samyav1.DeleteEntityRequest) (*samyav1.DeleteEntityResponse, error) {
-	if err := errors.Join(
-		name.Entity("name", in.GetName()), version("expected_generation", in.GetExpectedGeneration()), requestID(in.GetRequestId()),
-	); err != nil {
-		return nil, apierr.FromName(err)
-	}
-	id := s.id(in.GetRequestId())
-	req := &samyav1.DeleteEntityRequest{
-		Name: in.GetName(), ExpectedGeneration: in.GetExpectedGeneration(), Subtree: in.GetSubtree(), RequestId: id,
-	}
-	resp := &samyav1.DeleteEntityResponse{}
-	return answer(resp, s.admin(ctx, route.Call{
-		Method: samyav1.EntityService_DeleteEntity_FullMethodName, Req: req, Resp: resp, RequestID: id, Entity: req.GetName(),
-	}))
+	return change(ctx, s, route.Call{Method: samyav1.EntityService_DeleteEntity_FullMethodName}, in, &samyav1.DeleteEntityResponse{},
+		name.Entity("name", in.GetName()), version("expected_generation", in.GetExpectedGeneration()))
 }
 
 // SetMode implements samyav1.ClusterServiceServer.
 func (s *Service) SetMode(ctx context.Context, in *samyav1.SetModeRequest) (*samyav1.SetModeResponse, error) {
-	if err := errors.Join(
-		name.Mode("protocol", in.GetProtocol()), version("expected_version", in.GetExpectedVersion()),
-		requestID(in.GetRequestId()),
-	); err != nil {
-		return nil, apierr.FromName(err)
-	}
-	id := s.id(in.GetRequestId())
-	req := &samyav1.SetModeRequest{Protocol: in.GetProtocol(), ExpectedVersion: in.GetExpectedVersion(), RequestId: id}
-	resp := &samyav1.SetModeResponse{}
-	return answer(resp, s.admin(ctx, route.Call{
-		Method: samyav1.ClusterService_SetMode_FullMethodName, Req: req, Resp: resp, RequestID: id,
-	}))
+	return change(ctx, s, route.Call{Method: samyav1.ClusterService_SetMode_FullMethodName}, in, &samyav1.SetModeResponse{},
+		name.Mode("protocol", in.GetProtocol()), version("expected_version", in.GetExpectedVersion()))
 }
 
-// answer returns resp or err, never both.
-func answer[T any](resp *T, err error) (*T, error) {
-	if err != nil {
-		return nil, err
+// changing is a request that the sites decide together, once by its id.
+type changing interface {
+	proto.Message
+	GetRequestId() string
+}
+
+// change relays a request as call c, if it has no faults, and returns resp filled in. The
+// site gets all fields of the request, and an id if the caller gave none. A request that
+// waits for sites counts among those that wait.
+func change[Q changing, R proto.Message](ctx context.Context, s *Service, c route.Call, in Q, resp R, faults ...error) (none R, _ error) {
+	if err := errors.Join(append(faults, requestID(in.GetRequestId()))...); err != nil {
+		return none, apierr.FromName(err)
+	}
+	if w, ok := any(in).(interface{ GetWaitApplied() bool }); ok && w.GetWaitApplied() {
+		at, err := s.waiting.Begin(access.CallerOf(ctx))
+		if err != nil {
+			return none, err
+		}
+		defer s.waiting.End(at)
+	}
+	if named, ok := any(in).(interface{ GetName() string }); ok {
+		c.Entity = named.GetName()
+	}
+	req := proto.CloneOf(in)
+	m := req.ProtoReflect()
+	c.RequestID = s.id(in.GetRequestId())
+	m.Set(m.Descriptor().Fields().ByName("request_id"), protoreflect.ValueOfString(c.RequestID))
+	c.Req, c.Resp = req, resp
+	if err := s.admin(ctx, c); err != nil {
+		return none, err
 	}
 	return resp, nil
 }

@@ -1,7 +1,9 @@
 package httpapi
 
 import (
+	"cmp"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -9,12 +11,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/samya-db/samya/appmgr/grpcapi"
 	"github.com/samya-db/samya/appmgr/limiter"
 	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/apierr"
-	"github.com/samya-db/samya/internal/name"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -139,19 +142,11 @@ func (a *api) showMetrics(w http.ResponseWriter, r *http.Request, _ string) erro
 
 func (a *api) createEntity(w http.ResponseWriter, r *http.Request, _ string) error {
 	in := &samyav1.CreateEntityRequest{}
-	limit := int64(-1)
-	if err := a.read(w, r, fields{
-		"name":       text("name", &in.Name),
-		"limit":      whole("limit", 0, name.MaxTokens, &limit),
-		"parent":     text("parent", &in.Parent),
-		"request_id": text("request_id", &in.RequestId),
-	}); err != nil {
+	fs := fieldsOf(in)
+	limit := fs.need("limit", "missing")
+	if err := cmp.Or(a.read(w, r, fs), limit()); err != nil {
 		return err
 	}
-	if limit < 0 {
-		return apierr.Invalid("limit", "missing")
-	}
-	in.Limit = limit
 	out, err := access.Call(r.Context(), in, a.Service.CreateEntity)
 	if err != nil {
 		return err
@@ -162,19 +157,11 @@ func (a *api) createEntity(w http.ResponseWriter, r *http.Request, _ string) err
 
 func (a *api) updateEntity(w http.ResponseWriter, r *http.Request, entity string) error {
 	in := &samyav1.UpdateEntityRequest{Name: entity}
-	limit, version := int64(-1), int64(0)
-	if err := a.read(w, r, fields{
-		"limit":            whole("limit", 0, name.MaxTokens, &limit),
-		"expected_version": whole("expected_version", 0, grpcapi.MaxVersion, &version),
-		"request_id":       text("request_id", &in.RequestId),
-		"wait_applied":     truth("wait_applied", &in.WaitApplied),
-	}); err != nil {
+	fs := fieldsOf(in)
+	limit := fs.need("limit", "missing")
+	if err := cmp.Or(a.read(w, r, fs), limit()); err != nil {
 		return err
 	}
-	if limit < 0 {
-		return apierr.Invalid("limit", "missing")
-	}
-	in.Limit, in.ExpectedVersion = limit, uint64(version)
 	out, err := access.Call(r.Context(), in, a.Service.UpdateEntity)
 	if err != nil {
 		return err
@@ -185,19 +172,10 @@ func (a *api) updateEntity(w http.ResponseWriter, r *http.Request, entity string
 }
 
 func (a *api) deleteEntity(w http.ResponseWriter, r *http.Request, entity string) error {
-	q, err := query(r, "expected_generation", "request_id", "subtree")
-	if err != nil {
+	in := &samyav1.DeleteEntityRequest{Name: entity}
+	if _, err := readQuery(r, in); err != nil {
 		return err
 	}
-	in := &samyav1.DeleteEntityRequest{Name: entity, RequestId: q["request_id"]}
-	var generation int64
-	if err := q.whole("expected_generation", 0, grpcapi.MaxVersion, &generation); err != nil {
-		return err
-	}
-	if err := q.truth("subtree", &in.Subtree); err != nil {
-		return err
-	}
-	in.ExpectedGeneration = uint64(generation)
 	if _, err := access.Call(r.Context(), in, a.Service.DeleteEntity); err != nil {
 		return err
 	}
@@ -207,22 +185,11 @@ func (a *api) deleteEntity(w http.ResponseWriter, r *http.Request, entity string
 
 func (a *api) moveEntity(w http.ResponseWriter, r *http.Request, entity string) error {
 	in := &samyav1.MoveEntityRequest{Name: entity}
-	var generation int64
-	given := false
-	if err := a.read(w, r, fields{
-		"parent": func(t any) error {
-			given = true
-			return text("parent", &in.Parent)(t)
-		},
-		"expected_generation": whole("expected_generation", 0, grpcapi.MaxVersion, &generation),
-		"request_id":          text("request_id", &in.RequestId),
-	}); err != nil {
+	fs := fieldsOf(in)
+	parent := fs.need("parent", "missing; empty for none")
+	if err := cmp.Or(a.read(w, r, fs), parent()); err != nil {
 		return err
 	}
-	if !given {
-		return apierr.Invalid("parent", "missing; empty for none")
-	}
-	in.ExpectedGeneration = uint64(generation)
 	out, err := access.Call(r.Context(), in, a.Service.MoveEntity)
 	if err != nil {
 		return err
@@ -231,17 +198,11 @@ func (a *api) moveEntity(w http.ResponseWriter, r *http.Request, entity string) 
 }
 
 func (a *api) listEntities(w http.ResponseWriter, r *http.Request, _ string) error {
-	q, err := query(r, "prefix", "page_size", "page_token")
-	if err != nil {
+	in := &samyav1.ListEntitiesRequest{}
+	if _, err := readQuery(r, in); err != nil {
 		return err
 	}
-	var size int64
-	if err := q.whole("page_size", 0, name.MaxPageSize, &size); err != nil {
-		return err
-	}
-	out, err := access.Call(r.Context(), &samyav1.ListEntitiesRequest{
-		Prefix: q["prefix"], PageSize: int32(size), PageToken: q["page_token"],
-	}, a.Service.ListEntities)
+	out, err := access.Call(r.Context(), in, a.Service.ListEntities)
 	if err != nil {
 		return err
 	}
@@ -291,28 +252,37 @@ func query(r *http.Request, known ...string) (params, error) {
 	return p, nil
 }
 
-// whole reads a whole number into v; a missing parameter leaves v unchanged.
-func (p params) whole(key string, least, most int64, v *int64) error {
-	s, ok := p[key]
-	if !ok {
-		return nil
+// readQuery reads the query's parameters into m, a request, by the names of its fields.
+// Parameters that are not fields of m, or have no reader, are in also.
+func readQuery(r *http.Request, m proto.Message, also ...string) (params, error) {
+	fs := fieldsOf(m)
+	p, err := query(r, append(slices.Collect(maps.Keys(fs)), also...)...)
+	if err != nil {
+		return nil, err
 	}
-	if err := whole(key, least, most, v)(json.Number(s)); err != nil {
-		return apierr.FromName(err)
+	all := m.ProtoReflect().Descriptor().Fields()
+	for i := range all.Len() {
+		d := all.Get(i)
+		key := string(d.Name())
+		s, given := p[key]
+		if !given || fs[key] == nil {
+			continue
+		}
+		var value any = s
+		switch d.Kind() {
+		case protoreflect.StringKind, protoreflect.MessageKind:
+		case protoreflect.BoolKind:
+			if value = s == "true"; s != "true" && s != "false" {
+				return nil, apierr.Invalid(key, "must be true or false")
+			}
+		default:
+			value = json.Number(s)
+		}
+		if err := fs[key](value); err != nil {
+			return nil, apierr.FromName(err)
+		}
 	}
-	return nil
-}
-
-// truth reads true or false into v; a missing parameter leaves v unchanged.
-func (p params) truth(key string, v *bool) error {
-	switch s, ok := p[key]; {
-	case !ok:
-	case s == "true" || s == "false":
-		*v = s == "true"
-	default:
-		return apierr.Invalid(key, "must be true or false")
-	}
-	return nil
+	return p, nil
 }
 
 func writeText(w http.ResponseWriter, s string) error {

@@ -2,9 +2,12 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/samya-db/samya/appmgr/grpcapi"
 	"github.com/samya-db/samya/internal/access"
@@ -105,22 +108,14 @@ func (a *api) batchAtomic(w http.ResponseWriter, r *http.Request, in *samyav1.Ba
 // decodeBatch reads the body of a batch. A malformed operation has its error in made; err
 // concerns the body as a whole.
 func decodeBatch(body []byte) (in *samyav1.BatchRequest, made []grpcapi.Operated, err error) {
-	in, given, t := &samyav1.BatchRequest{}, false, &tries{}
-	err = decodeJSON(body, t.in(fields{
-		"operations": func(v any) (err error) {
-			given = true
-			in.Operations, made, err = decodeOperations(v)
-			return err
-		},
-		"atomic":     truth("atomic", &in.Atomic),
-		"request_id": text("request_id", &in.RequestId),
-		"wait":       period("wait", name.Wait, &in.Wait),
-		"site":       text("site", &in.Site),
-	}))
-	in.Attempt, in.Tried, in.NotAfter = uint32(t.attempt), t.tried, t.notAfter
-	if err == nil && !given {
-		err = apierr.Invalid("operations", "missing")
+	in = &samyav1.BatchRequest{}
+	fs := fieldsOf(in)
+	fs["operations"] = func(v any) (err error) {
+		in.Operations, made, err = decodeOperations(v)
+		return err
 	}
+	operations := fs.need("operations", "missing")
+	err = cmp.Or(decodeJSON(body, fs), operations())
 	if err == nil && !in.GetAtomic() {
 		// Each operation fails by itself.
 		if fault := parts.Check(in); fault != nil {
@@ -170,13 +165,11 @@ func decodeOperation(raw []byte) (*samyav1.Operation, error) {
 		return nil, apierr.Invalid("operation", "has an acquire and a release, must have one of them")
 	case acquire != nil:
 		in := &samyav1.AcquireRequest{}
-		fs, end := acquireFields(in)
-		err := decodePart("acquire", acquire, fs, &in.Entity, end, func() error { return acquireLacks(in) })
+		err := decodePart("acquire", acquire, in, func() error { return acquireLacks(in) })
 		return &samyav1.Operation{Operation: &samyav1.Operation_Acquire{Acquire: in}}, err
 	case release != nil:
 		in := &samyav1.ReleaseRequest{}
-		fs, end := releaseFields(in)
-		err := decodePart("release", release, fs, &in.Entity, end, func() error { return releaseLacks(in) })
+		err := decodePart("release", release, in, func() error { return releaseLacks(in) })
 		return &samyav1.Operation{Operation: &samyav1.Operation_Release{Release: in}}, err
 	}
 	return nil, apierr.Invalid("operation", "missing: an acquire or a release")
@@ -194,15 +187,9 @@ func part(key string, into *[]byte) field {
 	}
 }
 
-// decodePart reads the acquire or release of an operation.
-func decodePart(key string, raw []byte, fs fields, entity *string, end func(), lacks func() error) error {
-	fs["entity"] = text("entity", entity)
-	err := decodeJSON(raw, fs)
-	end()
-	if err == nil {
-		err = lacks()
-	}
-	if err != nil {
+// decodePart reads the acquire or release of an operation into in.
+func decodePart(key string, raw []byte, in proto.Message, lacks func() error) error {
+	if err := cmp.Or(decodeJSON(raw, fieldsOf(in)), lacks()); err != nil {
 		return apierr.From(err).Within(key + ".")
 	}
 	return nil

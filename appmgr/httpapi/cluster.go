@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/samya-db/samya/appmgr/grpcapi"
 	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/inspection"
@@ -29,11 +28,11 @@ func (a *api) listSites(w http.ResponseWriter, r *http.Request, _ string) error 
 }
 
 func (a *api) inspectSites(w http.ResponseWriter, r *http.Request, _ string) error {
-	q, err := query(r, "site")
-	if err != nil {
+	in := &samyav1.InspectSitesRequest{}
+	if _, err := readQuery(r, in); err != nil {
 		return err
 	}
-	out, err := access.Call(r.Context(), &samyav1.InspectSitesRequest{Site: q["site"]}, a.Service.InspectSites)
+	out, err := access.Call(r.Context(), in, a.Service.InspectSites)
 	if err != nil {
 		return err
 	}
@@ -79,18 +78,12 @@ func (a *api) getMode(w http.ResponseWriter, r *http.Request, _ string) error {
 
 func (a *api) setMode(w http.ResponseWriter, r *http.Request, _ string) error {
 	in := &samyav1.SetModeRequest{}
-	var expected int64
-	if err := a.read(w, r, fields{
-		"protocol":         text("protocol", &in.Protocol),
-		"expected_version": whole("expected_version", 0, grpcapi.MaxVersion, &expected),
-		"request_id":       text("request_id", &in.RequestId),
-	}); err != nil {
+	if err := a.read(w, r, fieldsOf(in)); err != nil {
 		return err
 	}
 	if in.GetProtocol() == "" {
 		return apierr.Invalid("protocol", "missing")
 	}
-	in.ExpectedVersion = uint64(expected)
 	out, err := access.Call(r.Context(), in, a.Service.SetMode)
 	if err != nil {
 		return err
@@ -133,7 +126,7 @@ func (a *api) getForecast(w http.ResponseWriter, r *http.Request, _ string) erro
 
 func (a *api) setForecast(w http.ResponseWriter, r *http.Request, _ string) error {
 	in := &samyav1.SetForecastRequest{}
-	if err := a.read(w, r, fields{"model": text("model", &in.Model)}); err != nil {
+	if err := a.read(w, r, fieldsOf(in)); err != nil {
 		return err
 	}
 	if in.GetModel() == "" {

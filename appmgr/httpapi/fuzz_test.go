@@ -7,12 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/timestamppb"
-
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/name"
 	"github.com/samya-db/samya/internal/testfuzz"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
 func FuzzParsePath(tf *testing.F) {
@@ -63,20 +61,8 @@ func FuzzDecodeJSON(tf *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		var tokens int64
-		var id, holder string
-		var wait, ttl *durationpb.Duration
-		var dry, leased bool
-		var tried []string
-		var until *timestamppb.Timestamp
-		err := decodeJSON(body, fields{
-			"tokens": whole("tokens", 1, name.MaxTokens, &tokens), "request_id": text("request_id", &id),
-			"wait": period("wait", name.Wait, &wait), "dry_run": truth("dry_run", &dry), "tried": texts("tried", &tried),
-			"not_after": instant("not_after", &until),
-			"lease": object("lease", func() { leased = true }, fields{
-				"ttl": period("lease.ttl", name.TTL, &ttl), "holder": text("lease.holder", &holder),
-			}),
-		})
+		in := &samyav1.AcquireRequest{Entity: "e"}
+		err := decodeJSON(body, fieldsOf(in))
 		if err != nil {
 			switch e := apierr.From(err); {
 			case e.Reason == apierr.MalformedJSON:
@@ -101,12 +87,13 @@ func FuzzDecodeJSON(tf *testing.F) {
 		if err := json.Unmarshal(body, &want); err != nil {
 			t.Fatalf("%q was taken: %v", body, err)
 		}
-		if want.Tokens != tokens || want.RequestID != id || (want.Wait == nil) != (wait == nil) || want.DryRun != dry ||
-			!slices.Equal(want.Tried, tried) || (want.NotAfter == nil) != (until == nil) || (want.Lease == nil) == leased {
-			t.Fatalf("%q read as %d %q %v %v %q %v", body, tokens, id, wait, dry, tried, until)
+		if want.Tokens != in.GetTokens() || want.RequestID != in.GetRequestId() || (want.Wait == nil) != (in.GetWait() == nil) ||
+			want.DryRun != in.GetDryRun() || !slices.Equal(want.Tried, in.GetTried()) || (want.NotAfter == nil) != (in.GetNotAfter() == nil) ||
+			(want.Lease == nil) != (in.GetLease() == nil) {
+			t.Fatalf("%q read as %v", body, in)
 		}
-		if leased && (want.Lease.Holder != holder || (want.Lease.TTL == nil) != (ttl == nil)) {
-			t.Fatalf("%q: lease read as %v %q", body, ttl, holder)
+		if l := want.Lease; l != nil && (l.Holder != in.GetLease().GetHolder() || (l.TTL == nil) != (in.GetLease().GetTtl() == nil)) {
+			t.Fatalf("%q: lease read as %v", body, in.GetLease())
 		}
 	})
 }

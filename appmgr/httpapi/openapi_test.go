@@ -7,10 +7,13 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
 
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/methods"
@@ -92,5 +95,54 @@ func TestOpenAPIDocument(t *testing.T) {
 		}
 	} else if !bytes.Equal(asJSON.Bytes(), openAPIJSON) {
 		t.Error("openapi.json is not what openapi.yaml says; run this test with -update")
+	}
+}
+
+// TestDocumentHasEveryField: the document has each field that the handlers read, and the
+// handlers read each field of a request, by its kind or in their own way.
+func TestDocumentHasEveryField(t *testing.T) {
+	doc, err := document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Fields with a reader of their own.
+	own := []string{"BatchRequest.operations", "GetEntityRequest.consistency"}
+	for _, m := range methods.All() {
+		found, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(strings.ReplaceAll(m.Full[1:], "/", ".")))
+		if err != nil {
+			continue // served over HTTP only
+		}
+		in := found.(protoreflect.MethodDescriptor).Input()
+		kind, err := protoregistry.GlobalTypes.FindMessageByName(in.FullName())
+		if err != nil {
+			t.Fatal(err)
+		}
+		readers := fieldsOf(kind.New().Interface())
+		for _, route := range m.Routes {
+			op := doc.Paths.Value(route.Path).GetOperation(route.Verb)
+			described := map[string]bool{}
+			if strings.Contains(route.Path, "{name}") {
+				described["name"], described["entity"] = true, true
+			}
+			for _, p := range op.Parameters {
+				described[p.Value.Name] = true
+			}
+			if op.RequestBody != nil {
+				for field := range op.RequestBody.Value.Content["application/json"].Schema.Value.Properties {
+					described[field] = true
+				}
+			}
+			for i := range in.Fields().Len() {
+				field := string(in.Fields().Get(i).Name())
+				whole := string(in.Name()) + "." + field
+				switch {
+				case field == "relay", route.Name == "VoidLease" && field == "tokens":
+				case !described[field]:
+					t.Errorf("%s: the document has no %s", route.Name, field)
+				case readers[field] == nil && !slices.Contains(own, whole):
+					t.Errorf("%s: nothing reads %s; a number or duration needs its bounds", route.Name, field)
+				}
+			}
+		}
 	}
 }

@@ -68,8 +68,7 @@ func TestPlainBodies(t *testing.T) {
 	}
 }
 
-// FuzzPlainBodies: decodeAcquire and decodeRelease read alike every body that the short
-// way reads.
+// FuzzPlainBodies: decodeJSON reads alike every body that the short way reads.
 func FuzzPlainBodies(tf *testing.F) {
 	f := testfuzz.On(tf)
 	for _, s := range []string{
@@ -81,13 +80,13 @@ func FuzzPlainBodies(tf *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		short, long := &samyav1.AcquireRequest{Entity: "e"}, &samyav1.AcquireRequest{Entity: "e"}
 		if plainAcquire(body, short) {
-			if err := decodeAcquire(body, long); err != nil || !proto.Equal(short, long) {
+			if err := decodeJSON(body, fieldsOf(long)); err != nil || !proto.Equal(short, long) {
 				t.Fatalf("%q read as %v, want %v, %v", body, short, long, err)
 			}
 		}
 		back, want := &samyav1.ReleaseRequest{Entity: "e"}, &samyav1.ReleaseRequest{Entity: "e"}
 		if plainRelease(body, back) {
-			if err := decodeRelease(body, want); err != nil || !proto.Equal(back, want) {
+			if err := decodeJSON(body, fieldsOf(want)); err != nil || !proto.Equal(back, want) {
 				t.Fatalf("%q read as %v, want %v, %v", body, back, want, err)
 			}
 		}

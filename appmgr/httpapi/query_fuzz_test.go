@@ -8,6 +8,7 @@ import (
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/name"
 	"github.com/samya-db/samya/internal/testfuzz"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
 // FuzzQuery: a query has known parameters within their bounds, or the refusal is the
@@ -20,18 +21,15 @@ func FuzzQuery(tf *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
-		q, err := query(&http.Request{URL: &url.URL{RawQuery: raw}}, "prefix", "page_size", "page_token")
-		var size int64
-		if err == nil {
-			err = q.whole("page_size", 0, name.MaxPageSize, &size)
-		}
+		in := &samyav1.ListEntitiesRequest{}
+		q, err := readQuery(&http.Request{URL: &url.URL{RawQuery: raw}}, in)
 		if err != nil {
 			if e := apierr.From(err); e.Reason != apierr.InvalidField || len(e.Violations) == 0 {
 				t.Fatalf("%q: %v", raw, err)
 			}
 			return
 		}
-		if size < 0 || size > name.MaxPageSize || len(q) > 3 {
+		if size := in.GetPageSize(); size < 0 || size > name.MaxPageSize || len(q) > 3 {
 			t.Fatalf("%q is read as %v, size %d", raw, q, size)
 		}
 	})

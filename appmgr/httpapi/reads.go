@@ -7,7 +7,6 @@ import (
 
 	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/apierr"
-	"github.com/samya-db/samya/internal/name"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -23,19 +22,14 @@ var consistencies = map[string]samyav1.Consistency{
 }
 
 func (a *api) getEntity(w http.ResponseWriter, r *http.Request, entity string) error {
-	q, err := query(r, "consistency", "max_age")
+	in := &samyav1.GetEntityRequest{Name: entity}
+	q, err := readQuery(r, in, "consistency")
 	if err != nil {
 		return err
 	}
-	in := &samyav1.GetEntityRequest{Name: entity}
 	var known bool
 	if in.Consistency, known = consistencies[q["consistency"]]; !known {
 		return apierr.Invalid("consistency", "must be one of local, bounded, exact")
-	}
-	if s, given := q["max_age"]; given {
-		if err := period("max_age", name.Age, &in.MaxAge)(s); err != nil {
-			return apierr.FromName(err)
-		}
 	}
 	out, err := access.Call(r.Context(), in, a.Service.GetEntity)
 	if err != nil {
@@ -60,8 +54,8 @@ type failedWatch struct {
 // watchEntity writes states as lines of JSON until the entity is deleted or the client
 // has gone. An error before the first line is a problem document.
 func (a *api) watchEntity(w http.ResponseWriter, r *http.Request, entity string) error {
-	q, err := query(r, "resume_token")
-	if err != nil {
+	in := &samyav1.WatchEntityRequest{Name: entity}
+	if _, err := readQuery(r, in); err != nil {
 		return err
 	}
 	lines := http.NewResponseController(w)
@@ -88,11 +82,10 @@ func (a *api) watchEntity(w http.ResponseWriter, r *http.Request, entity string)
 		}
 		return nil
 	}
-	in := &samyav1.WatchEntityRequest{Name: entity, ResumeToken: q["resume_token"]}
 	if err := access.Permit(r.Context(), in); err != nil {
 		return err
 	}
-	err = a.Service.Watch(r.Context(), in,
+	err := a.Service.Watch(r.Context(), in,
 		func(m *samyav1.WatchEntityResponse) error {
 			s := statusJSON(m.GetEntity(), m.GetUsage())
 			return tell(watched{&s, m.GetDeleted(), m.GetResumeToken()})
