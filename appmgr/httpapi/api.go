@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -18,6 +19,7 @@ import (
 	"github.com/samya-db/samya/appmgr/limiter"
 	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/apierr"
+	shape "github.com/samya-db/samya/internal/httpapi"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -162,12 +164,10 @@ func (a *api) updateEntity(w http.ResponseWriter, r *http.Request, entity string
 	if err := cmp.Or(a.read(w, r, fs), limit()); err != nil {
 		return err
 	}
-	out, err := access.Call(r.Context(), in, a.Service.UpdateEntity)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, changedLimit{
-		entityJSON(out.GetEntity()), out.GetMayExceedBy(), append([]string{}, out.GetMissingSites()...),
+	return answer(w, r, http.StatusOK, in, a.Service.UpdateEntity, func(out *samyav1.UpdateEntityResponse) shape.Changed {
+		return shape.Changed{
+			Entity: entityJSON(out.GetEntity()), MayExceedBy: out.GetMayExceedBy(), MissingSites: append([]string{}, out.GetMissingSites()...),
+		}
 	})
 }
 
@@ -190,23 +190,29 @@ func (a *api) moveEntity(w http.ResponseWriter, r *http.Request, entity string) 
 	if err := cmp.Or(a.read(w, r, fs), parent()); err != nil {
 		return err
 	}
-	out, err := access.Call(r.Context(), in, a.Service.MoveEntity)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, entityJSON(out.GetEntity()))
+	return answer(w, r, http.StatusOK, in, a.Service.MoveEntity,
+		func(out *samyav1.MoveEntityResponse) shape.Entity { return entityJSON(out.GetEntity()) })
 }
 
 func (a *api) listEntities(w http.ResponseWriter, r *http.Request, _ string) error {
-	in := &samyav1.ListEntitiesRequest{}
+	return find(w, r, &samyav1.ListEntitiesRequest{}, a.Service.ListEntities, pageJSON)
+}
+
+// find answers a request that is all in its query.
+func find[Q proto.Message, R, S any](w http.ResponseWriter, r *http.Request, in Q, do func(context.Context, Q) (R, error), as func(R) S) error {
 	if _, err := readQuery(r, in); err != nil {
 		return err
 	}
-	out, err := access.Call(r.Context(), in, a.Service.ListEntities)
+	return answer(w, r, http.StatusOK, in, do, as)
+}
+
+// answer makes the operation of a request and writes its answer in its JSON shape.
+func answer[Q, R, S any](w http.ResponseWriter, r *http.Request, status int, in Q, do func(context.Context, Q) (R, error), as func(R) S) error {
+	out, err := access.Call(r.Context(), in, do)
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, pageJSON(out))
+	return writeJSON(w, status, as(out))
 }
 
 // read reads a body of the given fields; such requests have no query.

@@ -31,11 +31,8 @@ func (a *api) getEntity(w http.ResponseWriter, r *http.Request, entity string) e
 	if in.Consistency, known = consistencies[q["consistency"]]; !known {
 		return apierr.Invalid("consistency", "must be one of local, bounded, exact")
 	}
-	out, err := access.Call(r.Context(), in, a.Service.GetEntity)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, statusJSON(out.GetEntity(), out.GetUsage()))
+	return answer(w, r, http.StatusOK, in, a.Service.GetEntity,
+		func(out *samyav1.GetEntityResponse) entityStatus { return statusJSON(out.GetEntity(), out.GetUsage()) })
 }
 
 // watched is a line of a watch. A watch that ends without a deletion has failedWatch as

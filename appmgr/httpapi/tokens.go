@@ -5,6 +5,7 @@ import (
 
 	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/apierr"
+	shape "github.com/samya-db/samya/internal/httpapi"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -87,15 +88,7 @@ func releasedJSON(entity string, out *samyav1.ReleaseResponse) *moved {
 }
 
 func (a *api) listLeases(w http.ResponseWriter, r *http.Request, _ string) error {
-	in := &samyav1.ListLeasesRequest{}
-	if _, err := readQuery(r, in); err != nil {
-		return err
-	}
-	out, err := access.Call(r.Context(), in, a.Service.ListLeases)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, leasesJSON(out))
+	return find(w, r, &samyav1.ListLeasesRequest{}, a.Service.ListLeases, leasesJSON)
 }
 
 func (a *api) renewLease(w http.ResponseWriter, r *http.Request, _ string) error {
@@ -103,11 +96,8 @@ func (a *api) renewLease(w http.ResponseWriter, r *http.Request, _ string) error
 	if err := a.read(w, r, fieldsOf(in)); err != nil {
 		return err
 	}
-	out, err := access.Call(r.Context(), in, a.Service.RenewLease)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, leaseOf(out.GetLease()))
+	return answer(w, r, http.StatusOK, in, a.Service.RenewLease,
+		func(out *samyav1.RenewLeaseResponse) *shape.Lease { return leaseOf(out.GetLease()) })
 }
 
 func (a *api) commitLease(w http.ResponseWriter, r *http.Request, _ string) error {
@@ -115,12 +105,10 @@ func (a *api) commitLease(w http.ResponseWriter, r *http.Request, _ string) erro
 	if err := a.read(w, r, fieldsOf(in)); err != nil {
 		return err
 	}
-	out, err := access.Call(r.Context(), in, a.Service.CommitLease)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, committed{
-		Lease: in.GetLease(), Tokens: out.GetTokens(), Returned: out.GetReturned(), RequestID: out.GetRequestId(), Site: out.GetSite(),
+	return answer(w, r, http.StatusOK, in, a.Service.CommitLease, func(out *samyav1.CommitLeaseResponse) shape.Committed {
+		return shape.Committed{
+			Lease: in.GetLease(), Tokens: out.GetTokens(), Returned: out.GetReturned(), RequestID: out.GetRequestId(), Site: out.GetSite(),
+		}
 	})
 }
 

@@ -4,29 +4,16 @@ import (
 	"strings"
 	"time"
 
+	shape "github.com/samya-db/samya/internal/httpapi"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// The JSON shapes of answers. Numbers are JSON numbers: all are within 2^53.
-
-type entity struct {
-	Name       string `json:"name"`
-	Limit      int64  `json:"limit"`
-	Generation uint64 `json:"generation"`
-	Version    uint64 `json:"version"`
-	Parent     string `json:"parent,omitempty"`
-	Children   int32  `json:"children,omitempty"`
-}
-
-// changedLimit is the answer to a change of a limit.
-type changedLimit struct {
-	entity
-	MayExceedBy  int64    `json:"may_exceed_by"`
-	MissingSites []string `json:"missing_sites"`
-}
+// The JSON shapes of answers: shapes of the client, and here shapes with figures that may be
+// null, or that are written without reflection. Numbers are JSON numbers: all are within
+// 2^53.
 
 type entityStatus struct {
-	entity
+	shape.Entity
 	Available int64 `json:"available"`
 	Acquired  int64 `json:"acquired"`
 	// InTransit is null unless the read is complete: the rest of the limit may be
@@ -54,45 +41,26 @@ type share struct {
 	Known           bool    `json:"known"`
 }
 
-type page struct {
-	Entities      []entity `json:"entities"`
-	NextPageToken string   `json:"next_page_token"`
-}
-
 type moved struct {
-	Entity    string     `json:"entity"`
-	Tokens    int64      `json:"tokens"`
-	RequestID string     `json:"request_id"`
-	Site      string     `json:"site"`
-	Left      int64      `json:"left"`
-	Lease     *leaseJSON `json:"lease,omitempty"`
-	Parked    bool       `json:"parked,omitempty"`
+	Entity    string       `json:"entity"`
+	Tokens    int64        `json:"tokens"`
+	RequestID string       `json:"request_id"`
+	Site      string       `json:"site"`
+	Left      int64        `json:"left"`
+	Lease     *shape.Lease `json:"lease,omitempty"`
+	Parked    bool         `json:"parked,omitempty"`
 }
 
-type sites struct {
-	Cluster    string     `json:"cluster"`
-	AnsweredBy string     `json:"answered_by"`
-	Sites      []siteJSON `json:"sites"`
-}
-
-type siteJSON struct {
-	Name        string   `json:"name"`
-	Region      string   `json:"region"`
-	Address     string   `json:"address"`
-	Health      string   `json:"health"`
-	RoundTripMS *float64 `json:"round_trip_ms"`
-}
-
-func entityJSON(e *samyav1.Entity) entity {
-	return entity{
+func entityJSON(e *samyav1.Entity) shape.Entity {
+	return shape.Entity{
 		Name: e.GetName(), Limit: e.GetLimit(), Generation: e.GetGeneration(), Version: e.GetVersion(),
-		Parent: e.GetParent(), Children: e.GetChildren(),
+		Parent: e.GetParent(), Children: int(e.GetChildren()),
 	}
 }
 
 func statusJSON(e *samyav1.Entity, u *samyav1.Usage) entityStatus {
 	s := entityStatus{
-		entity: entityJSON(e), Available: u.GetAvailable(), Acquired: u.GetAcquired(),
+		Entity: entityJSON(e), Available: u.GetAvailable(), Acquired: u.GetAcquired(),
 		Complete: u.GetComplete(), Consistent: u.GetConsistent(),
 		Debt: u.GetDebt(), MayExceedBy: u.GetMayExceedBy(), Surplus: u.GetSurplus(), Shares: []share{},
 	}
@@ -113,18 +81,18 @@ func statusJSON(e *samyav1.Entity, u *samyav1.Usage) entityStatus {
 	return s
 }
 
-func pageJSON(r *samyav1.ListEntitiesResponse) page {
-	p := page{Entities: []entity{}, NextPageToken: r.GetNextPageToken()}
+func pageJSON(r *samyav1.ListEntitiesResponse) shape.Page {
+	p := shape.Page{Entities: []shape.Entity{}, NextPageToken: r.GetNextPageToken()}
 	for _, e := range r.GetEntities() {
 		p.Entities = append(p.Entities, entityJSON(e))
 	}
 	return p
 }
 
-func sitesJSON(r *samyav1.ListSitesResponse) sites {
-	out := sites{Cluster: r.GetCluster(), AnsweredBy: r.GetAnsweredBy(), Sites: []siteJSON{}}
+func sitesJSON(r *samyav1.ListSitesResponse) shape.Sites {
+	out := shape.Sites{Cluster: r.GetCluster(), AnsweredBy: r.GetAnsweredBy(), Sites: []shape.Site{}}
 	for _, s := range r.GetSites() {
-		j := siteJSON{
+		j := shape.Site{
 			Name: s.GetName(), Region: s.GetRegion(), Address: s.GetAddress(),
 			Health: strings.ToLower(strings.TrimPrefix(s.GetHealth().String(), "SITE_HEALTH_")),
 		}
@@ -139,43 +107,50 @@ func sitesJSON(r *samyav1.ListSitesResponse) sites {
 	return out
 }
 
-// leaseJSON is a lease. It ends in RemainingMS milliseconds, by the clock of its site.
-type leaseJSON struct {
-	Name        string `json:"name"`
-	Entity      string `json:"entity"`
-	Tokens      int64  `json:"tokens"`
-	RemainingMS int64  `json:"remaining_ms"`
-	Holder      string `json:"holder"`
-}
-
-type leasePageJSON struct {
-	Leases        []*leaseJSON `json:"leases"`
-	NextPageToken string       `json:"next_page_token"`
-	Missing       []string     `json:"missing"`
-}
-
-type committed struct {
-	Lease     string `json:"lease"`
-	Tokens    int64  `json:"tokens"`
-	Returned  int64  `json:"returned"`
-	RequestID string `json:"request_id"`
-	Site      string `json:"site"`
-}
-
-func leaseOf(l *samyav1.Lease) *leaseJSON {
+func leaseOf(l *samyav1.Lease) *shape.Lease {
 	if l == nil {
 		return nil
 	}
-	return &leaseJSON{
+	return &shape.Lease{
 		Name: l.GetName(), Entity: l.GetEntity(), Tokens: l.GetTokens(),
 		RemainingMS: l.GetRemaining().AsDuration().Milliseconds(), Holder: l.GetHolder(),
 	}
 }
 
-func leasesJSON(r *samyav1.ListLeasesResponse) leasePageJSON {
-	p := leasePageJSON{Leases: []*leaseJSON{}, NextPageToken: r.GetNextPageToken(), Missing: append([]string{}, r.GetMissing()...)}
+func leasesJSON(r *samyav1.ListLeasesResponse) shape.LeasePage {
+	p := shape.LeasePage{Leases: []shape.Lease{}, NextPageToken: r.GetNextPageToken(), Missing: append([]string{}, r.GetMissing()...)}
 	for _, l := range r.GetLeases() {
-		p.Leases = append(p.Leases, leaseOf(l))
+		p.Leases = append(p.Leases, *leaseOf(l))
 	}
 	return p
+}
+
+func modeJSON(m *samyav1.Mode) shape.Mode {
+	return shape.Mode{Protocol: m.GetProtocol(), Version: m.GetVersion()}
+}
+
+func modesJSON(r *samyav1.GetModeResponse) shape.ModeStatus {
+	out := shape.ModeStatus{Mode: modeJSON(r.GetMode()), Complete: r.GetComplete(), Sites: []shape.SiteMode{}}
+	for _, s := range r.GetSites() {
+		out.Sites = append(out.Sites, shape.SiteMode{
+			Site: s.GetSite(), Protocol: s.GetProtocol(), Version: s.GetVersion(), Configured: s.GetConfigured(), Known: s.GetKnown(),
+		})
+	}
+	return out
+}
+
+// forecasts is the answer to GetForecast or SetForecast.
+type forecasts interface {
+	GetComplete() bool
+	GetSites() []*samyav1.SiteForecast
+}
+
+func forecastsJSON[F forecasts](r F) shape.ForecastStatus {
+	out := shape.ForecastStatus{Complete: r.GetComplete(), Sites: []shape.SiteForecast{}}
+	for _, s := range r.GetSites() {
+		out.Sites = append(out.Sites, shape.SiteForecast{
+			Site: s.GetSite(), Model: s.GetModel(), Configured: s.GetConfigured(), Known: s.GetKnown(), Problem: s.GetProblem(),
+		})
+	}
+	return out
 }
