@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -19,8 +18,6 @@ import (
 	"github.com/samya-db/samya/appmgr/limiter"
 	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/apierr"
-	shape "github.com/samya-db/samya/internal/httpapi"
-	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
 // api is the HTTP/JSON face of a service.
@@ -47,32 +44,21 @@ type Config struct {
 type handler func(a *api, w http.ResponseWriter, r *http.Request, entity string) error
 
 // handlers are the handlers of all routes, by the names of the routes.
-var handlers = map[string]handler{
-	"ListEntities": (*api).listEntities,
-	"CreateEntity": (*api).createEntity,
-	"GetEntity":    (*api).getEntity,
-	"UpdateEntity": (*api).updateEntity,
-	"DeleteEntity": (*api).deleteEntity,
-	"WatchEntity":  (*api).watchEntity,
-	"MoveEntity":   (*api).moveEntity,
-	"Acquire":      (*api).acquire,
-	"Release":      (*api).release,
-	"Batch":        (*api).batch,
-	"ListLeases":   (*api).listLeases,
-	"RenewLease":   (*api).renewLease,
-	"CommitLease":  (*api).commitLease,
-	"VoidLease":    (*api).voidLease,
-	"ListSites":    (*api).listSites,
-	"InspectSites": (*api).inspectSites,
-	"GetMode":      (*api).getMode,
-	"SetMode":      (*api).setMode,
-	"GetForecast":  (*api).getForecast,
-	"SetForecast":  (*api).setForecast,
-	"OpenAPIYAML":  (*api).openAPIYAML,
-	"OpenAPIJSON":  (*api).openAPIJSON,
-	"livez":        (*api).live,
-	"readyz":       (*api).ready,
-	"metrics":      (*api).showMetrics,
+var handlers = func() map[string]handler {
+	all := make(map[string]handler)
+	for _, some := range []map[string]handler{entityHandlers, readHandlers, tokenHandlers, clusterHandlers, processHandlers} {
+		maps.Copy(all, some)
+	}
+	return all
+}()
+
+// processHandlers are the handlers of the process itself.
+var processHandlers = map[string]handler{
+	"OpenAPIYAML": (*api).openAPIYAML,
+	"OpenAPIJSON": (*api).openAPIJSON,
+	"livez":       (*api).live,
+	"readyz":      (*api).ready,
+	"metrics":     (*api).showMetrics,
 }
 
 // newHandler returns the HTTP API.
@@ -140,62 +126,6 @@ func (a *api) ready(w http.ResponseWriter, _ *http.Request, _ string) error {
 func (a *api) showMetrics(w http.ResponseWriter, r *http.Request, _ string) error {
 	a.metricsPage.ServeHTTP(w, r)
 	return nil
-}
-
-func (a *api) createEntity(w http.ResponseWriter, r *http.Request, _ string) error {
-	in := &samyav1.CreateEntityRequest{}
-	fs := fieldsOf(in)
-	limit := fs.need("limit", "missing")
-	if err := cmp.Or(a.read(w, r, fs), limit()); err != nil {
-		return err
-	}
-	out, err := access.Call(r.Context(), in, a.Service.CreateEntity)
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Location", entitiesPath+"/"+in.GetName())
-	return writeJSON(w, http.StatusCreated, entityJSON(out.GetEntity()))
-}
-
-func (a *api) updateEntity(w http.ResponseWriter, r *http.Request, entity string) error {
-	in := &samyav1.UpdateEntityRequest{Name: entity}
-	fs := fieldsOf(in)
-	limit := fs.need("limit", "missing")
-	if err := cmp.Or(a.read(w, r, fs), limit()); err != nil {
-		return err
-	}
-	return answer(w, r, http.StatusOK, in, a.Service.UpdateEntity, func(out *samyav1.UpdateEntityResponse) shape.Changed {
-		return shape.Changed{
-			Entity: entityJSON(out.GetEntity()), MayExceedBy: out.GetMayExceedBy(), MissingSites: append([]string{}, out.GetMissingSites()...),
-		}
-	})
-}
-
-func (a *api) deleteEntity(w http.ResponseWriter, r *http.Request, entity string) error {
-	in := &samyav1.DeleteEntityRequest{Name: entity}
-	if _, err := readQuery(r, in); err != nil {
-		return err
-	}
-	if _, err := access.Call(r.Context(), in, a.Service.DeleteEntity); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
-}
-
-func (a *api) moveEntity(w http.ResponseWriter, r *http.Request, entity string) error {
-	in := &samyav1.MoveEntityRequest{Name: entity}
-	fs := fieldsOf(in)
-	parent := fs.need("parent", "missing; empty for none")
-	if err := cmp.Or(a.read(w, r, fs), parent()); err != nil {
-		return err
-	}
-	return answer(w, r, http.StatusOK, in, a.Service.MoveEntity,
-		func(out *samyav1.MoveEntityResponse) shape.Entity { return entityJSON(out.GetEntity()) })
-}
-
-func (a *api) listEntities(w http.ResponseWriter, r *http.Request, _ string) error {
-	return find(w, r, &samyav1.ListEntitiesRequest{}, a.Service.ListEntities, pageJSON)
 }
 
 // find answers a request that is all in its query.

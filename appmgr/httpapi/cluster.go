@@ -11,6 +11,15 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
+var clusterHandlers = map[string]handler{
+	"ListSites":    (*api).listSites,
+	"InspectSites": (*api).inspectSites,
+	"GetMode":      (*api).getMode,
+	"SetMode":      (*api).setMode,
+	"GetForecast":  (*api).getForecast,
+	"SetForecast":  (*api).setForecast,
+}
+
 // listTime bounds a list of sites.
 const listTime = 2 * time.Second
 

@@ -10,6 +10,11 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
+var readHandlers = map[string]handler{
+	"GetEntity":   (*api).getEntity,
+	"WatchEntity": (*api).watchEntity,
+}
+
 // watchType is the media type of a watch: newline-delimited JSON.
 const watchType = "application/x-ndjson"
 

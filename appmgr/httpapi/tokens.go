@@ -9,6 +9,16 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
+var tokenHandlers = map[string]handler{
+	"Acquire":     (*api).acquire,
+	"Release":     (*api).release,
+	"Batch":       (*api).batch,
+	"ListLeases":  (*api).listLeases,
+	"RenewLease":  (*api).renewLease,
+	"CommitLease": (*api).commitLease,
+	"VoidLease":   (*api).voidLease,
+}
+
 func (a *api) acquire(w http.ResponseWriter, r *http.Request, entity string) error {
 	in := &samyav1.AcquireRequest{Entity: entity}
 	if err := a.readBody(w, r, func(body []byte) error {

@@ -1,8 +1,10 @@
 // Package methods is the table of all methods that samya serves: the least role of their
 // callers, their bounds, and their routes over HTTP. It is made from the descriptors of
-// the services, so names, metric labels and streams need no entry. The package decides
-// nothing and serves nothing: package access applies the rules, and a method without an
-// entry is refused to everybody.
+// the services: names, metric labels and streams come from the descriptors themselves,
+// roles and routes from the option rule of each method (samya/v1/method.proto). Only
+// methods of other services have entries in Go. The package decides nothing and serves
+// nothing: package access applies the rules, and a method without a rule is refused to
+// everybody.
 package methods
 
 import (
@@ -12,28 +14,12 @@ import (
 	"strings"
 
 	"google.golang.org/grpc"
-	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
-	reflectionv1 "google.golang.org/grpc/reflection/grpc_reflection_v1"
-	reflectionv1alpha "google.golang.org/grpc/reflection/grpc_reflection_v1alpha"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
 
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
-
-// Rule says which callers may call a method.
-type Rule struct {
-	// Least is the least role that may call it.
-	Least Role
-	// Whole: the method tells or changes something of all entities, so callers of some
-	// entities may not call it.
-	Whole bool
-	// Any: a request of the method names no entity that could be checked. Without Any, a
-	// request that names no entity is for callers of all entities.
-	Any bool
-	// Sites: only other sites may call it, as their certificates name them.
-	Sites bool
-	// Change: a call is written to the audit log.
-	Change bool
-}
 
 // Method is a method of gRPC, or a resource that is served over HTTP only.
 type Method struct {
@@ -51,6 +37,22 @@ type Method struct {
 	Routes []Route
 }
 
+// Rule says which callers may call a method.
+type Rule struct {
+	// Least is the least role that may call it.
+	Least Role
+	// Whole: the method tells or changes something of all entities, so callers of some
+	// entities may not call it.
+	Whole bool
+	// Any: a request of the method names no entity that could be checked. Without Any, a
+	// request that names no entity is for callers of all entities.
+	Any bool
+	// Sites: only other sites may call it, as their certificates name them.
+	Sites bool
+	// Change: a call is written to the audit log.
+	Change bool
+}
+
 // Route is a route of HTTP.
 type Route struct {
 	// Name is the operation in the OpenAPI document, and its label in metrics.
@@ -63,11 +65,10 @@ type Route struct {
 	Always bool
 }
 
-// row is the entry of a method in the table.
-type row struct {
-	Rule
-	always bool
-	routes []Route
+// Services returns the services of the public API. An app manager registers exactly
+// these.
+func Services() []*grpc.ServiceDesc {
+	return []*grpc.ServiceDesc{&samyav1.TokenService_ServiceDesc, &samyav1.EntityService_ServiceDesc, &samyav1.ClusterService_ServiceDesc}
 }
 
 // methods has all methods by their full names.
@@ -75,38 +76,45 @@ var methods = tabulate()
 
 func tabulate() map[string]Method {
 	all := make(map[string]Method)
-	add := func(full string, stream bool) {
-		r, ok := rows[full]
-		if !ok {
-			return
-		}
-		m := Method{Name: path.Base(full), Full: full, Stream: stream, Always: r.always, Rule: r.Rule, Routes: r.routes}
-		for i := range m.Routes {
-			if m.Routes[i].Name == "" {
-				m.Routes[i].Name = m.Name
-			}
-		}
+	for full, m := range others {
+		m.Name, m.Full = path.Base(full), full
 		all[full] = m
 	}
-	for _, d := range append(Services(), &healthv1.Health_ServiceDesc,
-		&reflectionv1.ServerReflection_ServiceDesc, &reflectionv1alpha.ServerReflection_ServiceDesc) {
-		for _, m := range d.Methods {
-			add("/"+d.ServiceName+"/"+m.MethodName, false)
+	for _, service := range Services() {
+		// The package of a service registers its descriptor.
+		found, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(service.ServiceName))
+		if err != nil {
+			panic(err)
 		}
-		for _, m := range d.Streams {
-			add("/"+d.ServiceName+"/"+m.StreamName, true)
+		described := found.(protoreflect.ServiceDescriptor).Methods()
+		for i := range described.Len() {
+			if m, ok := methodOf(described.Get(i)); ok {
+				all[m.Full] = m
+			}
 		}
 	}
-	add(peerLink, true)
-	add(Metrics, false)
-	add(Alive, false)
 	return all
 }
 
-// Services returns the services of the public API. An app manager registers exactly
-// these.
-func Services() []*grpc.ServiceDesc {
-	return []*grpc.ServiceDesc{&samyav1.TokenService_ServiceDesc, &samyav1.EntityService_ServiceDesc, &samyav1.ClusterService_ServiceDesc}
+// methodOf reads the rule of a method of the public API; false if it has none.
+func methodOf(d protoreflect.MethodDescriptor) (Method, bool) {
+	rule, ok := proto.GetExtension(d.Options(), samyav1.E_Rule).(*samyav1.MethodRule)
+	if !ok || rule == nil {
+		return Method{}, false
+	}
+	m := Method{
+		Name: string(d.Name()), Full: "/" + string(d.Parent().FullName()) + "/" + string(d.Name()),
+		Stream: d.IsStreamingClient() || d.IsStreamingServer(),
+		Rule:   Rule{Least: Role(rule.GetLeast()), Whole: rule.GetWhole(), Any: rule.GetAny(), Change: rule.GetChange()},
+	}
+	for _, r := range rule.GetRoutes() {
+		name := r.GetName()
+		if name == "" {
+			name = m.Name
+		}
+		m.Routes = append(m.Routes, Route{Name: name, Verb: r.GetVerb(), Path: r.GetPath()})
+	}
+	return m, true
 }
 
 // Of returns the method of a full name; false if the table has no such method.

@@ -7,39 +7,48 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
+
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// TestEveryMethodHasAnEntry: each method of the public services has an entry, and each
-// entry belongs to a method that a listener serves.
-func TestEveryMethodHasAnEntry(t *testing.T) {
+// TestEveryMethodHasARule: each method of the public services has a rule, which keeps
+// strangers out.
+func TestEveryMethodHasARule(t *testing.T) {
 	for _, service := range Services() {
 		found, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(service.ServiceName))
 		if err != nil {
 			t.Fatal(err)
 		}
 		described := found.(protoreflect.ServiceDescriptor).Methods()
-		if described.Len() == 0 {
-			t.Errorf("%s has no methods", service.ServiceName)
+		if described.Len() != len(service.Methods)+len(service.Streams) || described.Len() == 0 {
+			t.Errorf("%s has %d methods", service.ServiceName, described.Len())
 		}
 		for i := range described.Len() {
 			d := described.Get(i)
 			m, ok := Of("/" + service.ServiceName + "/" + string(d.Name()))
 			switch {
 			case !ok:
-				t.Errorf("%s has no entry: nobody may call it", d.FullName())
+				t.Errorf("%s has no rule: nobody may call it", d.FullName())
 			case m.Name != string(d.Name()) || m.Stream != (d.IsStreamingServer() || d.IsStreamingClient()):
 				t.Errorf("%s is %+v", d.FullName(), m)
-			case m.Always || m.Sites || m.Least == Nobody:
-				t.Errorf("%s is open to anybody", d.FullName())
+			case m.Always || m.Sites || m.Least == Nobody || m.Least > Admin:
+				t.Errorf("%s is open to %s", d.FullName(), m.Least)
 			case m.Any && m.Whole:
 				t.Errorf("%s is for callers of any entities and of all", d.FullName())
 			}
 		}
 	}
-	for full := range rows {
-		if _, ok := Of(full); !ok {
-			t.Errorf("%s has an entry, and no service has it", full)
+}
+
+// TestRolesAreOfTheAPI: the roles are numbered and named as in the API.
+func TestRolesAreOfTheAPI(t *testing.T) {
+	for r := Viewer; r <= Admin; r++ {
+		if want := strings.TrimPrefix(samyav1.Role(r).String(), "ROLE_"); strings.ToUpper(r.String()) != want {
+			t.Errorf("%s is %s in the API", r, want)
 		}
+	}
+	if len(samyav1.Role_name) != len(roleNames) {
+		t.Errorf("%d roles, %d in the API", len(roleNames), len(samyav1.Role_name))
 	}
 }
 
