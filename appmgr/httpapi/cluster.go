@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/internal/apierr"
-	shape "github.com/samya-db/samya/internal/httpapi"
 	"github.com/samya-db/samya/internal/inspection"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
@@ -45,7 +44,7 @@ func (a *api) setMode(w http.ResponseWriter, r *http.Request, _ string) error {
 	if in.GetProtocol() == "" {
 		return apierr.Invalid("protocol", "missing")
 	}
-	return answer(w, r, http.StatusOK, in, a.Service.SetMode, func(out *samyav1.SetModeResponse) shape.Mode { return modeJSON(out.GetMode()) })
+	return answer(w, r, http.StatusOK, in, a.Service.SetMode, func(out *samyav1.SetModeResponse) mode { return modeJSON(out.GetMode()) })
 }
 
 func (a *api) getForecast(w http.ResponseWriter, r *http.Request, _ string) error {

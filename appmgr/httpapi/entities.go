@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"github.com/samya-db/samya/internal/access"
-	shape "github.com/samya-db/samya/internal/httpapi"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -39,11 +38,7 @@ func (a *api) updateEntity(w http.ResponseWriter, r *http.Request, entity string
 	if err := cmp.Or(a.read(w, r, fs), limit()); err != nil {
 		return err
 	}
-	return answer(w, r, http.StatusOK, in, a.Service.UpdateEntity, func(out *samyav1.UpdateEntityResponse) shape.Changed {
-		return shape.Changed{
-			Entity: entityJSON(out.GetEntity()), MayExceedBy: out.GetMayExceedBy(), MissingSites: append([]string{}, out.GetMissingSites()...),
-		}
-	})
+	return answer(w, r, http.StatusOK, in, a.Service.UpdateEntity, changedJSON)
 }
 
 func (a *api) deleteEntity(w http.ResponseWriter, r *http.Request, entity string) error {
@@ -65,8 +60,7 @@ func (a *api) moveEntity(w http.ResponseWriter, r *http.Request, entity string) 
 	if err := cmp.Or(a.read(w, r, fs), parent()); err != nil {
 		return err
 	}
-	return answer(w, r, http.StatusOK, in, a.Service.MoveEntity,
-		func(out *samyav1.MoveEntityResponse) shape.Entity { return entityJSON(out.GetEntity()) })
+	return answer(w, r, http.StatusOK, in, a.Service.MoveEntity, movedEntityJSON)
 }
 
 func (a *api) listEntities(w http.ResponseWriter, r *http.Request, _ string) error {

@@ -7,7 +7,6 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	shape "github.com/samya-db/samya/internal/httpapi"
 	"github.com/samya-db/samya/internal/testfuzz"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
@@ -102,7 +101,7 @@ func FuzzMoved(tf *testing.F) {
 	f.Fuzz(func(t *testing.T, entity, id, site string, tokens, left int64, parked, leased bool) {
 		m := moved{Entity: entity, Tokens: tokens, RequestID: id, Site: site, Left: left, Parked: parked}
 		if leased {
-			m.Lease = &shape.Lease{Name: id, Tokens: tokens}
+			m.Lease = &leaseJSON{Name: id, Tokens: tokens}
 		}
 		want, err := json.Marshal(m)
 		if err != nil {

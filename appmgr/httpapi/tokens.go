@@ -5,7 +5,6 @@ import (
 
 	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/apierr"
-	shape "github.com/samya-db/samya/internal/httpapi"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -107,7 +106,7 @@ func (a *api) renewLease(w http.ResponseWriter, r *http.Request, _ string) error
 		return err
 	}
 	return answer(w, r, http.StatusOK, in, a.Service.RenewLease,
-		func(out *samyav1.RenewLeaseResponse) *shape.Lease { return leaseOf(out.GetLease()) })
+		func(out *samyav1.RenewLeaseResponse) *leaseJSON { return leaseOf(out.GetLease()) })
 }
 
 func (a *api) commitLease(w http.ResponseWriter, r *http.Request, _ string) error {
@@ -115,8 +114,8 @@ func (a *api) commitLease(w http.ResponseWriter, r *http.Request, _ string) erro
 	if err := a.read(w, r, fieldsOf(in)); err != nil {
 		return err
 	}
-	return answer(w, r, http.StatusOK, in, a.Service.CommitLease, func(out *samyav1.CommitLeaseResponse) shape.Committed {
-		return shape.Committed{
+	return answer(w, r, http.StatusOK, in, a.Service.CommitLease, func(out *samyav1.CommitLeaseResponse) committed {
+		return committed{
 			Lease: in.GetLease(), Tokens: out.GetTokens(), Returned: out.GetReturned(), RequestID: out.GetRequestId(), Site: out.GetSite(),
 		}
 	})
