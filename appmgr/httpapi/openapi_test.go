@@ -119,7 +119,12 @@ func TestDocumentHasEveryField(t *testing.T) {
 		}
 		readers := fieldsOf(kind.New().Interface())
 		for _, route := range m.Routes {
-			op := doc.Paths.Value(route.Path).GetOperation(route.Verb)
+			item := doc.Paths.Value(route.Path)
+			if item == nil || item.GetOperation(route.Verb) == nil {
+				t.Errorf("the document has no %s %s", route.Verb, route.Path)
+				continue
+			}
+			op := item.GetOperation(route.Verb)
 			described := map[string]bool{}
 			if strings.Contains(route.Path, "{name}") {
 				described["name"], described["entity"] = true, true
