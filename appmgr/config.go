@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/samya-db/samya/appmgr/route"
 	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/buildinfo"
 	"github.com/samya-db/samya/internal/membership"
@@ -20,12 +21,12 @@ import (
 
 // The defaults of Config.
 const (
-	DefaultMaxBody       = 64 << 10
+	defaultMaxBody       = 64 << 10
 	DefaultMaxConcurrent = 8192
-	DefaultMaxPerSite    = 4096
+	defaultMaxPerSite    = 4096
 	DefaultMaxConns      = 16384
-	DefaultProbeInterval = time.Second
-	DefaultStopTimeout   = 15 * time.Second
+	defaultProbeInterval = time.Second
+	defaultStopTimeout   = 15 * time.Second
 	DefaultRepeatTime    = time.Minute
 )
 
@@ -39,7 +40,7 @@ type Config struct {
 	// Gossip finds the sites; unused where Directory is set.
 	Gossip Gossip
 	// Directory finds the sites instead of gossip.
-	Directory Directory
+	Directory route.Directory
 	// Dial connects to a site; nil: TCP.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
 	// Latency, if set, returns a one-way delay. Every call to a site waits this long
@@ -166,12 +167,12 @@ func (c Config) maxBulk() int64 { return 16 * c.MaxBody }
 
 // withDefaults returns c with every zero that stands for a default replaced.
 func (c Config) withDefaults() Config {
-	c.MaxBody = orDefault(c.MaxBody, DefaultMaxBody)
+	c.MaxBody = orDefault(c.MaxBody, defaultMaxBody)
 	c.MaxConcurrent = orDefault(c.MaxConcurrent, DefaultMaxConcurrent)
-	c.MaxPerSite = orDefault(c.MaxPerSite, DefaultMaxPerSite)
+	c.MaxPerSite = orDefault(c.MaxPerSite, defaultMaxPerSite)
 	c.MaxConns = orDefault(c.MaxConns, DefaultMaxConns)
-	c.ProbeInterval = orDefault(c.ProbeInterval, DefaultProbeInterval)
-	c.StopTimeout = orDefault(c.StopTimeout, DefaultStopTimeout)
+	c.ProbeInterval = orDefault(c.ProbeInterval, defaultProbeInterval)
+	c.StopTimeout = orDefault(c.StopTimeout, defaultStopTimeout)
 	c.RepeatTime = orDefault(c.RepeatTime, DefaultRepeatTime)
 	if c.Dial == nil {
 		c.Dial = func(ctx context.Context, addr string) (net.Conn, error) {

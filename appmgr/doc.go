@@ -10,4 +10,7 @@
 //
 // An app manager may forget its memory (round trips, the member list, figures last seen)
 // at any time. Any number of app managers can serve side by side.
+//
+// This package has the settings, the listeners and the wiring. The work is done below it,
+// in rooms that stand on each other: route and limiter, reads, grpcapi, httpapi.
 package appmgr

@@ -3,8 +3,6 @@ package appmgr
 import (
 	"context"
 	"encoding/json"
-	"io"
-	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -12,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/samya-db/samya/appmgr/fake"
+	"github.com/samya-db/samya/appmgr/httpapi"
 	"github.com/samya-db/samya/internal/apierr"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
@@ -24,7 +24,7 @@ func (r *rig) ask(t *testing.T, method, target, body string, head ...string) *ht
 		req.Header.Set(head[i], head[i+1])
 	}
 	rec := httptest.NewRecorder()
-	r.handler().ServeHTTP(rec, req)
+	httpapi.NewServer(t.Context(), r.httpAPI(), r.log).Handler.ServeHTTP(rec, req)
 	hold(t, req, body, rec)
 	return rec
 }
@@ -39,7 +39,7 @@ const (
 )
 
 func TestHTTPAnswers(t *testing.T) {
-	inBubble(t, threeSites, nil, func(r *rig) {
+	inBubble(t, fake.ThreeSites, nil, func(r *rig) {
 		t := r.t
 		for _, c := range []struct {
 			method, target, body string
@@ -142,7 +142,9 @@ func TestHTTPAnswers(t *testing.T) {
 		if loc := r.ask(t, "POST", "/v1/entities", `{"name":"acme/vm","limit":1}`).Header().Get("Location"); loc != "/v1/entities/acme/vm" {
 			t.Errorf("Location %q", loc)
 		}
-		var m moved
+		var m struct {
+			RequestID string `json:"request_id"`
+		}
 		if err := json.Unmarshal(r.ask(t, "POST", "/v1/entities/a:acquire", `{"tokens":1}`).Body.Bytes(), &m); err != nil || len(m.RequestID) != 26 {
 			t.Errorf("the request id made up is %q, %v", m.RequestID, err)
 		}
@@ -169,9 +171,9 @@ func TestHTTPRefusals(t *testing.T) {
 		reason                     apierr.Reason
 		field, problem             string // of the only violation; problem is a part
 	}
-	inBubble(t, threeSites, nil, func(r *rig) {
+	inBubble(t, fake.ThreeSites, nil, func(r *rig) {
 		t := r.t
-		r.sites["us"].acquire = func(_ context.Context, in *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
+		r.sites["us"].OnAcquire = func(_ context.Context, in *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
 			switch in.GetEntity() {
 			case "empty":
 				return nil, apierr.NoTokens("empty", "us", in.GetTokens(), 2, 300*time.Millisecond)
@@ -286,7 +288,7 @@ func TestHTTPRefusals(t *testing.T) {
 			{what: "null", method: "POST", target: acq, body: `null`, reason: apierr.MalformedJSON},
 			{what: "not UTF-8", method: "POST", target: acq, body: "{\"request_id\":\"\xff\"}", reason: apierr.MalformedJSON},
 			{what: "too deep", method: "POST", target: acq, body: strings.Repeat("[", 20000), reason: apierr.MalformedJSON},
-			{what: "too large", method: "POST", target: acq, body: `{"tokens":3}` + strings.Repeat(" ", DefaultMaxBody), reason: apierr.BodyTooLarge},
+			{what: "too large", method: "POST", target: acq, body: `{"tokens":3}` + strings.Repeat(" ", defaultMaxBody), reason: apierr.BodyTooLarge},
 			{what: "not declared JSON", method: "POST", target: acq, body: `{"tokens":3}`, head: []string{"Content-Type", "text/plain"}, reason: apierr.UnsupportedMediaType},
 			{what: "a form", method: "POST", target: "/v1/entities", body: `name=acme&limit=3`, head: []string{"Content-Type", "application/x-www-form-urlencoded"}, reason: apierr.MalformedJSON},
 			{what: "compressed", method: "POST", target: acq, body: `{}`, head: []string{"Content-Encoding", "gzip"}, reason: apierr.UnsupportedMediaType},
@@ -353,7 +355,7 @@ func TestHTTPRefusals(t *testing.T) {
 func TestHTTPNamesEveryField(t *testing.T) {
 	inBubble(t, []string{"us"}, nil, func(r *rig) {
 		t := r.t
-		for body, want := range map[string][]apierr.ProblemField{
+		for body, want := range map[string][]apierr.Violation{
 			`{"tokens":0,"wait":"1h"}`: {
 				{Field: "tokens", Problem: "must be at least 1"}, {Field: "wait", Problem: "1h0m0s, at most 60s"},
 			},
@@ -374,11 +376,11 @@ func TestHTTPNamesEveryField(t *testing.T) {
 }
 
 func TestHTTPUnknownOutcome(t *testing.T) {
-	inBubble(t, threeSites, nil, func(r *rig) {
+	inBubble(t, fake.ThreeSites, nil, func(r *rig) {
 		t := r.t
 		us := r.sites["us"]
-		us.acquire = func(ctx context.Context, _ *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
-			us.kill()
+		us.OnAcquire = func(ctx context.Context, _ *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
+			us.Kill()
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}
@@ -396,8 +398,8 @@ func TestHTTPUnknownOutcome(t *testing.T) {
 func TestHTTPReadiness(t *testing.T) {
 	inBubble(t, []string{"us"}, nil, func(r *rig) {
 		t := r.t
-		r.sites["us"].kill()
-		pass(3 * time.Second)
+		r.sites["us"].Kill()
+		fake.Pass(3 * time.Second)
 		if rec := r.ask(t, "GET", "/readyz", ""); rec.Code != 503 || !strings.Contains(rec.Body.String(), "SITE_UNAVAILABLE") {
 			t.Errorf("without a site: %d %s", rec.Code, rec.Body)
 		}
@@ -408,7 +410,7 @@ func TestHTTPReadiness(t *testing.T) {
 		if rec := r.ask(t, "GET", "/livez", ""); rec.Code != 200 {
 			t.Errorf("livez without a site: %d", rec.Code)
 		}
-		r.guard.closing.Store(true)
+		r.limiter.Close()
 		if rec := r.ask(t, "GET", "/readyz", ""); rec.Code != 503 || !strings.Contains(rec.Body.String(), "SHUTTING_DOWN") {
 			t.Errorf("shutting down: %d %s", rec.Code, rec.Body)
 		}
@@ -422,13 +424,13 @@ func TestTooManyRequestsAtOnce(t *testing.T) {
 	inBubble(t, []string{"us"}, func(c *Config) { c.MaxConcurrent = 1 }, func(r *rig) {
 		t := r.t
 		hold := make(chan struct{})
-		r.sites["us"].acquire = func(context.Context, *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
+		r.sites["us"].OnAcquire = func(context.Context, *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
 			<-hold
 			return &samyav1.AcquireResponse{Site: "us"}, nil
 		}
 		done := make(chan int)
 		go func() { done <- r.ask(t, "POST", "/v1/entities/a:acquire", `{"tokens":1}`).Code }()
-		pass(time.Second)
+		fake.Pass(time.Second)
 		rec := r.ask(t, "GET", "/v1/sites", "")
 		if rec.Code != 503 || rec.Header().Get("Retry-After") != "1" || !strings.Contains(rec.Body.String(), "OVERLOADED") {
 			t.Errorf("%d %s", rec.Code, rec.Body)
@@ -449,56 +451,15 @@ func TestTooManyRequestsAtOnce(t *testing.T) {
 func TestPanicIsAnswered(t *testing.T) {
 	inBubble(t, []string{"us"}, nil, func(r *rig) {
 		t := r.t
-		r.service.newID = func() string { panic("boom") }
-		rec := r.ask(t, "POST", "/v1/entities/a:acquire", `{"tokens":1}`)
-		if rec.Code != 500 || strings.Contains(rec.Body.String(), "boom") {
+		r.service.Reads = nil
+		rec := r.ask(t, "GET", "/v1/entities/a", "")
+		if rec.Code != 500 || strings.Contains(rec.Body.String(), "memory") {
 			t.Errorf("%d %s", rec.Code, rec.Body)
 		}
-		if n := len(r.guard.slots); n != 0 {
+		if n := r.limiter.UnderWay(); n != 0 {
 			t.Errorf("%d slots lost", n)
 		}
 	})
-}
-
-func TestBodyThatBreaksOff(t *testing.T) {
-	req := httptest.NewRequest(http.MethodPost, "/", io.MultiReader(strings.NewReader(`{"tok`), broken{}))
-	if _, err := readBody(httptest.NewRecorder(), req, 100, nil); apierr.ReasonOf(err) != apierr.MalformedJSON {
-		t.Errorf("got %v", err)
-	}
-	req = httptest.NewRequest(http.MethodPost, "/", io.MultiReader(strings.NewReader(strings.Repeat(" ", 101))))
-	req.ContentLength = -1
-	if _, err := readBody(httptest.NewRecorder(), req, 100, nil); apierr.ReasonOf(err) != apierr.BodyTooLarge {
-		t.Errorf("got %v", err)
-	}
-}
-
-type broken struct{}
-
-func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
-
-func TestParsePath(t *testing.T) {
-	for _, c := range []struct {
-		path   string
-		res    resource
-		entity string
-	}{
-		{"/v1/entities/a/b/c", resEntity, "a/b/c"},
-		{"/v1/entities/a%2fb", resEntity, "a/b"},
-		{"/v1/entities/acquire", resEntity, "acquire"},
-		{"/v1/entities/a:acquire", resAcquire, "a"},
-		{"/v1/entities/a/b:release", resRelease, "a/b"},
-		{"/v1/entities/%61%3Arelease", resRelease, "a"},
-	} {
-		res, entity, err := parsePath(c.path)
-		if res != c.res || entity != c.entity || err != nil {
-			t.Errorf("%s: %d %q %v", c.path, res, entity, err)
-		}
-	}
-	for _, p := range []string{"", "/v1", "/v1/entitiesx", "/v1/entities/a:b:acquire", "/v1/entities/%zz", "/v1/entities/%00", "/V1/sites"} {
-		if _, _, err := parsePath(p); err == nil {
-			t.Errorf("%s was taken", p)
-		}
-	}
 }
 
 // TestHTTPWatch: each state is a line. An error that ends the watch before a deletion is
@@ -506,21 +467,21 @@ func TestParsePath(t *testing.T) {
 func TestHTTPWatch(t *testing.T) {
 	inBubble(t, []string{"us"}, nil, func(r *rig) {
 		t := r.t
-		r.sites["us"].watch = func(in *samyav1.WatchEntityRequest, stream samyav1.EntityService_WatchEntityServer) error {
-			if err := stream.Send(state("us", 3)); err != nil {
+		r.sites["us"].OnWatch = func(in *samyav1.WatchEntityRequest, stream samyav1.EntityService_WatchEntityServer) error {
+			if err := stream.Send(fake.State("us", 3)); err != nil {
 				return err
 			}
 			if in.GetName() == "broken" {
 				return apierr.NotFound("broken")
 			}
-			gone := state("us", 4)
+			gone := fake.State("us", 4)
 			gone.Deleted, gone.Usage = true, nil
 			return stream.Send(gone)
 		}
 		const first = `"limit":100,"generation":1,"version":3,"available":0,"acquired":0,"in_transit":null,"complete":false,"consistent":false,"debt":0,"may_exceed_by":0,"surplus":0,"shares":[{"site":"us",`
 		rec := r.ask(t, "GET", "/v1/entities/e:watch?resume_token=t", "")
 		lines := strings.Split(rec.Body.String(), "\n")
-		if rec.Code != 200 || rec.Header().Get("Content-Type") != watchType || len(lines) != 3 || !strings.Contains(lines[0], first) ||
+		if rec.Code != 200 || rec.Header().Get("Content-Type") != "application/x-ndjson" || len(lines) != 3 || !strings.Contains(lines[0], first) ||
 			!strings.HasSuffix(lines[0], `"deleted":false,"resume_token":"us"}`) || !strings.Contains(lines[1], `"deleted":true`) {
 			t.Errorf("%d %q", rec.Code, lines)
 		}

@@ -10,42 +10,33 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/net/netutil"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-	grpchealth "google.golang.org/grpc/health"
-	healthpb "google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/grpc/keepalive"
-	"google.golang.org/grpc/reflection"
 
+	"github.com/samya-db/samya/appmgr/grpcapi"
+	"github.com/samya-db/samya/appmgr/httpapi"
+	"github.com/samya-db/samya/appmgr/limiter"
+	"github.com/samya-db/samya/appmgr/reads"
+	"github.com/samya-db/samya/appmgr/route"
 	"github.com/samya-db/samya/internal/access"
-	"github.com/samya-db/samya/internal/grpccodec"
 	"github.com/samya-db/samya/internal/membership"
 )
 
-// The bounds of a connection.
 const (
-	headerTime     = 5 * time.Second // bounds a handshake of TLS or gRPC
-	bodyTime       = 10 * time.Second
-	idleTime       = 2 * time.Minute  // above the minute and a half of many clients
-	writeTime      = 90 * time.Second // above the longest wait and callTime
-	maxHeader      = 16 << 10
-	maxGRPCStreams = 4096 // calls under way on each connection
-	grpcWorkers    = 256
-	streamBytes    = 1 << 20 // unread, of a gRPC stream
-	connBytes      = 4 << 20 // unread, of a gRPC connection
-	leaveTime      = time.Second
+	headerTime = 5 * time.Second // bounds a handshake of TLS
+	leaveTime  = time.Second
 )
 
 // Manager is an app manager.
 type Manager struct {
 	cfg     Config
 	log     *slog.Logger
-	metrics *metrics
-	guard   *guard
+	limiter *limiter.Limiter
 	access  *access.Guard
-	router  *router
-	service *service
+	router  *route.Router
+	service *grpcapi.Service
 
 	listening chan struct{}
 	http      net.Listener
@@ -59,25 +50,23 @@ func New(cfg Config) (*Manager, error) {
 		return nil, fmt.Errorf("app manager settings: %w", err)
 	}
 	cfg = cfg.withDefaults()
-	m, err := newMetrics(cfg.Registry)
+	g, err := limiter.New(cfg.MaxConcurrent, cfg.Registry, cfg.Logger)
 	if err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
-	}
-	if err := cfg.Registry.Register(cfg.Build.Collector()); err != nil {
-		return nil, fmt.Errorf("register build information: %w", err)
 	}
 	if cfg.Access == nil {
 		if cfg.Access, err = access.Open(access.Config{TLS: cfg.TLS, Logger: cfg.Logger}); err != nil {
 			return nil, fmt.Errorf("app manager settings: %w", err)
 		}
 	}
-	if err := cfg.Registry.Register(cfg.Access); err != nil {
-		return nil, fmt.Errorf("register metrics: %w", err)
+	for _, c := range []prometheus.Collector{
+		cfg.Access, cfg.Build.Collector(), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	} {
+		if err := cfg.Registry.Register(c); err != nil {
+			return nil, fmt.Errorf("register metrics: %w", err)
+		}
 	}
-	return &Manager{
-		cfg: cfg, log: cfg.Logger, metrics: m, guard: newGuard(cfg.MaxConcurrent, m, cfg.Logger), access: cfg.Access,
-		listening: make(chan struct{}),
-	}, nil
+	return &Manager{cfg: cfg, log: cfg.Logger, limiter: g, access: cfg.Access, listening: make(chan struct{})}, nil
 }
 
 // Listening is closed once Run listens; from then on the addresses are known.
@@ -116,11 +105,13 @@ func (m *Manager) Run(ctx context.Context) (err error) {
 		}()
 		m.cfg.Directory = gossiped{ms}
 	}
-	m.assemble()
+	if err := m.assemble(); err != nil {
+		return errors.Join(err, m.http.Close(), m.grpc.Close())
+	}
 	var loops sync.WaitGroup
 	defer loops.Wait()
 	defer stopLife()
-	loops.Go(func() { m.router.run(life) })
+	loops.Go(func() { m.router.Run(life) })
 	loops.Go(func() { m.access.Run(life) })
 	if m.cfg.TLS != nil {
 		loops.Go(func() { m.cfg.TLS.Run(life) })
@@ -129,9 +120,37 @@ func (m *Manager) Run(ctx context.Context) (err error) {
 }
 
 // assemble makes the parts that need the directory.
-func (m *Manager) assemble() {
-	m.router = newRouter(m.cfg, m.metrics)
-	m.service = newService(m.cfg, m.router, m.guard)
+func (m *Manager) assemble() (err error) {
+	c := &m.cfg
+	m.router, err = route.New(route.Config{
+		Region: c.Region, Cluster: c.Cluster, Directory: c.Directory, Dial: c.Dial, Latency: c.Latency, MaxPerSite: c.MaxPerSite,
+		ProbeInterval: c.ProbeInterval, RepeatTime: c.RepeatTime, TLS: c.TLS, Registry: c.Registry, Logger: c.Logger,
+	})
+	if err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
+	r, err := reads.New(c.Name, c.Cluster, m.router, m.limiter, c.Registry)
+	if err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
+	m.service = grpcapi.New(r, m.router, m.limiter, c.MaxConcurrent)
+	return nil
+}
+
+// grpcServer returns a server of gRPC, and its health service.
+func (m *Manager) grpcServer() (*grpc.Server, *grpcapi.Checks) {
+	return grpcapi.NewServer(grpcapi.ServerConfig{
+		Service: m.service, Limiter: m.limiter, Access: m.access, Reachable: m.router.Reachable, TLS: m.cfg.TLS,
+		MaxMessage: int(m.cfg.maxBulk()),
+	})
+}
+
+// httpAPI configures the HTTP API.
+func (m *Manager) httpAPI() httpapi.Config {
+	return httpapi.Config{
+		Service: m.service, Limiter: m.limiter, Access: m.access, Reachable: m.router.Reachable, Registry: m.cfg.Registry,
+		MaxBody: m.cfg.MaxBody, MaxBulk: m.cfg.maxBulk(),
+	}
 }
 
 func (m *Manager) listen(ctx context.Context) error {
@@ -154,7 +173,7 @@ func (m *Manager) listen(ctx context.Context) error {
 
 // serve runs both servers until ctx ends or a server fails, then stops both.
 func (m *Manager) serve(ctx, life context.Context) error {
-	hs := m.httpServer(life)
+	hs := httpapi.NewServer(life, m.httpAPI(), m.log)
 	gs, hc := m.grpcServer()
 	failed := make(chan error, 2)
 	var servers sync.WaitGroup
@@ -170,9 +189,8 @@ func (m *Manager) serve(ctx, life context.Context) error {
 	})
 	m.log.InfoContext(ctx, "serving", slog.String("http", m.HTTPAddr()), slog.String("grpc", m.GRPCAddr()))
 	err := m.watch(ctx, hc, failed)
-	m.log.InfoContext(ctx, "the app manager is stopping")
-	m.guard.closing.Store(true)
-	m.service.endStreams()
+	m.log.InfoContext(ctx, "the app manager is stopping", slog.Int("requests", m.limiter.UnderWay()))
+	m.limiter.Close()
 	hc.Shutdown()
 	m.stop(life, hs, gs)
 	servers.Wait()
@@ -180,11 +198,11 @@ func (m *Manager) serve(ctx, life context.Context) error {
 }
 
 // watch keeps the watchers of the gRPC health informed until ctx ends or a server fails.
-func (m *Manager) watch(ctx context.Context, hc *checks, failed <-chan error) error {
+func (m *Manager) watch(ctx context.Context, hc *grpcapi.Checks, failed <-chan error) error {
 	tick := time.NewTicker(m.cfg.ProbeInterval / 2)
 	defer tick.Stop()
 	for {
-		hc.refresh()
+		hc.Refresh()
 		select {
 		case <-ctx.Done():
 			return nil
@@ -214,70 +232,4 @@ func (m *Manager) stop(life context.Context, hs *http.Server, gs *grpc.Server) {
 		gs.GracefulStop()
 	})
 	stopping.Wait()
-}
-
-func (m *Manager) httpServer(base context.Context) *http.Server {
-	return &http.Server{
-		Handler: m.handler(),
-		// A client opens connections ahead of need. If the server ends a connection just as
-		// the client sends its first request, nobody knows whether the request was executed.
-		ReadHeaderTimeout: idleTime,
-		WriteTimeout:      writeTime,
-		IdleTimeout:       idleTime,
-		MaxHeaderBytes:    maxHeader,
-		BaseContext:       func(net.Listener) context.Context { return base },
-		ErrorLog:          slog.NewLogLogger(m.log.Handler(), slog.LevelDebug),
-	}
-}
-
-func (m *Manager) grpcServer() (*grpc.Server, *checks) {
-	creds := insecure.NewCredentials()
-	if m.cfg.TLS != nil {
-		creds = m.cfg.TLS.ServerCredentials()
-	}
-	gs := grpc.NewServer(
-		grpc.Creds(creds),
-		// Workers keep their grown stacks from call to call.
-		grpc.NumStreamWorkers(grpcWorkers),
-		grpc.ForceServerCodecV2(grpccodec.Codec()),
-		// Fixed, or gRPC goes on measuring each connection with pings.
-		grpc.StaticStreamWindowSize(streamBytes), grpc.StaticConnWindowSize(connBytes),
-		grpc.MaxRecvMsgSize(int(m.cfg.maxBulk())),
-		grpc.MaxConcurrentStreams(maxGRPCStreams),
-		grpc.MaxHeaderListSize(maxHeader),
-		grpc.ConnectionTimeout(headerTime),
-		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: idleTime, Time: time.Minute}),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
-		grpc.ChainUnaryInterceptor(m.guard.unary, m.access.Unary),
-		grpc.ChainStreamInterceptor(m.guard.stream, m.access.Stream),
-		grpc.UnknownServiceHandler(unknownMethod),
-	)
-	for _, d := range services {
-		gs.RegisterService(d, m.service)
-	}
-	c := &checks{Server: grpchealth.NewServer(), router: m.router}
-	healthpb.RegisterHealthServer(gs, c)
-	reflection.Register(gs)
-	return gs, c
-}
-
-// checks is the gRPC health service: serving while any site is reachable.
-type checks struct {
-	*grpchealth.Server
-	router *router
-}
-
-// refresh tells the watchers of the health. After Shutdown it tells nobody.
-func (c *checks) refresh() {
-	s := healthpb.HealthCheckResponse_NOT_SERVING
-	if c.router.reachable() {
-		s = healthpb.HealthCheckResponse_SERVING
-	}
-	c.SetServingStatus("", s)
-}
-
-// Check implements healthpb.HealthServer, with the health of this moment.
-func (c *checks) Check(ctx context.Context, r *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
-	c.refresh()
-	return c.Server.Check(ctx, r)
 }

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/samya-db/samya/appmgr/fake"
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/membership"
 	"github.com/samya-db/samya/internal/name"
@@ -27,9 +28,9 @@ import (
 )
 
 // realSite serves a fakeSite on loopback and gossips.
-func realSite(t *testing.T, n string) (f *fakeSite, ms *membership.Membership) {
+func realSite(t *testing.T, n string) (f *fake.Site, ms *membership.Membership) {
 	t.Helper()
-	f = &fakeSite{name: n, members: []string{n}}
+	f = &fake.Site{Name: n, Members: []string{n}}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -176,7 +177,7 @@ func TestRun(t *testing.T) {
 	// A request under way ends in peace, new ones are refused, and the process
 	// leaves nothing behind.
 	hold, entered := make(chan struct{}), make(chan struct{})
-	site.acquire = func(context.Context, *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
+	site.OnAcquire = func(context.Context, *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
 		close(entered)
 		<-hold
 		return &samyav1.AcquireResponse{Site: "us"}, nil
@@ -216,7 +217,7 @@ func TestRun(t *testing.T) {
 func TestGRPCRefusals(t *testing.T) {
 	defer http.DefaultClient.CloseIdleConnections()
 	site, gossip := realSite(t, "us")
-	site.acquire = func(_ context.Context, in *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
+	site.OnAcquire = func(_ context.Context, in *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
 		return nil, apierr.NoTokens(in.GetEntity(), "us", in.GetTokens(), 2, 300*time.Millisecond)
 	}
 	m, _ := running(t, gossip.Addr())
@@ -241,7 +242,7 @@ func TestGRPCRefusals(t *testing.T) {
 		{"long wait", acquire(&samyav1.AcquireRequest{Entity: "a", Tokens: 1, Wait: durationpb.New(time.Hour)}), codes.InvalidArgument, apierr.InvalidField, "wait"},
 		{"wait beyond all", acquire(&samyav1.AcquireRequest{Entity: "a", Tokens: 1, Wait: &durationpb.Duration{Seconds: 1 << 62}}), codes.InvalidArgument, apierr.InvalidField, "wait"},
 		{"unknown site", acquire(&samyav1.AcquireRequest{Entity: "a", Tokens: 1, Site: "mars"}), codes.InvalidArgument, apierr.InvalidField, "site"},
-		{"message too large", acquire(&samyav1.AcquireRequest{Entity: strings.Repeat("a", 16*DefaultMaxBody), Tokens: 1}), codes.ResourceExhausted, apierr.BodyTooLarge, ""},
+		{"message too large", acquire(&samyav1.AcquireRequest{Entity: strings.Repeat("a", 16*defaultMaxBody), Tokens: 1}), codes.ResourceExhausted, apierr.BodyTooLarge, ""},
 		{"unknown entity", func(ctx context.Context) error {
 			_, err := entities.GetEntity(ctx, &samyav1.GetEntityRequest{Name: "none"})
 			return err
@@ -283,7 +284,7 @@ func TestGRPCRefusals(t *testing.T) {
 	// would not even send it.
 	past, cancel := context.WithTimeout(t.Context(), -1)
 	defer cancel()
-	_, err := m.guard.unary(past, &samyav1.AcquireRequest{}, &grpc.UnaryServerInfo{FullMethod: samyav1.TokenService_Acquire_FullMethodName},
+	_, err := m.limiter.Unary(past, &samyav1.AcquireRequest{}, &grpc.UnaryServerInfo{FullMethod: samyav1.TokenService_Acquire_FullMethodName},
 		func(context.Context, any) (any, error) { t.Error("executed"); return nil, nil })
 	if status.Code(err) != codes.DeadlineExceeded || !errors.Is(err, apierr.DeadlineExceeded) {
 		t.Errorf("expired deadline: %v", err)

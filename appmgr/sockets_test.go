@@ -20,7 +20,7 @@ func TestCallerHangsUp(t *testing.T) {
 	defer http.DefaultClient.CloseIdleConnections()
 	site, gossip := realSite(t, "us")
 	entered, ended := make(chan struct{}), make(chan struct{})
-	site.acquire = func(ctx context.Context, _ *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
+	site.OnAcquire = func(ctx context.Context, _ *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
 		close(entered)
 		<-ctx.Done()
 		close(ended)

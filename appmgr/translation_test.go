@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/samya-db/samya/appmgr/fake"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -24,7 +25,7 @@ func TestNothingOfARequestIsLost(t *testing.T) {
 	until, tried := timestamppb.New(at), []string{"eu", "au"}
 	part := func(entity string, tokens int64) *samyav1.Operation {
 		// The other fields of an operation are for sites that know no atomic batches.
-		return acquireOf(&samyav1.AcquireRequest{Entity: entity, Tokens: tokens})
+		return fake.AcquireOf(&samyav1.AcquireRequest{Entity: entity, Tokens: tokens})
 	}
 	for _, c := range []struct {
 		method, target, body string
@@ -95,24 +96,24 @@ func TestNothingOfARequestIsLost(t *testing.T) {
 		t.Run(fmt.Sprintf("%T", c.want), func(t *testing.T) {
 			inBubble(t, []string{"us"}, nil, func(r *rig) {
 				us := r.sites["us"]
-				us.kill()
+				us.Kill()
 				var got []proto.Message
 				kind := c.want.ProtoReflect().Descriptor()
-				us.arrived = func(req any) {
+				us.Arrived = func(req any) {
 					if m, ok := req.(proto.Message); ok && m.ProtoReflect().Descriptor() == kind {
 						got = append(got, m)
 					}
 				}
-				us.acquire = func(_ context.Context, in *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
-					us.arrived(in)
+				us.OnAcquire = func(_ context.Context, in *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
+					us.Arrived(in)
 					return &samyav1.AcquireResponse{Tokens: in.GetTokens(), Site: "us"}, nil
 				}
-				us.release = func(_ context.Context, in *samyav1.ReleaseRequest) (*samyav1.ReleaseResponse, error) {
-					us.arrived(in)
+				us.OnRelease = func(_ context.Context, in *samyav1.ReleaseRequest) (*samyav1.ReleaseResponse, error) {
+					us.Arrived(in)
 					return &samyav1.ReleaseResponse{Tokens: in.GetTokens(), Site: "us"}, nil
 				}
-				us.up()
-				pass(10 * time.Second)
+				us.Up()
+				fake.Pass(10 * time.Second)
 				if rec := r.ask(r.t, c.method, c.target, c.body); rec.Code/100 != 2 {
 					r.t.Fatalf("%d %s", rec.Code, rec.Body)
 				}

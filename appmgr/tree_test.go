@@ -2,11 +2,11 @@ package appmgr
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/samya-db/samya/appmgr/fake"
 	"github.com/samya-db/samya/internal/apierr"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
@@ -14,9 +14,9 @@ import (
 // TestHTTPTree: parents are given, changed and told. A deletion takes along the entities
 // below only on request.
 func TestHTTPTree(t *testing.T) {
-	inBubble(t, threeSites, nil, func(r *rig) {
+	inBubble(t, fake.ThreeSites, nil, func(r *rig) {
 		t := r.t
-		r.sites["us"].acquire = func(_ context.Context, in *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
+		r.sites["us"].OnAcquire = func(_ context.Context, in *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
 			return nil, apierr.NoTokens(in.GetEntity(), "us", in.GetTokens(), 2, 300*time.Millisecond).LackedBy("acme", in.GetTokens())
 		}
 		for _, c := range []struct {
@@ -45,24 +45,6 @@ func TestHTTPTree(t *testing.T) {
 			if got := rec.Body.String(); rec.Code != c.status || !strings.Contains(got, c.want) || c.status == 200 && got != c.want+"\n" {
 				t.Errorf("%s %s %s: %d %s\nwant %d %s", c.method, c.target, c.body, rec.Code, got, c.status, c.want)
 			}
-		}
-	})
-}
-
-// TestGRPCMove: no site gets an invalid move.
-func TestGRPCMove(t *testing.T) {
-	inBubble(t, threeSites, nil, func(r *rig) {
-		t := r.t
-		_, err := r.service.MoveEntity(t.Context(), &samyav1.MoveEntityRequest{
-			Name: "a//b", Parent: "c/", ExpectedGeneration: maxVersion + 1, RequestId: " ",
-		})
-		e, ok := errors.AsType[*apierr.Error](err)
-		if !ok || len(e.Violations) != 4 {
-			t.Errorf("error %v", err)
-		}
-		out, err := r.service.MoveEntity(t.Context(), &samyav1.MoveEntityRequest{Name: "a", Parent: "b"})
-		if err != nil || out.GetEntity().GetParent() != "b" {
-			t.Errorf("%v, %v", out, err)
 		}
 	})
 }

@@ -14,23 +14,24 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/samya-db/samya/appmgr"
+	"github.com/samya-db/samya/appmgr/route"
 	"github.com/samya-db/samya/internal/apierr"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site/sitetest"
 )
 
 // directory knows the sites of a cluster.
-type directory []appmgr.SiteInfo
+type directory []route.SiteInfo
 
-func (d directory) Sites() []appmgr.SiteInfo { return d }
-func (directory) Changed() <-chan struct{}   { return nil }
+func (d directory) Sites() []route.SiteInfo { return d }
+func (directory) Changed() <-chan struct{}  { return nil }
 
 // front runs an app manager before a cluster and returns a client of it.
 func front(t *testing.T, c *sitetest.Cluster, names ...string) samyav1.EntityServiceClient {
 	t.Helper()
 	var sites directory
 	for _, n := range names {
-		sites = append(sites, appmgr.SiteInfo{Name: n, Region: n, Address: c.Site(n).GRPCAddr()})
+		sites = append(sites, route.SiteInfo{Name: n, Region: n, Address: c.Site(n).GRPCAddr()})
 	}
 	m, err := appmgr.New(appmgr.Config{
 		Name: "front", Region: names[0], Cluster: "test", HTTPAddr: "127.0.0.1:0", GRPCAddr: "127.0.0.1:0", Directory: sites,

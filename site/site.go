@@ -21,6 +21,7 @@ import (
 	"github.com/samya-db/samya/internal/grpccodec"
 	samyahealth "github.com/samya-db/samya/internal/health"
 	"github.com/samya-db/samya/internal/membership"
+	"github.com/samya-db/samya/internal/methods"
 	"github.com/samya-db/samya/kvpart/control"
 	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
@@ -241,9 +242,9 @@ func (s *Site) serveOn() {
 	reflection.Register(s.grpcServer)
 
 	mux := http.NewServeMux()
-	mux.Handle("GET /livez", s.guarded(access.Alive, http.HandlerFunc(s.livez)))
-	mux.Handle("GET /readyz", s.guarded(access.Alive, http.HandlerFunc(s.readyz)))
-	mux.Handle("GET /metrics", s.guarded(access.Metrics, promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})))
+	mux.Handle("GET /livez", s.guarded(methods.Alive, http.HandlerFunc(s.livez)))
+	mux.Handle("GET /readyz", s.guarded(methods.Alive, http.HandlerFunc(s.readyz)))
+	mux.Handle("GET /metrics", s.guarded(methods.Metrics, promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})))
 	s.httpServer = &http.Server{
 		Handler: mux, ReadHeaderTimeout: headerPatience, ReadTimeout: 2 * headerPatience,
 		MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),

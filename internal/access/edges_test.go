@@ -17,6 +17,7 @@ import (
 
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/credtest"
+	"github.com/samya-db/samya/internal/methods"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -118,15 +119,15 @@ func TestListsOfAPrefix(t *testing.T) {
 
 // TestCallersAreEqual: callers that may do more, less or something else differ.
 func TestCallersAreEqual(t *testing.T) {
-	base := principal{Name: "a", Role: roleClient, Scope: Scope{"acme"}}
-	for what, change := range map[string]func(*principal){
-		"name":         func(c *principal) { c.Name = "b" },
-		"role":         func(c *principal) { c.Role = roleViewer },
-		"kind":         func(c *principal) { c.Kind = "site" },
-		"narrower":     func(c *principal) { c.Scope = Scope{"acme/"} },
-		"wider":        func(c *principal) { c.Scope = Scope{"acme", "zeta"} },
-		"none":         func(c *principal) { c.Scope = Scope{} },
-		"all entities": func(c *principal) { c.Scope = nil },
+	base := Caller{Name: "a", Role: methods.Client, Scope: Scope{"acme"}}
+	for what, change := range map[string]func(*Caller){
+		"name":         func(c *Caller) { c.Name = "b" },
+		"role":         func(c *Caller) { c.Role = methods.Viewer },
+		"kind":         func(c *Caller) { c.Kind = "site" },
+		"narrower":     func(c *Caller) { c.Scope = Scope{"acme/"} },
+		"wider":        func(c *Caller) { c.Scope = Scope{"acme", "zeta"} },
+		"none":         func(c *Caller) { c.Scope = Scope{} },
+		"all entities": func(c *Caller) { c.Scope = nil },
 	} {
 		other := base
 		change(&other)
@@ -270,7 +271,7 @@ func TestIssuers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		is := &issuer{name: "i", most: roleClient, scope: scope, roleClaim: "role", prefixesClaim: "prefixes"}
+		is := &issuer{name: "i", most: methods.Client, scope: scope, roleClaim: "role", prefixesClaim: "prefixes"}
 		caller, err := is.caller("s", map[string]any{"role": "client", "prefixes": c.token})
 		switch {
 		case c.want == "" && err == nil:
@@ -279,8 +280,8 @@ func TestIssuers(t *testing.T) {
 			t.Errorf("a token for %s of the issuer for %s: %+v, %v", c.token, c.issuer, caller, err)
 		}
 	}
-	is := &issuer{name: "i", most: roleViewer, roleClaim: "role", prefixesClaim: "prefixes"}
-	if caller, err := is.caller("s", map[string]any{"role": "operator"}); err != nil || caller.Role != roleViewer || caller.Name != "i#s" {
+	is := &issuer{name: "i", most: methods.Viewer, roleClaim: "role", prefixesClaim: "prefixes"}
+	if caller, err := is.caller("s", map[string]any{"role": "operator"}); err != nil || caller.Role != methods.Viewer || caller.Name != "i#s" {
 		t.Errorf("a token for more than the issuer may give: %+v, %v", caller, err)
 	}
 }
@@ -322,8 +323,8 @@ func TestSift(t *testing.T) {
 		{Tag: 4, Operation: acquireOf("zeta")},
 		{Tag: 5, Operation: acquireOf("acme/gpu")},
 	}}}
-	caller := &principal{Name: "c", Role: roleClient, Scope: Scope{"acme"}}
-	s := &session{guard: g, caller: caller, scope: caller.Scope, rule: rule{Least: roleClient}}
+	caller := &Caller{Name: "c", Role: methods.Client, Scope: Scope{"acme"}}
+	s := &session{guard: g, caller: caller, scope: caller.Scope, rule: methods.Rule{Least: methods.Client}}
 	guarded := &guarded{ServerStream: stream, ctx: t.Context(), session: s}
 	receive := func() (kept, answered []uint64, reason apierr.Reason) {
 		stream.sent = nil
@@ -388,8 +389,8 @@ func TestNumbersJoin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rule := rules[samyav1.EntityService_UpdateEntity_FullMethodName]
-	s := &session{guard: g, rule: rule, caller: anonymous}
+	method, _ := methods.Of(samyav1.EntityService_UpdateEntity_FullMethodName)
+	s := &session{guard: g, rule: method.Rule, caller: anonymous}
 	for range 2 {
 		if err := g.audited(s, &samyav1.UpdateEntityRequest{Name: "acme", Limit: 7, RequestId: "r"}, func() error { return nil }); err != nil {
 			t.Fatal(err)
@@ -400,7 +401,7 @@ func TestNumbersJoin(t *testing.T) {
 	}
 	var numbers []uint64
 	for _, line := range lines(t, path) {
-		var r auditRecord
+		var r AuditRecord
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			t.Fatal(err)
 		}

@@ -5,15 +5,26 @@ import (
 	"slices"
 	"strings"
 
-	reflectionv1 "google.golang.org/grpc/reflection/grpc_reflection_v1"
-	reflectionv1alpha "google.golang.org/grpc/reflection/grpc_reflection_v1alpha"
-
 	"github.com/samya-db/samya/internal/apierr"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// permit returns nil if a caller with this scope may make a request, and the reason if
-// not. It refuses requests of unknown kinds to callers of some entities.
+// permit returns nil if the session's caller may make a request, and the reason if not.
+func (s *session) permit(request any) error {
+	switch {
+	case s.rule.Any:
+		return nil
+	case s.rule.Whole && !s.scope.All():
+		return errWhole
+	}
+	return permit(s.scope, request)
+}
+
+// errWhole refuses a request about more than the caller's entities.
+var errWhole = apierr.New(apierr.PermissionDenied, "only a caller of all entities may do this")
+
+// permit returns nil if a caller with this scope may make a request about an entity, and
+// the reason if not. It refuses requests that name no entity to callers of some entities.
 func permit(scope Scope, request any) error {
 	if scope.All() {
 		return nil
@@ -25,10 +36,6 @@ func permit(scope Scope, request any) error {
 		return beyond(scope, field, entity)
 	}
 	switch r := request.(type) {
-	case *samyav1.AcquireRequest:
-		return covered("entity", r.GetEntity())
-	case *samyav1.ReleaseRequest:
-		return covered("entity", r.GetEntity())
 	case *samyav1.BatchRequest:
 		for i, op := range r.GetOperations() {
 			if err := permitOperation(scope, op); err != nil {
@@ -36,24 +43,16 @@ func permit(scope Scope, request any) error {
 			}
 		}
 		return nil
-	case *samyav1.GetEntityRequest:
-		return covered("name", r.GetName())
-	case *samyav1.WatchEntityRequest:
-		return covered("name", r.GetName())
-	case *samyav1.UpdateEntityRequest:
-		return covered("name", r.GetName())
 	case *samyav1.CreateEntityRequest:
 		if p := r.GetParent(); p != "" {
 			if err := covered("parent", p); err != nil {
 				return err
 			}
 		}
-		return covered("name", r.GetName())
 	case *samyav1.DeleteEntityRequest:
 		if r.GetSubtree() {
 			return apierr.New(apierr.PermissionDenied, "a subtree may have entities of others; only a caller of all entities may delete it at once")
 		}
-		return covered("name", r.GetName())
 	case *samyav1.ListEntitiesRequest:
 		if !scope.coversAll(r.GetPrefix()) {
 			return apierr.New(apierr.PermissionDenied, "prefix: %.64q, must begin with one of %s", r.GetPrefix(), strings.Join(listable(scope), ", "))
@@ -64,16 +63,14 @@ func permit(scope Scope, request any) error {
 			// The answer is cut down to the scope.
 			return nil
 		}
-		return covered("entity", r.GetEntity())
-	case *samyav1.RenewLeaseRequest, *samyav1.CommitLeaseRequest:
-		// A lease's name does not tell its entity: its site asks ScopeOf.
-		return nil
-	case *samyav1.ListSitesRequest, *samyav1.GetModeRequest, *samyav1.GetForecastRequest,
-		*reflectionv1.ServerReflectionRequest,
-		*reflectionv1alpha.ServerReflectionRequest: //nolint:staticcheck // the old version is served for old tools
-		return nil
 	}
-	return apierr.New(apierr.PermissionDenied, "only a caller of all entities may do this")
+	switch r := request.(type) {
+	case interface{ GetEntity() string }:
+		return covered("entity", r.GetEntity())
+	case interface{ GetName() string }:
+		return covered("name", r.GetName())
+	}
+	return errWhole
 }
 
 // permitOperation is permit for an operation of a batch or a stream.

@@ -12,6 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/samya-db/samya/internal/methods"
 	"github.com/samya-db/samya/internal/tlsconf"
 )
 
@@ -62,8 +63,8 @@ func (t *texts) UnmarshalYAML(n *yaml.Node) error {
 // policy is the meaning of an access file. It never changes once made.
 type policy struct {
 	raw     [][]byte
-	tokens  map[[sha256.Size]byte]*principal
-	certs   map[string]*principal
+	tokens  map[[sha256.Size]byte]*Caller
+	certs   map[string]*Caller
 	issuers map[string]*issuer
 }
 
@@ -120,7 +121,7 @@ func parseFile(b []byte) (*file, error) {
 
 // policy checks the file and makes a policy of it, with the keys of its issuers.
 func (f *file) policy(keys [][]byte) (*policy, error) {
-	p := &policy{tokens: make(map[[sha256.Size]byte]*principal), certs: make(map[string]*principal), issuers: make(map[string]*issuer)}
+	p := &policy{tokens: make(map[[sha256.Size]byte]*Caller), certs: make(map[string]*Caller), issuers: make(map[string]*issuer)}
 	names := make(map[string]bool)
 	for i := range f.Callers {
 		in := &f.Callers[i]
@@ -134,7 +135,7 @@ func (f *file) policy(keys [][]byte) (*policy, error) {
 			return nil, bad("the name stands there twice")
 		}
 		names[in.Name] = true
-		c := &principal{Name: in.Name}
+		c := &Caller{Name: in.Name}
 		var err error
 		if c.Role, c.Scope, err = grant(in.Role, in.Prefixes); err != nil {
 			return nil, bad("%v", err)
@@ -174,23 +175,23 @@ func (f *file) policy(keys [][]byte) (*policy, error) {
 }
 
 // grant reads a role and its prefixes.
-func grant(role string, prefixes []string) (role, Scope, error) {
+func grant(role string, prefixes []string) (methods.Role, Scope, error) {
 	r, err := parseRole(role)
 	if err != nil {
-		return roleNobody, nil, err
+		return methods.Nobody, nil, err
 	}
 	if len(prefixes) == 0 {
-		if r == roleClient {
-			return roleNobody, nil, fmt.Errorf("a client needs prefixes; %q for all entities", everything)
+		if r == methods.Client {
+			return methods.Nobody, nil, fmt.Errorf("a client needs prefixes; %q for all entities", Everything)
 		}
 		return r, nil, nil
 	}
 	scope, err := newScope(prefixes)
 	if err != nil {
-		return roleNobody, nil, err
+		return methods.Nobody, nil, err
 	}
-	if r == roleAdmin && !scope.All() {
-		return roleNobody, nil, errors.New("an admin has no prefixes")
+	if r == methods.Admin && !scope.All() {
+		return methods.Nobody, nil, errors.New("an admin has no prefixes")
 	}
 	return r, scope, nil
 }

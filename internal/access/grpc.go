@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/methods"
 	"github.com/samya-db/samya/internal/tlsconf"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
@@ -50,10 +51,10 @@ func (g *Guard) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, 
 
 // begin lets a request in, or returns why not. The caller must call release at the end.
 func (g *Guard) begin(s *session, req any) (release func(), err error) {
-	if s.rule.Least == roleNobody {
+	if s.rule.Least == methods.Nobody {
 		return func() {}, nil
 	}
-	if err := permit(s.scope, req); err != nil {
+	if err := s.permit(req); err != nil {
 		return nil, err
 	}
 	if s.caller.Kind == "" {
@@ -108,8 +109,8 @@ func (g *Guard) audited(s *session, req any, do func() error) error {
 
 // record returns the beginning of a line of the audit log; req is nil for a request that
 // was refused unread.
-func (g *Guard) record(s *session, req any) auditRecord {
-	r := auditRecord{Time: g.now().UTC(), Caller: s.caller.Name, Role: s.caller.Role.String(), Method: s.method}
+func (g *Guard) record(s *session, req any) AuditRecord {
+	r := AuditRecord{Time: g.now().UTC(), Caller: s.caller.Name, Role: s.caller.Role.String(), Method: s.method}
 	if s.behalf != "" {
 		r.Caller, r.Via, r.Role = s.behalf, s.caller.Name, ""
 	}
@@ -209,10 +210,10 @@ func (g *guarded) RecvMsg(m any) error {
 	if operations, ok := m.(*samyav1.StreamRequest); ok {
 		return g.sift(operations)
 	}
-	if s.rule.Least == roleNobody {
+	if s.rule.Least == methods.Nobody {
 		return nil
 	}
-	if err := permit(s.scope, m); err != nil {
+	if err := s.permit(m); err != nil {
 		return s.guard.refusal(err)
 	}
 	if s.caller.Kind != "" {

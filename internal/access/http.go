@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/methods"
 )
 
 // HTTP lets a request of the HTTP API in as a call of a gRPC method, or returns why not.
@@ -19,7 +20,7 @@ func (g *Guard) HTTP(r *http.Request, method string) (context.Context, error) {
 	if err != nil {
 		return nil, g.refuse(s, r.RemoteAddr, nil, err)
 	}
-	if s.rule.Least != roleNobody && s.caller.Kind == "" {
+	if s.rule.Least != methods.Nobody && s.caller.Kind == "" {
 		if err := g.buckets.take(s.caller.Name, 1); err != nil {
 			return nil, g.refuse(s, r.RemoteAddr, nil, err)
 		}
@@ -60,7 +61,7 @@ func Permit(ctx context.Context, request any) error {
 	if s == nil {
 		return apierr.New(apierr.PermissionDenied, "nobody has let this request in")
 	}
-	if err := permit(s.scope, request); err != nil {
+	if err := s.permit(request); err != nil {
 		return s.guard.refuse(s, s.address, request, err)
 	}
 	if n := weight(request); n > 1 && s.caller.Kind == "" {

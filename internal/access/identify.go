@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/methods"
 	"github.com/samya-db/samya/internal/tlsconf"
 )
 
@@ -27,7 +28,7 @@ type credentials struct {
 
 // identify returns the caller that shows the credentials. If there are a token and a
 // certificate, both must be good, and the token names the caller.
-func (g *Guard) identify(c credentials) (*principal, error) {
+func (g *Guard) identify(c credentials) (*Caller, error) {
 	if len(c.chain) > 0 && g.cfg.TLS != nil {
 		if err := g.cfg.TLS.Good(c.chain); err != nil {
 			return nil, unauthenticated("the certificate is not good any more")
@@ -47,7 +48,7 @@ func (g *Guard) identify(c credentials) (*principal, error) {
 }
 
 // certified returns the caller that a certificate names.
-func certified(p *policy, leaf *x509.Certificate) (*principal, error) {
+func certified(p *policy, leaf *x509.Certificate) (*Caller, error) {
 	id, err := tlsconf.IdentityOf(leaf)
 	if err != nil {
 		return nil, unauthenticated("the certificate names nobody that is known")
@@ -55,9 +56,9 @@ func certified(p *policy, leaf *x509.Certificate) (*principal, error) {
 	switch {
 	case id.Kind == tlsconf.AppManager:
 		// The app manager has checked its own callers against the rules.
-		return &principal{Name: id.String(), Role: roleAdmin, Kind: id.Kind}, nil
+		return &Caller{Name: id.String(), Role: methods.Admin, Kind: id.Kind}, nil
 	case id.Kind == tlsconf.Site:
-		return &principal{Name: id.String(), Role: roleNobody, Kind: id.Kind}, nil
+		return &Caller{Name: id.String(), Role: methods.Nobody, Kind: id.Kind}, nil
 	case p == nil:
 		return anonymous, nil
 	}
@@ -68,7 +69,7 @@ func certified(p *policy, leaf *x509.Certificate) (*principal, error) {
 }
 
 // bearer returns the caller of the token in a header.
-func (g *Guard) bearer(p *policy, header string) (*principal, error) {
+func (g *Guard) bearer(p *policy, header string) (*Caller, error) {
 	scheme, token, ok := strings.Cut(header, " ")
 	if token = strings.TrimSpace(token); !ok || !strings.EqualFold(scheme, "Bearer") || token == "" {
 		return nil, unauthenticated("the authorization must be Bearer and a token")
@@ -88,7 +89,7 @@ func (g *Guard) bearer(p *policy, header string) (*principal, error) {
 }
 
 // jwt returns the caller that a JWT names.
-func (g *Guard) jwt(p *policy, token string) (*principal, error) {
+func (g *Guard) jwt(p *policy, token string) (*Caller, error) {
 	now := g.now()
 	g.mu.Lock()
 	if g.jwtsBy != p {
@@ -122,12 +123,13 @@ func unauthenticated(why string) error {
 
 // admit returns the session of a call of a method, or why the call is refused.
 func (g *Guard) admit(method string, c credentials) (*session, error) {
-	rule, ok := rules[method]
+	m, ok := methods.Of(method)
 	if !ok {
 		return nil, apierr.New(apierr.RouteNotFound, "no method %.128q that anybody may call", method)
 	}
+	rule := m.Rule
 	s := &session{guard: g, method: method, rule: rule, caller: anonymous, scope: Scope{}}
-	if rule.Least == roleNobody && !rule.Sites {
+	if rule.Least == methods.Nobody && !rule.Sites {
 		return s, nil
 	}
 	caller, err := g.identify(c)

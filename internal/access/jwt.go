@@ -16,6 +16,8 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
+
+	"github.com/samya-db/samya/internal/methods"
 )
 
 const (
@@ -37,13 +39,13 @@ var algorithms = []jose.SignatureAlgorithm{
 type issuer struct {
 	name, audience           string
 	keys                     []jose.JSONWebKey
-	most                     role
+	most                     methods.Role
 	scope                    Scope
 	roleClaim, prefixesClaim string
 }
 
 func newIssuer(name, audience, most string, prefixes []string, roleClaim, prefixesClaim string, keys []byte) (*issuer, error) {
-	is := &issuer{name: name, audience: audience, most: roleClient, roleClaim: roleClaim, prefixesClaim: prefixesClaim}
+	is := &issuer{name: name, audience: audience, most: methods.Client, roleClaim: roleClaim, prefixesClaim: prefixesClaim}
 	if name == "" || audience == "" {
 		return nil, errors.New("issuer and audience must be given")
 	}
@@ -123,7 +125,7 @@ func canonical(token string) bool {
 }
 
 // callerOf verifies a JWT and returns the caller that it names.
-func (p *policy) callerOf(token string, now time.Time) (*principal, error) {
+func (p *policy) callerOf(token string, now time.Time) (*Caller, error) {
 	if !canonical(token) {
 		return nil, errors.New("its signature is not canonical base64url")
 	}
@@ -177,8 +179,8 @@ func (is *issuer) verify(token *jwt.JSONWebToken, into ...any) error {
 	return errors.New("none of its issuer's keys has signed it")
 }
 
-// caller makes a principal from the role and the prefixes in claims.
-func (is *issuer) caller(subject string, claims map[string]any) (*principal, error) {
+// caller makes a Caller from the role and the prefixes in claims.
+func (is *issuer) caller(subject string, claims map[string]any) (*Caller, error) {
 	role, _ := claims[is.roleClaim].(string)
 	var prefixes []string
 	switch v := claims[is.prefixesClaim].(type) {
@@ -196,7 +198,7 @@ func (is *issuer) caller(subject string, claims map[string]any) (*principal, err
 	default:
 		return nil, fmt.Errorf("claim %s must be a list of texts", is.prefixesClaim)
 	}
-	c := &principal{Name: is.name + "#" + subject}
+	c := &Caller{Name: is.name + "#" + subject}
 	var err error
 	if c.Role, c.Scope, err = grant(role, prefixes); err != nil {
 		return nil, fmt.Errorf("its claims: %w", err)

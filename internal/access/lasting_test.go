@@ -208,29 +208,15 @@ func TestAuditOfRefusals(t *testing.T) {
 	}
 }
 
-// record is a line of the audit log.
-type record struct {
-	Number    uint64          `json:"number"`
-	Caller    string          `json:"caller"`
-	Via       string          `json:"via"`
-	Role      string          `json:"role"`
-	Method    string          `json:"method"`
-	Entity    string          `json:"entity"`
-	RequestID string          `json:"request_id"`
-	Request   json.RawMessage `json:"request"`
-	Address   string          `json:"address"`
-	Outcome   string          `json:"outcome"`
-}
-
-func records(t *testing.T, path string) []record {
+func records(t *testing.T, path string) []access.AuditRecord {
 	t.Helper()
 	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []record
+	var all []access.AuditRecord
 	for line := range strings.Lines(string(b)) {
-		var r record
+		var r access.AuditRecord
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,24 +20,14 @@ import (
 	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/credtest"
+	"github.com/samya-db/samya/internal/methods"
 	"github.com/samya-db/samya/internal/tlsconf"
-)
-
-// rank is a role, as this test knows the roles.
-type rank int
-
-const (
-	rankNobody rank = iota
-	rankViewer
-	rankClient
-	rankOperator
-	rankAdmin
 )
 
 // demand is the demand of a method on its callers: the least role, and whether a caller
 // must be for all entities.
 type demand struct {
-	role  rank
+	role  methods.Role
 	whole bool
 	// sites: only other sites may call it.
 	sites bool
@@ -48,28 +37,28 @@ type demand struct {
 
 // demands has every method of every service.
 var demands = map[string]demand{
-	"/samya.v1.TokenService/Acquire":     {role: rankClient, request: `{"entity":"acme/vm","tokens":1,"wait":"0s"}`},
-	"/samya.v1.TokenService/Release":     {role: rankClient, request: `{"entity":"acme/vm","tokens":1}`},
-	"/samya.v1.TokenService/RenewLease":  {role: rankClient, request: `{"lease":"us/none"}`},
-	"/samya.v1.TokenService/CommitLease": {role: rankClient, request: `{"lease":"us/none"}`},
-	"/samya.v1.TokenService/Batch":       {role: rankClient, request: `{"operations":[{"acquire":{"entity":"acme/vm","tokens":1}}]}`},
-	"/samya.v1.TokenService/Stream":      {role: rankClient, request: `{}`},
-	"/samya.v1.TokenService/ListLeases":  {role: rankViewer, request: `{"entity":"acme/vm"}`},
+	"/samya.v1.TokenService/Acquire":     {role: methods.Client, request: `{"entity":"acme/vm","tokens":1,"wait":"0s"}`},
+	"/samya.v1.TokenService/Release":     {role: methods.Client, request: `{"entity":"acme/vm","tokens":1}`},
+	"/samya.v1.TokenService/RenewLease":  {role: methods.Client, request: `{"lease":"us/none"}`},
+	"/samya.v1.TokenService/CommitLease": {role: methods.Client, request: `{"lease":"us/none"}`},
+	"/samya.v1.TokenService/Batch":       {role: methods.Client, request: `{"operations":[{"acquire":{"entity":"acme/vm","tokens":1}}]}`},
+	"/samya.v1.TokenService/Stream":      {role: methods.Client, request: `{}`},
+	"/samya.v1.TokenService/ListLeases":  {role: methods.Viewer, request: `{"entity":"acme/vm"}`},
 
-	"/samya.v1.EntityService/GetEntity":    {role: rankViewer, request: `{"name":"acme/vm","consistency":"CONSISTENCY_LOCAL"}`},
-	"/samya.v1.EntityService/ListEntities": {role: rankViewer, request: `{"prefix":"acme/"}`},
-	"/samya.v1.EntityService/WatchEntity":  {role: rankViewer, request: `{"name":"acme/vm"}`},
-	"/samya.v1.EntityService/CreateEntity": {role: rankOperator, request: `{"name":"acme/vm","limit":"1"}`},
-	"/samya.v1.EntityService/UpdateEntity": {role: rankOperator, request: `{"name":"acme/vm","limit":"1000"}`},
-	"/samya.v1.EntityService/DeleteEntity": {role: rankOperator, request: `{"name":"acme/none"}`},
-	"/samya.v1.EntityService/MoveEntity":   {role: rankOperator, whole: true, request: `{"name":"acme/none","parent":"acme/vm"}`},
+	"/samya.v1.EntityService/GetEntity":    {role: methods.Viewer, request: `{"name":"acme/vm","consistency":"CONSISTENCY_LOCAL"}`},
+	"/samya.v1.EntityService/ListEntities": {role: methods.Viewer, request: `{"prefix":"acme/"}`},
+	"/samya.v1.EntityService/WatchEntity":  {role: methods.Viewer, request: `{"name":"acme/vm"}`},
+	"/samya.v1.EntityService/CreateEntity": {role: methods.Operator, request: `{"name":"acme/vm","limit":"1"}`},
+	"/samya.v1.EntityService/UpdateEntity": {role: methods.Operator, request: `{"name":"acme/vm","limit":"1000"}`},
+	"/samya.v1.EntityService/DeleteEntity": {role: methods.Operator, request: `{"name":"acme/none"}`},
+	"/samya.v1.EntityService/MoveEntity":   {role: methods.Operator, whole: true, request: `{"name":"acme/none","parent":"acme/vm"}`},
 
-	"/samya.v1.ClusterService/ListSites":    {role: rankViewer, request: `{}`},
-	"/samya.v1.ClusterService/GetMode":      {role: rankViewer, request: `{}`},
-	"/samya.v1.ClusterService/GetForecast":  {role: rankViewer, request: `{}`},
-	"/samya.v1.ClusterService/InspectSites": {role: rankViewer, whole: true, request: `{}`},
-	"/samya.v1.ClusterService/SetMode":      {role: rankAdmin, whole: true, request: `{"protocol":"none-such"}`},
-	"/samya.v1.ClusterService/SetForecast":  {role: rankAdmin, whole: true, request: `{"model":"none-such"}`},
+	"/samya.v1.ClusterService/ListSites":    {role: methods.Viewer, request: `{}`},
+	"/samya.v1.ClusterService/GetMode":      {role: methods.Viewer, request: `{}`},
+	"/samya.v1.ClusterService/GetForecast":  {role: methods.Viewer, request: `{}`},
+	"/samya.v1.ClusterService/InspectSites": {role: methods.Viewer, whole: true, request: `{}`},
+	"/samya.v1.ClusterService/SetMode":      {role: methods.Admin, whole: true, request: `{"protocol":"none-such"}`},
+	"/samya.v1.ClusterService/SetForecast":  {role: methods.Admin, whole: true, request: `{"model":"none-such"}`},
 
 	"/samya.peer.v1.PeerService/Link": {sites: true, request: `{"hello":{"cluster":"test","site":"eu"}}`},
 
@@ -77,8 +66,8 @@ var demands = map[string]demand{
 	"/grpc.health.v1.Health/Watch": {request: `{}`},
 	"/grpc.health.v1.Health/List":  {request: `{}`},
 
-	"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo":      {role: rankViewer, request: `{"listServices":""}`},
-	"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": {role: rankViewer, request: `{"listServices":""}`},
+	"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo":      {role: methods.Viewer, request: `{"listServices":""}`},
+	"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": {role: methods.Viewer, request: `{"listServices":""}`},
 }
 
 // route is a route of HTTP: the method of gRPC with the same demand, and a request about
@@ -122,14 +111,14 @@ type who struct {
 	// known: as a caller of a role, for all entities unless it is restricted, and
 	// covering acme or not.
 	known, restricted, foreign bool
-	role                       rank
+	role                       methods.Role
 	kind                       tlsconf.Kind
 }
 
 // verdict is the expected answer to a request of w, at a site or at an app manager.
 func (w *who) verdict(d demand, atSite bool) apierr.Reason {
 	switch {
-	case d.role == rankNobody && !d.sites:
+	case d.role == methods.Nobody && !d.sites:
 		return ""
 	case !w.known && w.kind == "":
 		return apierr.Unauthenticated
@@ -155,8 +144,8 @@ func everybody(c *cluster) map[string]*who {
 		return all[name]
 	}
 	for name, w := range map[string]who{
-		"viewer": {role: rankViewer}, "client": {role: rankClient, restricted: true}, "other": {role: rankClient, restricted: true, foreign: true},
-		"operator": {role: rankOperator}, "tenant": {role: rankOperator, restricted: true}, "admin": {role: rankAdmin},
+		"viewer": {role: methods.Viewer}, "client": {role: methods.Client, restricted: true}, "other": {role: methods.Client, restricted: true, foreign: true},
+		"operator": {role: methods.Operator}, "tenant": {role: methods.Operator, restricted: true}, "admin": {role: methods.Admin},
 	} {
 		w.known = true
 		byToken, byCert := w, w
@@ -170,9 +159,9 @@ func everybody(c *cluster) map[string]*who {
 	bearer("another scheme", "Basic "+credtest.Token("admin"))
 	bearer("a token without a scheme", credtest.Token("admin"))
 	bearer("a huge token", "Bearer "+strings.Repeat("a", 8193))
-	*bearer("a JWT", "Bearer "+set.JWT(nil)) = who{shows: shown{files: believing, authorization: "Bearer " + set.JWT(nil)}, known: true, role: rankClient, restricted: true}
+	*bearer("a JWT", "Bearer "+set.JWT(nil)) = who{shows: shown{files: believing, authorization: "Bearer " + set.JWT(nil)}, known: true, role: methods.Client, restricted: true}
 	*bearer("a JWT of too high a role", "") = who{
-		shows: shown{files: believing, authorization: "Bearer " + set.JWT(map[string]any{"samya_role": "admin", "samya_prefixes": nil})}, known: true, role: rankOperator,
+		shows: shown{files: believing, authorization: "Bearer " + set.JWT(map[string]any{"samya_role": "admin", "samya_prefixes": nil})}, known: true, role: methods.Operator,
 	}
 	hour := time.Hour
 	for name, claims := range map[string]map[string]any{
@@ -320,7 +309,7 @@ type operation struct{ id, method string }
 // operations reads all operations from the description of the API.
 func operations(tb testing.TB) []operation {
 	tb.Helper()
-	b, err := os.ReadFile("../../appmgr/openapi.json")
+	b, err := os.ReadFile("../../appmgr/httpapi/openapi.json")
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -333,8 +322,8 @@ func operations(tb testing.TB) []operation {
 		tb.Fatal(err)
 	}
 	var all []operation
-	for _, methods := range doc.Paths {
-		for method, o := range methods {
+	for _, verbs := range doc.Paths {
+		for method, o := range verbs {
 			all = append(all, operation{o.ID, strings.ToUpper(method)})
 		}
 	}
@@ -348,7 +337,7 @@ func operations(tb testing.TB) []operation {
 // test, and no other method has.
 func TestEveryMethodHasARule(t *testing.T) {
 	c := start(t, access.Limits{})
-	served := map[string]bool{access.Metrics: true, access.Alive: true}
+	served := map[string]bool{methods.Metrics: true, methods.Alive: true}
 	for _, addr := range []string{c.site.GRPCAddr(), c.manager.GRPCAddr()} {
 		stream, err := reflectionv1.NewServerReflectionClient(c.dial(addr, c.caller("admin"))).ServerReflectionInfo(t.Context())
 		if err != nil {
@@ -366,27 +355,26 @@ func TestEveryMethodHasARule(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			methods := d.(protoreflect.ServiceDescriptor).Methods()
-			for i := range methods.Len() {
-				served[fmt.Sprintf("/%s/%s", s.GetName(), methods.Get(i).Name())] = true
+			described := d.(protoreflect.ServiceDescriptor).Methods()
+			for i := range described.Len() {
+				served[fmt.Sprintf("/%s/%s", s.GetName(), described.Get(i).Name())] = true
 			}
 		}
 	}
-	ruled := access.Methods()
 	for method := range served {
-		if !slices.Contains(ruled, method) {
+		if _, ok := methods.Of(method); !ok {
 			t.Errorf("%s has no rule: nobody may call it", method)
 		}
 		if _, ok := demands[method]; !ok && !strings.HasPrefix(method, "/http/") {
 			t.Errorf("%s has no row in this test", method)
 		}
 	}
-	for _, method := range ruled {
-		if !served[method] {
-			t.Errorf("%s has a rule, and nobody serves it", method)
+	for _, m := range methods.All() {
+		if !served[m.Full] {
+			t.Errorf("%s has a rule, and nobody serves it", m.Full)
 		}
 	}
-	if len(served) < 25 || slices.Contains(ruled, "") {
+	if len(served) < 25 {
 		t.Errorf("%d methods", len(served))
 	}
 }

@@ -7,65 +7,43 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/samya-db/samya/internal/methods"
 	"github.com/samya-db/samya/internal/name"
 	"github.com/samya-db/samya/internal/tlsconf"
 )
 
-// role is how much a caller may do. Each role includes the roles before it.
-type role uint8
-
-// The roles.
-const (
-	// roleNobody may only ask whether a process is healthy.
-	roleNobody role = iota
-	// roleViewer reads.
-	roleViewer
-	// roleClient acquires and releases tokens.
-	roleClient
-	// roleOperator creates, changes, moves and deletes entities.
-	roleOperator
-	// roleAdmin changes how the cluster works.
-	roleAdmin
-)
-
-var roleNames = []string{"nobody", "viewer", "client", "operator", "admin"}
-
-// String returns the role in lower case.
-func (r role) String() string {
-	if int(r) < len(roleNames) {
-		return roleNames[r]
-	}
-	return "unknown"
-}
-
 // parseRole reads viewer, client, operator or admin.
-func parseRole(s string) (role, error) {
-	if i := slices.Index(roleNames, s); i > 0 {
-		return role(i), nil
+func parseRole(s string) (methods.Role, error) {
+	var names []string
+	for _, r := range []methods.Role{methods.Viewer, methods.Client, methods.Operator, methods.Admin} {
+		if r.String() == s {
+			return r, nil
+		}
+		names = append(names, r.String())
 	}
-	return roleNobody, fmt.Errorf("role %.32q, must be %s", s, strings.Join(roleNames[1:], ", "))
+	return methods.Nobody, fmt.Errorf("role %.32q, must be %s", s, strings.Join(names, ", "))
 }
 
-// everything is the prefix that covers all entities.
-const everything = "*"
+// Everything is the prefix that covers all entities.
+const Everything = "*"
 
 // Scope is the entities a caller may touch: nil for all, or the entities covered by its
 // prefixes.
 type Scope []string
 
 // newScope reads prefixes. A prefix is an entity's name, a name with a slash at its end,
-// or everything. A name covers the entity and all entities below it; with the slash, only
+// or Everything. A name covers the entity and all entities below it; with the slash, only
 // the entities below.
 func newScope(prefixes []string) (Scope, error) {
 	for _, p := range prefixes {
-		if p == everything {
+		if p == Everything {
 			continue
 		}
 		if err := name.Entity("prefix", strings.TrimSuffix(p, "/")); err != nil {
 			return nil, err
 		}
 	}
-	if slices.Contains(prefixes, everything) {
+	if slices.Contains(prefixes, Everything) {
 		return nil, nil
 	}
 	return slices.Clone(prefixes), nil
@@ -106,13 +84,13 @@ func (s Scope) coversAll(beginning string) bool {
 	return false
 }
 
-// principal is a caller and its rights.
-type principal struct {
+// Caller is a caller and its rights.
+type Caller struct {
 	// Name is the name in the access file, or issuer and subject of a JWT. For the
 	// cluster's own processes it is kind and name in the certificate.
 	Name string
 	// Role is how much the caller may do.
-	Role role
+	Role methods.Role
 	// Scope is the entities it may do this with.
 	Scope Scope
 	// Kind is the kind of process of the cluster, by its certificate; empty for callers.
@@ -120,19 +98,19 @@ type principal struct {
 }
 
 // equal reports whether a caller is unchanged.
-func (c *principal) equal(d *principal) bool {
+func (c *Caller) equal(d *Caller) bool {
 	return c.Name == d.Name && c.Role == d.Role && c.Kind == d.Kind && slices.Equal(c.Scope, d.Scope) && c.Scope.All() == d.Scope.All()
 }
 
 // anonymous is everybody if there is no access file.
-var anonymous = &principal{Name: "anonymous", Role: roleAdmin}
+var anonymous = &Caller{Name: "anonymous", Role: methods.Admin}
 
 // session is a call of a caller.
 type session struct {
 	guard  *Guard
 	method string
-	caller *principal
-	rule   rule
+	caller *Caller
+	rule   methods.Rule
 	// behalf is the caller that an app manager calls for; empty otherwise.
 	behalf string
 	// scope is the caller's scope, or the scope that an app manager told.

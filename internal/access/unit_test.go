@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/methods"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -154,13 +155,13 @@ func TestAuditAfterACrash(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := l.add(&auditRecord{Caller: "a", Method: "m", Entity: string(rune('a' + i))}); err != nil {
+		if err := l.add(&AuditRecord{Caller: "a", Method: "m", Entity: string(rune('a' + i))}); err != nil {
 			t.Fatal(err)
 		}
 		if err := l.close(); err != nil {
 			t.Fatal(err)
 		}
-		if err := l.add(&auditRecord{}); err == nil {
+		if err := l.add(&AuditRecord{}); err == nil {
 			t.Error("a closed log takes a line")
 		}
 	}
@@ -169,7 +170,7 @@ func TestAuditAfterACrash(t *testing.T) {
 		t.Fatalf("%q", all)
 	}
 	for i, line := range []string{all[0], all[2], all[3]} {
-		var r auditRecord
+		var r AuditRecord
 		if err := json.Unmarshal([]byte(line), &r); err != nil || r.Entity != string(rune('a'+i)) {
 			t.Errorf("%q: %v", line, err)
 		}
@@ -205,7 +206,7 @@ func TestAuditThatFails(t *testing.T) {
 	if _, err := openAudit(t.TempDir()); err == nil {
 		t.Error("a directory is a log")
 	}
-	rule := rules[samyav1.EntityService_UpdateEntity_FullMethodName]
+	method, _ := methods.Of(samyav1.EntityService_UpdateEntity_FullMethodName)
 	in := &samyav1.UpdateEntityRequest{Name: "acme", Limit: 7, RequestId: "r"}
 	for name, f := range map[string]*failing{"write": {write: boom}, "sync": {sync: boom}} {
 		g, err := Open(Config{})
@@ -213,14 +214,14 @@ func TestAuditThatFails(t *testing.T) {
 			t.Fatal(err)
 		}
 		g.audit = &auditLog{file: f}
-		s := &session{guard: g, rule: rule, caller: anonymous}
+		s := &session{guard: g, rule: method.Rule, caller: anonymous}
 		done := false
 		err = g.audited(s, in, func() error { done = true; return nil })
 		if done || apierr.ReasonOf(err) != apierr.AuditFailed {
 			t.Errorf("%s fails: done %v, %v", name, done, err)
 		}
 		f.write, f.sync = nil, nil
-		if err := g.audit.add(&auditRecord{}); err == nil {
+		if err := g.audit.add(&AuditRecord{}); err == nil {
 			t.Errorf("%s: a log that failed goes on", name)
 		}
 	}
@@ -230,7 +231,7 @@ func TestAuditThatFails(t *testing.T) {
 	}
 	f := &failing{}
 	g.audit = &auditLog{file: f}
-	s := &session{guard: g, rule: rule, caller: anonymous}
+	s := &session{guard: g, rule: method.Rule, caller: anonymous}
 	err = g.audited(s, in, func() error { f.sync = boom; return nil })
 	if e := apierr.From(err); e.Reason != apierr.OutcomeUnknown || e.RequestID != "r" {
 		t.Errorf("its end cannot be written: %v", err)
@@ -251,11 +252,11 @@ func TestRefusalsAreBounded(t *testing.T) {
 	}
 	f := &failing{}
 	g.audit = &auditLog{file: f}
-	rule := rules[samyav1.EntityService_UpdateEntity_FullMethodName]
+	method, _ := methods.Of(samyav1.EntityService_UpdateEntity_FullMethodName)
 	denied := apierr.New(apierr.PermissionDenied, "no")
 	lines := func() int { return strings.Count(f.String(), "\n") }
 	refuse := func(caller string) {
-		s := &session{guard: g, rule: rule, caller: &principal{Name: caller}}
+		s := &session{guard: g, rule: method.Rule, caller: &Caller{Name: caller}}
 		in := &samyav1.UpdateEntityRequest{Name: strings.Repeat("x", 1<<20)}
 		if err := g.refuse(s, "127.0.0.1:1", in, denied); apierr.ReasonOf(err) != apierr.PermissionDenied {
 			t.Fatal(err)

@@ -52,9 +52,9 @@ type Error struct {
 // Violation is a field at fault and its rule.
 type Violation struct {
 	// Field is the field's name in the API, such as "tokens".
-	Field string
+	Field string `json:"field"`
 	// Problem says how the field is wrong and names the bound.
-	Problem string
+	Problem string `json:"problem"`
 }
 
 // New returns an Error with a formatted message.
@@ -183,6 +183,30 @@ func Overload(site string, retryAfter time.Duration) *Error {
 		RetryAfter: retryAfter,
 		Site:       site,
 	}
+}
+
+// Unreachable returns the SiteUnavailable error for a site that cannot be reached; empty:
+// no site can be.
+func Unreachable(site string) *Error {
+	e := &Error{
+		Reason: SiteUnavailable, Message: "no site can be reached; nothing was done", RetryAfter: retryUnreachable, Site: site,
+	}
+	if site != "" {
+		e.Message = fmt.Sprintf("site %q cannot be reached; nothing was done", site)
+	}
+	return e
+}
+
+// retryUnreachable is the advice to a caller when no site can be reached: each site is
+// probed again within this time.
+const retryUnreachable = time.Second
+
+// Ended returns the error of a request whose context ended before it was sent to a site.
+func Ended(cause error) *Error {
+	if errors.Is(cause, context.Canceled) {
+		return &Error{Reason: Canceled, Message: "canceled before it was sent to a site", Err: cause}
+	}
+	return &Error{Reason: DeadlineExceeded, Message: "the deadline passed before a site was reached; nothing was done", Err: cause}
 }
 
 // Unknown returns an OutcomeUnknown error: the request may have been done at

@@ -19,24 +19,18 @@ type Problem struct {
 	Instance string `json:"instance,omitempty"`
 
 	// Reason and the fields below are samya's extension members.
-	Reason       Reason         `json:"reason"`
-	Errors       []ProblemField `json:"errors,omitempty"`
-	TokensLeft   *int64         `json:"tokens_left,omitempty"`
-	Limit        *int64         `json:"limit,omitempty"`
-	RetryAfterMS int64          `json:"retry_after_ms,omitempty"`
-	RequestID    string         `json:"request_id,omitempty"`
-	Site         string         `json:"site,omitempty"`
-	Entity       string         `json:"entity,omitempty"`
-	Lacking      string         `json:"lacking,omitempty"`
-	Attempt      uint32         `json:"attempt,omitempty"`
-	NotAfter     *time.Time     `json:"not_after,omitempty"`
-	Tried        []string       `json:"tried,omitempty"`
-}
-
-// ProblemField is a Violation in a problem document.
-type ProblemField struct {
-	Field   string `json:"field"`
-	Problem string `json:"problem"`
+	Reason       Reason      `json:"reason"`
+	Errors       []Violation `json:"errors,omitempty"`
+	TokensLeft   *int64      `json:"tokens_left,omitempty"`
+	Limit        *int64      `json:"limit,omitempty"`
+	RetryAfterMS int64       `json:"retry_after_ms,omitempty"`
+	RequestID    string      `json:"request_id,omitempty"`
+	Site         string      `json:"site,omitempty"`
+	Entity       string      `json:"entity,omitempty"`
+	Lacking      string      `json:"lacking,omitempty"`
+	Attempt      uint32      `json:"attempt,omitempty"`
+	NotAfter     *time.Time  `json:"not_after,omitempty"`
+	Tried        []string    `json:"tried,omitempty"`
 }
 
 // Problem returns e as a problem document about instance, the request's path.
@@ -62,7 +56,7 @@ func (e *Error) Problem(instance string) Problem {
 		p.NotAfter = new(e.NotAfter.UTC())
 	}
 	for _, v := range e.Violations[:min(len(e.Violations), maxViolations)] {
-		p.Errors = append(p.Errors, ProblemField{Field: clip(v.Field), Problem: clip(v.Problem)})
+		p.Errors = append(p.Errors, Violation{Field: clip(v.Field), Problem: clip(v.Problem)})
 	}
 	return p
 }
@@ -82,9 +76,7 @@ func (p Problem) Error() *Error {
 	if !e.Reason.Known() {
 		e.Reason = Internal
 	}
-	for _, v := range p.Errors {
-		e.Violations = append(e.Violations, Violation(v))
-	}
+	e.Violations = append(e.Violations, p.Errors...)
 	return e
 }
 

@@ -127,7 +127,7 @@ func TestProblemHeaders(t *testing.T) {
 	if rec.Code != http.StatusInternalServerError {
 		t.Errorf("no error shows as %d", rec.Code)
 	}
-	foreign := apierr.Problem{Reason: "FROM_THE_FUTURE", Detail: "d", Errors: []apierr.ProblemField{{Field: "f", Problem: "p"}}}.Error()
+	foreign := apierr.Problem{Reason: "FROM_THE_FUTURE", Detail: "d", Errors: []apierr.Violation{{Field: "f", Problem: "p"}}}.Error()
 	if foreign.Reason != apierr.Internal || foreign.Message != "d" || len(foreign.Violations) != 1 {
 		t.Errorf("a foreign document reads as %+v", foreign)
 	}

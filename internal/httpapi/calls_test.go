@@ -98,7 +98,7 @@ func call(do func(*httpapi.Client) (any, error)) func(*httpapi.Client) error {
 // TestFieldsOfTheAPI: a type has the fields of its schema in the API's document, under
 // the same names. Types read by both sides of a test agree even on a wrong name.
 func TestFieldsOfTheAPI(t *testing.T) {
-	b, err := os.ReadFile("../../appmgr/openapi.json")
+	b, err := os.ReadFile("../../appmgr/httpapi/openapi.json")
 	if err != nil {
 		t.Fatal(err)
 	}

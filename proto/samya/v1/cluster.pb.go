@@ -1445,7 +1445,7 @@ var File_samya_v1_cluster_proto protoreflect.FileDescriptor
 
 const file_samya_v1_cluster_proto_rawDesc = "" +
 	"\n" +
-	"\x16samya/v1/cluster.proto\x12\bsamya.v1\x1a\x1egoogle/protobuf/duration.proto\")\n" +
+	"\x16samya/v1/cluster.proto\x12\bsamya.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x15samya/v1/method.proto\")\n" +
 	"\x13InspectSitesRequest\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\"b\n" +
 	"\x14InspectSitesResponse\x12\x1a\n" +
@@ -1553,14 +1553,20 @@ const file_samya_v1_cluster_proto_rawDesc = "" +
 	"\x17SITE_HEALTH_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13SITE_HEALTH_SERVING\x10\x01\x12\x1a\n" +
 	"\x16SITE_HEALTH_OVERLOADED\x10\x02\x12\x1b\n" +
-	"\x17SITE_HEALTH_UNREACHABLE\x10\x032\xbd\x03\n" +
-	"\x0eClusterService\x12D\n" +
-	"\tListSites\x12\x1a.samya.v1.ListSitesRequest\x1a\x1b.samya.v1.ListSitesResponse\x12>\n" +
-	"\aGetMode\x12\x18.samya.v1.GetModeRequest\x1a\x19.samya.v1.GetModeResponse\x12>\n" +
-	"\aSetMode\x12\x18.samya.v1.SetModeRequest\x1a\x19.samya.v1.SetModeResponse\x12J\n" +
-	"\vGetForecast\x12\x1c.samya.v1.GetForecastRequest\x1a\x1d.samya.v1.GetForecastResponse\x12J\n" +
-	"\vSetForecast\x12\x1c.samya.v1.SetForecastRequest\x1a\x1d.samya.v1.SetForecastResponse\x12M\n" +
-	"\fInspectSites\x12\x1d.samya.v1.InspectSitesRequest\x1a\x1e.samya.v1.InspectSitesResponseB2Z0github.com/samya-db/samya/proto/samya/v1;samyav1b\x06proto3"
+	"\x17SITE_HEALTH_UNREACHABLE\x10\x032\xf5\x04\n" +
+	"\x0eClusterService\x12`\n" +
+	"\tListSites\x12\x1a.samya.v1.ListSitesRequest\x1a\x1b.samya.v1.ListSitesResponse\"\x1a\xea\x8e\x19\x16\b\x01\x18\x01*\x10\n" +
+	"\x03GET\x12\t/v1/sites\x12Y\n" +
+	"\aGetMode\x12\x18.samya.v1.GetModeRequest\x1a\x19.samya.v1.GetModeResponse\"\x19\xea\x8e\x19\x15\b\x01\x18\x01*\x0f\n" +
+	"\x03GET\x12\b/v1/mode\x12[\n" +
+	"\aSetMode\x12\x18.samya.v1.SetModeRequest\x1a\x19.samya.v1.SetModeResponse\"\x1b\xea\x8e\x19\x17\b\x04\x10\x01 \x01*\x0f\n" +
+	"\x03PUT\x12\b/v1/mode\x12i\n" +
+	"\vGetForecast\x12\x1c.samya.v1.GetForecastRequest\x1a\x1d.samya.v1.GetForecastResponse\"\x1d\xea\x8e\x19\x19\b\x01\x18\x01*\x13\n" +
+	"\x03GET\x12\f/v1/forecast\x12k\n" +
+	"\vSetForecast\x12\x1c.samya.v1.SetForecastRequest\x1a\x1d.samya.v1.SetForecastResponse\"\x1f\xea\x8e\x19\x1b\b\x04\x10\x01 \x01*\x13\n" +
+	"\x03PUT\x12\f/v1/forecast\x12q\n" +
+	"\fInspectSites\x12\x1d.samya.v1.InspectSitesRequest\x1a\x1e.samya.v1.InspectSitesResponse\"\"\xea\x8e\x19\x1e\b\x01\x10\x01*\x18\n" +
+	"\x03GET\x12\x11/v1/sites:inspectB2Z0github.com/samya-db/samya/proto/samya/v1;samyav1b\x06proto3"
 
 var (
 	file_samya_v1_cluster_proto_rawDescOnce sync.Once
@@ -1644,6 +1650,7 @@ func file_samya_v1_cluster_proto_init() {
 	if File_samya_v1_cluster_proto != nil {
 		return
 	}
+	file_samya_v1_method_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

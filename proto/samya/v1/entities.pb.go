@@ -1527,7 +1527,7 @@ var File_samya_v1_entities_proto protoreflect.FileDescriptor
 
 const file_samya_v1_entities_proto_rawDesc = "" +
 	"\n" +
-	"\x17samya/v1/entities.proto\x12\bsamya.v1\x1a\x1egoogle/protobuf/duration.proto\"\xa0\x01\n" +
+	"\x17samya/v1/entities.proto\x12\bsamya.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x15samya/v1/method.proto\"\xa0\x01\n" +
 	"\x06Entity\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\x03R\x05limit\x12\x1e\n" +
@@ -1641,16 +1641,23 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"\x17CONSISTENCY_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11CONSISTENCY_LOCAL\x10\x01\x12\x17\n" +
 	"\x13CONSISTENCY_BOUNDED\x10\x02\x12\x15\n" +
-	"\x11CONSISTENCY_EXACT\x10\x032\xa8\x04\n" +
-	"\rEntityService\x12M\n" +
-	"\fCreateEntity\x12\x1d.samya.v1.CreateEntityRequest\x1a\x1e.samya.v1.CreateEntityResponse\x12D\n" +
-	"\tGetEntity\x12\x1a.samya.v1.GetEntityRequest\x1a\x1b.samya.v1.GetEntityResponse\x12M\n" +
-	"\fListEntities\x12\x1d.samya.v1.ListEntitiesRequest\x1a\x1e.samya.v1.ListEntitiesResponse\x12M\n" +
-	"\fUpdateEntity\x12\x1d.samya.v1.UpdateEntityRequest\x1a\x1e.samya.v1.UpdateEntityResponse\x12L\n" +
-	"\vWatchEntity\x12\x1c.samya.v1.WatchEntityRequest\x1a\x1d.samya.v1.WatchEntityResponse0\x01\x12M\n" +
-	"\fDeleteEntity\x12\x1d.samya.v1.DeleteEntityRequest\x1a\x1e.samya.v1.DeleteEntityResponse\x12G\n" +
+	"\x11CONSISTENCY_EXACT\x10\x032\xb2\x06\n" +
+	"\rEntityService\x12m\n" +
+	"\fCreateEntity\x12\x1d.samya.v1.CreateEntityRequest\x1a\x1e.samya.v1.CreateEntityResponse\"\x1e\xea\x8e\x19\x1a\b\x03 \x01*\x14\n" +
+	"\x04POST\x12\f/v1/entities\x12h\n" +
+	"\tGetEntity\x12\x1a.samya.v1.GetEntityRequest\x1a\x1b.samya.v1.GetEntityResponse\"\"\xea\x8e\x19\x1e\b\x01*\x1a\n" +
+	"\x03GET\x12\x13/v1/entities/{name}\x12j\n" +
+	"\fListEntities\x12\x1d.samya.v1.ListEntitiesRequest\x1a\x1e.samya.v1.ListEntitiesResponse\"\x1b\xea\x8e\x19\x17\b\x01*\x13\n" +
+	"\x03GET\x12\f/v1/entities\x12u\n" +
+	"\fUpdateEntity\x12\x1d.samya.v1.UpdateEntityRequest\x1a\x1e.samya.v1.UpdateEntityResponse\"&\xea\x8e\x19\"\b\x03 \x01*\x1c\n" +
+	"\x05PATCH\x12\x13/v1/entities/{name}\x12v\n" +
+	"\vWatchEntity\x12\x1c.samya.v1.WatchEntityRequest\x1a\x1d.samya.v1.WatchEntityResponse\"(\xea\x8e\x19$\b\x01* \n" +
+	"\x03GET\x12\x19/v1/entities/{name}:watch0\x01\x12v\n" +
+	"\fDeleteEntity\x12\x1d.samya.v1.DeleteEntityRequest\x1a\x1e.samya.v1.DeleteEntityResponse\"'\xea\x8e\x19#\b\x03 \x01*\x1d\n" +
+	"\x06DELETE\x12\x13/v1/entities/{name}\x12u\n" +
 	"\n" +
-	"MoveEntity\x12\x1b.samya.v1.MoveEntityRequest\x1a\x1c.samya.v1.MoveEntityResponseB2Z0github.com/samya-db/samya/proto/samya/v1;samyav1b\x06proto3"
+	"MoveEntity\x12\x1b.samya.v1.MoveEntityRequest\x1a\x1c.samya.v1.MoveEntityResponse\",\xea\x8e\x19(\b\x03\x10\x01 \x01* \n" +
+	"\x04POST\x12\x18/v1/entities/{name}:moveB2Z0github.com/samya-db/samya/proto/samya/v1;samyav1b\x06proto3"
 
 var (
 	file_samya_v1_entities_proto_rawDescOnce sync.Once
@@ -1733,6 +1740,7 @@ func file_samya_v1_entities_proto_init() {
 	if File_samya_v1_entities_proto != nil {
 		return
 	}
+	file_samya_v1_method_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -1649,7 +1649,7 @@ var File_samya_v1_tokens_proto protoreflect.FileDescriptor
 
 const file_samya_v1_tokens_proto_rawDesc = "" +
 	"\n" +
-	"\x15samya/v1/tokens.proto\x12\bsamya.v1\x1a\x19google/protobuf/any.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x84\x01\n" +
+	"\x15samya/v1/tokens.proto\x12\bsamya.v1\x1a\x19google/protobuf/any.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15samya/v1/method.proto\"\x84\x01\n" +
 	"\tOperation\x124\n" +
 	"\aacquire\x18\x01 \x01(\v2\x18.samya.v1.AcquireRequestH\x00R\aacquire\x124\n" +
 	"\arelease\x18\x02 \x01(\v2\x18.samya.v1.ReleaseRequestH\x00R\areleaseB\v\n" +
@@ -1771,17 +1771,25 @@ const file_samya_v1_tokens_proto_rawDesc = "" +
 	"\x12ListLeasesResponse\x12'\n" +
 	"\x06leases\x18\x01 \x03(\v2\x0f.samya.v1.LeaseR\x06leases\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x18\n" +
-	"\amissing\x18\x03 \x03(\tR\amissing2\xe7\x03\n" +
-	"\fTokenService\x12>\n" +
-	"\aAcquire\x12\x18.samya.v1.AcquireRequest\x1a\x19.samya.v1.AcquireResponse\x12>\n" +
-	"\aRelease\x12\x18.samya.v1.ReleaseRequest\x1a\x19.samya.v1.ReleaseResponse\x12G\n" +
+	"\amissing\x18\x03 \x03(\tR\amissing2\xed\x05\n" +
+	"\fTokenService\x12k\n" +
+	"\aAcquire\x12\x18.samya.v1.AcquireRequest\x1a\x19.samya.v1.AcquireResponse\"+\xea\x8e\x19'\b\x02*#\n" +
+	"\x04POST\x12\x1b/v1/entities/{name}:acquire\x12\x8f\x01\n" +
+	"\aRelease\x12\x18.samya.v1.ReleaseRequest\x1a\x19.samya.v1.ReleaseResponse\"O\xea\x8e\x19K\b\x02*#\n" +
+	"\x04POST\x12\x1b/v1/entities/{name}:release*\"\n" +
+	"\x04POST\x12\x0f/v1/leases:void\x1a\tVoidLease\x12k\n" +
 	"\n" +
-	"RenewLease\x12\x1b.samya.v1.RenewLeaseRequest\x1a\x1c.samya.v1.RenewLeaseResponse\x12J\n" +
-	"\vCommitLease\x12\x1c.samya.v1.CommitLeaseRequest\x1a\x1d.samya.v1.CommitLeaseResponse\x12G\n" +
+	"RenewLease\x12\x1b.samya.v1.RenewLeaseRequest\x1a\x1c.samya.v1.RenewLeaseResponse\"\"\xea\x8e\x19\x1e\b\x02\x18\x01*\x18\n" +
+	"\x04POST\x12\x10/v1/leases:renew\x12o\n" +
+	"\vCommitLease\x12\x1c.samya.v1.CommitLeaseRequest\x1a\x1d.samya.v1.CommitLeaseResponse\"#\xea\x8e\x19\x1f\b\x02\x18\x01*\x19\n" +
+	"\x04POST\x12\x11/v1/leases:commit\x12b\n" +
 	"\n" +
-	"ListLeases\x12\x1b.samya.v1.ListLeasesRequest\x1a\x1c.samya.v1.ListLeasesResponse\x128\n" +
-	"\x05Batch\x12\x16.samya.v1.BatchRequest\x1a\x17.samya.v1.BatchResponse\x12?\n" +
-	"\x06Stream\x12\x17.samya.v1.StreamRequest\x1a\x18.samya.v1.StreamResponse(\x010\x01B2Z0github.com/samya-db/samya/proto/samya/v1;samyav1b\x06proto3"
+	"ListLeases\x12\x1b.samya.v1.ListLeasesRequest\x1a\x1c.samya.v1.ListLeasesResponse\"\x19\xea\x8e\x19\x15\b\x01*\x11\n" +
+	"\x03GET\x12\n" +
+	"/v1/leases\x12S\n" +
+	"\x05Batch\x12\x16.samya.v1.BatchRequest\x1a\x17.samya.v1.BatchResponse\"\x19\xea\x8e\x19\x15\b\x02*\x11\n" +
+	"\x04POST\x12\t/v1/batch\x12G\n" +
+	"\x06Stream\x12\x17.samya.v1.StreamRequest\x1a\x18.samya.v1.StreamResponse\"\x06\xea\x8e\x19\x02\b\x02(\x010\x01B2Z0github.com/samya-db/samya/proto/samya/v1;samyav1b\x06proto3"
 
 var (
 	file_samya_v1_tokens_proto_rawDescOnce sync.Once
@@ -1873,6 +1881,7 @@ func file_samya_v1_tokens_proto_init() {
 	if File_samya_v1_tokens_proto != nil {
 		return
 	}
+	file_samya_v1_method_proto_init()
 	file_samya_v1_tokens_proto_msgTypes[0].OneofWrappers = []any{
 		(*Operation_Acquire)(nil),
 		(*Operation_Release)(nil),

@@ -1,0 +1,63 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/inspection"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+var clusterHandlers = map[string]handler{
+	"ListSites":    (*api).listSites,
+	"InspectSites": (*api).inspectSites,
+	"GetMode":      (*api).getMode,
+	"SetMode":      (*api).setMode,
+	"GetForecast":  (*api).getForecast,
+	"SetForecast":  (*api).setForecast,
+}
+
+// listTime bounds a list of sites.
+const listTime = 2 * time.Second
+
+func (a *api) listSites(w http.ResponseWriter, r *http.Request, _ string) error {
+	ctx, cancel := context.WithTimeout(r.Context(), listTime)
+	defer cancel()
+	return find(w, r.WithContext(ctx), &samyav1.ListSitesRequest{}, a.Service.ListSites, sitesJSON)
+}
+
+func (a *api) inspectSites(w http.ResponseWriter, r *http.Request, _ string) error {
+	return find(w, r, &samyav1.InspectSitesRequest{}, a.Service.InspectSites, inspection.Of)
+}
+
+func (a *api) getMode(w http.ResponseWriter, r *http.Request, _ string) error {
+	return find(w, r, &samyav1.GetModeRequest{}, a.Service.GetMode, modesJSON)
+}
+
+func (a *api) setMode(w http.ResponseWriter, r *http.Request, _ string) error {
+	in := &samyav1.SetModeRequest{}
+	if err := a.read(w, r, fieldsOf(in)); err != nil {
+		return err
+	}
+	if in.GetProtocol() == "" {
+		return apierr.Invalid("protocol", "missing")
+	}
+	return answer(w, r, http.StatusOK, in, a.Service.SetMode, func(out *samyav1.SetModeResponse) mode { return modeJSON(out.GetMode()) })
+}
+
+func (a *api) getForecast(w http.ResponseWriter, r *http.Request, _ string) error {
+	return find(w, r, &samyav1.GetForecastRequest{}, a.Service.GetForecast, forecastsJSON)
+}
+
+func (a *api) setForecast(w http.ResponseWriter, r *http.Request, _ string) error {
+	in := &samyav1.SetForecastRequest{}
+	if err := a.read(w, r, fieldsOf(in)); err != nil {
+		return err
+	}
+	if in.GetModel() == "" {
+		return apierr.Invalid("model", "missing")
+	}
+	return answer(w, r, http.StatusOK, in, a.Service.SetForecast, forecastsJSON)
+}

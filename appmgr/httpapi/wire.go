@@ -1,0 +1,251 @@
+package httpapi
+
+import (
+	"strings"
+	"time"
+
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+// The JSON shapes of answers. Numbers are JSON numbers: all are within 2^53.
+
+type entity struct {
+	Name       string `json:"name"`
+	Limit      int64  `json:"limit"`
+	Generation uint64 `json:"generation"`
+	Version    uint64 `json:"version"`
+	Parent     string `json:"parent,omitempty"`
+	Children   int32  `json:"children,omitempty"`
+}
+
+// changedLimit is the answer to a change of a limit.
+type changedLimit struct {
+	entity
+	MayExceedBy  int64    `json:"may_exceed_by"`
+	MissingSites []string `json:"missing_sites"`
+}
+
+type entityStatus struct {
+	entity
+	Available int64 `json:"available"`
+	Acquired  int64 `json:"acquired"`
+	// InTransit is null unless the read is complete: the rest of the limit may be
+	// anywhere.
+	InTransit *int64 `json:"in_transit"`
+	Complete  bool   `json:"complete"`
+	// Consistent says that an exact read's shares are a consistent cut.
+	Consistent  bool    `json:"consistent"`
+	Debt        int64   `json:"debt"`
+	MayExceedBy int64   `json:"may_exceed_by"`
+	Surplus     int64   `json:"surplus"`
+	Shares      []share `json:"shares"`
+}
+
+// share has null figures for a site that is not known.
+type share struct {
+	Site            string  `json:"site"`
+	Left            *int64  `json:"left"`
+	Offered         *int64  `json:"offered"`
+	Net             *int64  `json:"net"`
+	Waiting         *int64  `json:"waiting"`
+	Redistributions *uint64 `json:"redistributions"`
+	Transfers       *uint64 `json:"transfers"`
+	AgeMS           *int64  `json:"age_ms"`
+	Known           bool    `json:"known"`
+}
+
+type page struct {
+	Entities      []entity `json:"entities"`
+	NextPageToken string   `json:"next_page_token"`
+}
+
+type moved struct {
+	Entity    string     `json:"entity"`
+	Tokens    int64      `json:"tokens"`
+	RequestID string     `json:"request_id"`
+	Site      string     `json:"site"`
+	Left      int64      `json:"left"`
+	Lease     *leaseJSON `json:"lease,omitempty"`
+	Parked    bool       `json:"parked,omitempty"`
+}
+
+type sites struct {
+	Cluster    string     `json:"cluster"`
+	AnsweredBy string     `json:"answered_by"`
+	Sites      []siteJSON `json:"sites"`
+}
+
+type siteJSON struct {
+	Name        string   `json:"name"`
+	Region      string   `json:"region"`
+	Address     string   `json:"address"`
+	Health      string   `json:"health"`
+	RoundTripMS *float64 `json:"round_trip_ms"`
+}
+
+func entityJSON(e *samyav1.Entity) entity {
+	return entity{
+		Name: e.GetName(), Limit: e.GetLimit(), Generation: e.GetGeneration(), Version: e.GetVersion(),
+		Parent: e.GetParent(), Children: e.GetChildren(),
+	}
+}
+
+func changedJSON(r *samyav1.UpdateEntityResponse) changedLimit {
+	return changedLimit{entityJSON(r.GetEntity()), r.GetMayExceedBy(), append([]string{}, r.GetMissingSites()...)}
+}
+
+func movedEntityJSON(r *samyav1.MoveEntityResponse) entity { return entityJSON(r.GetEntity()) }
+
+func statusJSON(e *samyav1.Entity, u *samyav1.Usage) entityStatus {
+	s := entityStatus{
+		entity: entityJSON(e), Available: u.GetAvailable(), Acquired: u.GetAcquired(),
+		Complete: u.GetComplete(), Consistent: u.GetConsistent(),
+		Debt: u.GetDebt(), MayExceedBy: u.GetMayExceedBy(), Surplus: u.GetSurplus(), Shares: []share{},
+	}
+	if u.GetComplete() {
+		s.InTransit = new(u.GetInTransit())
+	}
+	for _, sh := range u.GetShares() {
+		if !sh.GetKnown() {
+			s.Shares = append(s.Shares, share{Site: sh.GetSite()})
+			continue
+		}
+		s.Shares = append(s.Shares, share{
+			Site: sh.GetSite(), Left: new(sh.GetLeft()), Offered: new(sh.GetOffered()), Net: new(sh.GetNet()),
+			Waiting: new(sh.GetWaiting()), Redistributions: new(sh.GetRedistributions()), Transfers: new(sh.GetTransfers()),
+			AgeMS: new(sh.GetAge().AsDuration().Milliseconds()), Known: true,
+		})
+	}
+	return s
+}
+
+func pageJSON(r *samyav1.ListEntitiesResponse) page {
+	p := page{Entities: []entity{}, NextPageToken: r.GetNextPageToken()}
+	for _, e := range r.GetEntities() {
+		p.Entities = append(p.Entities, entityJSON(e))
+	}
+	return p
+}
+
+func sitesJSON(r *samyav1.ListSitesResponse) sites {
+	out := sites{Cluster: r.GetCluster(), AnsweredBy: r.GetAnsweredBy(), Sites: []siteJSON{}}
+	for _, s := range r.GetSites() {
+		j := siteJSON{
+			Name: s.GetName(), Region: s.GetRegion(), Address: s.GetAddress(),
+			Health: strings.ToLower(strings.TrimPrefix(s.GetHealth().String(), "SITE_HEALTH_")),
+		}
+		if j.Health == "unspecified" {
+			j.Health = "unknown"
+		}
+		if s.GetRoundTrip() != nil {
+			j.RoundTripMS = new(float64(s.GetRoundTrip().AsDuration()) / float64(time.Millisecond))
+		}
+		out.Sites = append(out.Sites, j)
+	}
+	return out
+}
+
+// leaseJSON is a lease. It ends in RemainingMS milliseconds, by the clock of its site.
+type leaseJSON struct {
+	Name        string `json:"name"`
+	Entity      string `json:"entity"`
+	Tokens      int64  `json:"tokens"`
+	RemainingMS int64  `json:"remaining_ms"`
+	Holder      string `json:"holder"`
+}
+
+type leasePageJSON struct {
+	Leases        []*leaseJSON `json:"leases"`
+	NextPageToken string       `json:"next_page_token"`
+	Missing       []string     `json:"missing"`
+}
+
+type committed struct {
+	Lease     string `json:"lease"`
+	Tokens    int64  `json:"tokens"`
+	Returned  int64  `json:"returned"`
+	RequestID string `json:"request_id"`
+	Site      string `json:"site"`
+}
+
+func leaseOf(l *samyav1.Lease) *leaseJSON {
+	if l == nil {
+		return nil
+	}
+	return &leaseJSON{
+		Name: l.GetName(), Entity: l.GetEntity(), Tokens: l.GetTokens(),
+		RemainingMS: l.GetRemaining().AsDuration().Milliseconds(), Holder: l.GetHolder(),
+	}
+}
+
+func leasesJSON(r *samyav1.ListLeasesResponse) leasePageJSON {
+	p := leasePageJSON{Leases: []*leaseJSON{}, NextPageToken: r.GetNextPageToken(), Missing: append([]string{}, r.GetMissing()...)}
+	for _, l := range r.GetLeases() {
+		p.Leases = append(p.Leases, leaseOf(l))
+	}
+	return p
+}
+
+// mode is a decided mode; modeStatus adds the modes of the sites.
+type mode struct {
+	Protocol string `json:"protocol"`
+	Version  uint64 `json:"version"`
+}
+
+type modeStatus struct {
+	mode
+	Complete bool       `json:"complete"`
+	Sites    []siteMode `json:"sites"`
+}
+
+type siteMode struct {
+	Site       string `json:"site"`
+	Protocol   string `json:"protocol"`
+	Version    uint64 `json:"version"`
+	Configured string `json:"configured"`
+	Known      bool   `json:"known"`
+}
+
+func modeJSON(m *samyav1.Mode) mode {
+	return mode{Protocol: m.GetProtocol(), Version: m.GetVersion()}
+}
+
+func modesJSON(r *samyav1.GetModeResponse) modeStatus {
+	out := modeStatus{mode: modeJSON(r.GetMode()), Complete: r.GetComplete(), Sites: []siteMode{}}
+	for _, s := range r.GetSites() {
+		out.Sites = append(out.Sites, siteMode{
+			Site: s.GetSite(), Protocol: s.GetProtocol(), Version: s.GetVersion(), Configured: s.GetConfigured(), Known: s.GetKnown(),
+		})
+	}
+	return out
+}
+
+// forecasts is the answer to GetForecast or SetForecast.
+type forecasts interface {
+	GetComplete() bool
+	GetSites() []*samyav1.SiteForecast
+}
+
+// forecastStatus has the models by which the sites forecast.
+type forecastStatus struct {
+	Complete bool           `json:"complete"`
+	Sites    []siteForecast `json:"sites"`
+}
+
+type siteForecast struct {
+	Site       string `json:"site"`
+	Model      string `json:"model"`
+	Configured string `json:"configured"`
+	Known      bool   `json:"known"`
+	Problem    string `json:"problem,omitempty"`
+}
+
+func forecastsJSON[F forecasts](r F) forecastStatus {
+	out := forecastStatus{Complete: r.GetComplete(), Sites: []siteForecast{}}
+	for _, s := range r.GetSites() {
+		out.Sites = append(out.Sites, siteForecast{
+			Site: s.GetSite(), Model: s.GetModel(), Configured: s.GetConfigured(), Known: s.GetKnown(), Problem: s.GetProblem(),
+		})
+	}
+	return out
+}

@@ -1,0 +1,77 @@
+package limiter
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/samya-db/samya/internal/apierr"
+)
+
+// metrics are the metrics of requests. Labels are bounded: methods and reasons are fixed
+// sets.
+type metrics struct {
+	requests    *prometheus.CounterVec
+	seconds     *prometheus.HistogramVec
+	outstanding prometheus.Gauge
+
+	mu sync.RWMutex
+	// methods are the metrics of each method, looked up once.
+	methods map[[2]string]methodMetrics // by API and method
+}
+
+// methodMetrics are the metrics of a method of an API: requests done, and seconds.
+type methodMetrics struct {
+	done    prometheus.Counter
+	seconds prometheus.Observer
+}
+
+func newMetrics(reg prometheus.Registerer) (*metrics, error) {
+	m := &metrics{
+		methods: map[[2]string]methodMetrics{},
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "samya_appmgr_requests_total", Help: "Requests answered, by API, method and reason (OK if done).",
+		}, []string{"api", "method", "reason"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "samya_appmgr_request_seconds", Help: "Time from a request to its answer.",
+			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 17),
+		}, []string{"api", "method"}),
+		outstanding: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "samya_appmgr_outstanding_requests", Help: "Requests under way.",
+		}),
+	}
+	for _, c := range []prometheus.Collector{m.requests, m.seconds, m.outstanding} {
+		if err := reg.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// request counts an answered request. method must come from a fixed set.
+func (m *metrics) request(api, method string, began time.Time, err error) {
+	of := m.of(api, method)
+	of.seconds.Observe(time.Since(began).Seconds())
+	if err != nil {
+		m.requests.WithLabelValues(api, method, string(apierr.ReasonOf(err))).Inc()
+		return
+	}
+	of.done.Inc()
+}
+
+// of returns the metrics of a method.
+func (m *metrics) of(api, method string) methodMetrics {
+	key := [2]string{api, method}
+	m.mu.RLock()
+	found, ok := m.methods[key]
+	m.mu.RUnlock()
+	if ok {
+		return found
+	}
+	made := methodMetrics{m.requests.WithLabelValues(api, method, "OK"), m.seconds.WithLabelValues(api, method)}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.methods[key] = made
+	return made
+}

@@ -1,0 +1,136 @@
+package route
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/health"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+const (
+	// probeTimeout bounds each probe: several times the longest round trip between two
+	// regions of the earth.
+	probeTimeout = 2 * time.Second
+	// membersInterval is the time between two fetches of the member set.
+	membersInterval = 5 * time.Second
+)
+
+// probe measures l's round trip until ctx ends.
+func (r *Router) probe(ctx context.Context, l *link) {
+	for {
+		r.probeOnce(ctx, l)
+		// Jitter keeps the probes of many app managers apart.
+		if Pause(ctx, r.cfg.ProbeInterval*3/4+rand.N(r.cfg.ProbeInterval/2+1)) != nil {
+			return
+		}
+	}
+}
+
+// keepMembers fetches the member set every membersInterval until ctx ends.
+func (r *Router) keepMembers(ctx context.Context) {
+	for {
+		wait := membersInterval
+		if _, err := r.fetchMembers(ctx); err != nil {
+			r.log.DebugContext(ctx, "no site tells the member set", slog.Any("error", err))
+			wait = r.cfg.ProbeInterval
+		}
+		if Pause(ctx, wait) != nil {
+			return
+		}
+	}
+}
+
+func (r *Router) probeOnce(ctx context.Context, l *link) {
+	pctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	resp := &healthpb.HealthCheckResponse{}
+	began := time.Now()
+	var told metadata.MD
+	f, err := l.invoke(pctx, healthpb.Health_Check_FullMethodName, &healthpb.HealthCheckRequest{}, resp, grpc.Header(&told))
+	rtt := time.Since(began)
+	serving := resp.GetStatus() == healthpb.HealthCheckResponse_SERVING
+	if status.Code(err) == codes.Unimplemented {
+		// A site without the health service still answers.
+		serving, err = true, nil
+	}
+	before := l.state().Reach
+	switch {
+	case ctx.Err() != nil:
+		return
+	case f == answered && err == nil && serving:
+		l.update(func(h *health.Health) { h.Answered(rtt) })
+	case pctx.Err() != nil:
+		l.update((*health.Health).Late)
+	default:
+		l.update((*health.Health).Broken)
+	}
+	after := l.state()
+	r.metrics.siteHealth(l.info.Name, after)
+	if skew, known := health.Skew(told.Get(health.ClockHeader), began, rtt); known && err == nil {
+		if clockOff(skew) && !clockOff(l.ahead()) {
+			r.log.WarnContext(ctx, "the clock of a site differs", slog.String("site", l.info.Name), slog.Duration("ahead_by", skew))
+		}
+		l.skewed(skew)
+		r.metrics.siteSkew.WithLabelValues(l.info.Name).Set(skew.Seconds())
+	}
+	switch {
+	case before == after.Reach:
+	case after.Reach == health.Up:
+		r.log.InfoContext(ctx, "a site is up", slog.String("site", l.info.Name), slog.Duration("round_trip", rtt))
+	default:
+		r.log.InfoContext(ctx, "a site does not answer", slog.String("site", l.info.Name), slog.Any("error", err))
+	}
+}
+
+func (l *link) state() health.Health {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.health
+}
+
+// memberSet returns the member set as a site last told it; nil if none did.
+func (r *Router) memberSet() []*samyav1.Site {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.members
+}
+
+// fetchMembers asks the best site for the member set and remembers it.
+func (r *Router) fetchMembers(ctx context.Context) ([]*samyav1.Site, error) {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	resp := &samyav1.ListSitesResponse{}
+	err := r.Do(ctx, Call{Method: samyav1.ClusterService_ListSites_FullMethodName, Req: &samyav1.ListSitesRequest{}, Resp: resp, Read: true})
+	if err != nil {
+		return nil, err
+	}
+	ms := resp.GetSites()
+	if len(ms) == 0 || len(ms) > MaxSites {
+		return nil, apierr.New(apierr.Internal, "a site tells of %d member sites", len(ms))
+	}
+	if got := resp.GetCluster(); got != "" && got != r.cfg.Cluster {
+		return nil, apierr.New(apierr.Internal, "a site is of cluster %.64q, not %q", got, r.cfg.Cluster)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.members = ms
+	return ms, nil
+}
+
+// Members returns the member set, asking for it if no site told it yet.
+func (r *Router) Members(ctx context.Context) ([]*samyav1.Site, error) {
+	if ms := r.memberSet(); ms != nil {
+		return ms, nil
+	}
+	return r.fetchMembers(ctx)
+}

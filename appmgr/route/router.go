@@ -1,0 +1,426 @@
+package route
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/health"
+	"github.com/samya-db/samya/internal/tlsconf"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+// MaxSites bounds the sites that the router keeps connections to.
+const MaxSites = 128
+
+// Router knows the sites and relays calls to them.
+type Router struct {
+	cfg     Config
+	metrics *metrics
+	log     *slog.Logger
+
+	mu      sync.Mutex
+	links   map[string]*link // by site name
+	members []*samyav1.Site  // the member set as a site last told it
+	loops   sync.WaitGroup
+
+	// changed counts the changes of links and of their health.
+	changed atomic.Uint64
+	ranked  atomic.Pointer[ranking]
+}
+
+// New makes a router, which knows no site before Run.
+func New(cfg Config) (*Router, error) {
+	m, err := newMetrics(cfg.Registry)
+	if err != nil {
+		return nil, err
+	}
+	return &Router{cfg: cfg, metrics: m, log: cfg.Logger, links: map[string]*link{}}, nil
+}
+
+// Config configures a router. All fields but TLS are set.
+type Config struct {
+	// Region is where the app manager stands. Cluster is its cluster.
+	Region, Cluster string
+	// Directory finds the sites, and Dial connects to them.
+	Directory Directory
+	Dial      func(ctx context.Context, addr string) (net.Conn, error)
+	// Latency returns the delay to add to each way to a site.
+	Latency func(fromRegion, toRegion string) time.Duration
+	// MaxPerSite bounds the calls under way to each site.
+	MaxPerSite int
+	// ProbeInterval is how often each site's round trip is measured.
+	ProbeInterval time.Duration
+	// RepeatTime is how long a movement may be repeated beyond its wait.
+	RepeatTime time.Duration
+	// TLS encrypts the links; nil: in clear.
+	TLS *tlsconf.Store
+	// Registry gets the metrics, Logger the log.
+	Registry prometheus.Registerer
+	Logger   *slog.Logger
+}
+
+// Run follows the directory and probes the sites until ctx ends, then closes
+// the links.
+func (r *Router) Run(ctx context.Context) {
+	r.loops.Go(func() { r.keepMembers(ctx) })
+	for {
+		changed := r.cfg.Directory.Changed()
+		r.follow(ctx, r.cfg.Directory.Sites())
+		select {
+		case <-ctx.Done():
+			r.follow(ctx, nil)
+			r.loops.Wait()
+			return
+		case <-changed:
+		}
+	}
+}
+
+// follow makes and retires links until they are exactly the links to the sites of infos.
+func (r *Router) follow(ctx context.Context, infos []SiteInfo) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	defer r.changed.Add(1)
+	want := map[string]SiteInfo{}
+	for _, i := range infos {
+		want[i.Name] = i
+	}
+	for name, l := range r.links {
+		if want[name] != l.info {
+			delete(r.links, name)
+			r.metrics.forget(name)
+			l.retire()
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if _, ok := r.links[name]; ok {
+			continue
+		}
+		if len(r.links) >= MaxSites {
+			r.log.WarnContext(ctx, "more sites than can be kept connected", slog.Int("limit", MaxSites))
+			return
+		}
+		info := want[name]
+		l, err := r.newLink(info)
+		if err != nil {
+			r.log.ErrorContext(ctx, "cannot connect to a site", slog.String("site", name), slog.Any("error", err))
+			continue
+		}
+		pctx, cancel := context.WithCancel(ctx)
+		l.stop = cancel
+		r.links[name] = l
+		r.loops.Go(func() { r.probe(pctx, l) })
+	}
+}
+
+// candidates returns the links in the form that order takes.
+func (r *Router) candidates() []candidate {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	cs := make([]candidate, 0, len(r.links))
+	for _, l := range r.links {
+		cs = append(cs, l.candidate(r.cfg.Region, r.cfg.MaxPerSite))
+	}
+	return cs
+}
+
+// ranking is the order in which sites are tried. It is kept until the links or their
+// health change.
+type ranking struct {
+	links []*link
+	// changed is the router's count when the ranking was made. until is when the first
+	// overloaded site is no longer passed over; zero if no site is overloaded.
+	changed uint64
+	until   time.Time
+}
+
+// best returns the links that are not down in the order in which they are tried. The
+// caller must not change the slice.
+func (r *Router) best(now time.Time) []*link {
+	changed := r.changed.Load()
+	if k := r.ranked.Load(); k != nil && k.changed == changed && (k.until.IsZero() || now.Before(k.until)) {
+		return k.links
+	}
+	k := &ranking{changed: changed}
+	cs := r.candidates()
+	for i, c := range cs {
+		// do checks whether a site is full when its turn comes.
+		cs[i].full = false
+		if at := c.health.OverloadedUntil; now.Before(at) && (k.until.IsZero() || at.Before(k.until)) {
+			k.until = at
+		}
+	}
+	for _, site := range order(cs, now) {
+		if l := r.link(site); l != nil {
+			k.links = append(k.links, l)
+		}
+	}
+	r.ranked.Store(k)
+	return k.links
+}
+
+func (r *Router) link(site string) *link {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.links[site]
+}
+
+// Order returns the names of the sites that may take a call, in the order in which they are
+// tried.
+func (r *Router) Order() []string { return order(r.candidates(), time.Now()) }
+
+// State returns a site as the router sees it; false if it has no link to the site.
+func (r *Router) State(site string) (SiteInfo, health.Health, bool) {
+	l := r.link(site)
+	if l == nil {
+		return SiteInfo{}, health.Health{}, false
+	}
+	return l.info, l.state(), true
+}
+
+// At makes c at a site and at no other. It does not wait for a site known to be down.
+func (r *Router) At(ctx context.Context, site string, c Call) error {
+	l := r.link(site)
+	if l == nil || l.state().Reach == health.Down {
+		return apierr.Unreachable(site)
+	}
+	_, err := r.try(ctx, c, site, false)
+	return err
+}
+
+// Reachable reports whether any site answers.
+func (r *Router) Reachable() bool {
+	return slices.ContainsFunc(r.candidates(), func(c candidate) bool { return c.health.Reach == health.Up })
+}
+
+// Call is a request to be relayed.
+type Call struct {
+	// The method, its request and the answer to fill in; unset for acquires and releases
+	// that move tokens.
+	Method    string
+	Req, Resp proto.Message
+	// Read: the request changes nothing, so it may be sent to a second site whatever
+	// happened at the first.
+	Read bool
+	// Changes, if set, says that the sites decide the request together, and only once by
+	// its id: another site may be asked for the decision.
+	Changes *Change
+	// Site, if set, is the only site that may answer; first, if set, is asked before
+	// the others.
+	Site, First string
+	// By is the field that names the site; empty: "site".
+	By string
+	// Until, if set, is when the caller's time is up, unless its context ends before. It
+	// is used only with moves.
+	Until time.Time
+	// RequestID and entity are added to errors.
+	RequestID, Entity string
+	// Moves is set for acquires and releases that move tokens, which are numbered.
+	Moves *Movement
+}
+
+// send makes the call at a site and returns its fate. The error is nil only if the fate
+// is answered.
+func (c *Call) send(a allowance, l *link) (f fate, err error) {
+	switch {
+	case c.Moves == nil:
+		return l.invoke(a.ctx, c.Method, c.Req, c.Resp)
+	case c.Moves.Batch != nil:
+		c.Moves.Granted = new(samyav1.BatchResponse)
+		return l.invokeWhile(a, samyav1.TokenService_Batch_FullMethodName, c.Moves.Batch, c.Moves.Granted)
+	}
+	c.Moves.Result, f, err = l.operate(a, c.Moves.Operation)
+	return f, err
+}
+
+// Do relays c to the best site, and on to the next site where that is safe. Its error is
+// an *apierr.Error.
+func (r *Router) Do(ctx context.Context, c Call) error {
+	if c.Site != "" {
+		return r.doAt(ctx, c)
+	}
+	links := r.best(time.Now())
+	if i := slices.IndexFunc(links, func(l *link) bool { return l.info.Name == c.First }); i > 0 {
+		links = slices.Insert(slices.Delete(slices.Clone(links), i, i+1), 0, links[i])
+	}
+	full := func(l *link) bool { return l.full(r.cfg.MaxPerSite) }
+	var last *apierr.Error
+	passed := false // a site that is full
+	for i, l := range links {
+		if full(l) {
+			passed = true
+			continue
+		}
+		if i > 0 && l.state().Reach == health.Down {
+			continue
+		}
+		c.Moves.next()
+		again, err := r.try(ctx, c, l.info.Name, slices.ContainsFunc(links[i+1:], func(l *link) bool { return !full(l) }))
+		if !again {
+			return r.final(c, err)
+		}
+		last = firstOverload(last, apierr.From(err))
+	}
+	if c.Moves != nil && len(c.Moves.unclear) > 0 || c.Changes != nil && c.Changes.unclear != "" {
+		return r.final(c, last)
+	}
+	if last == nil && passed {
+		return r.final(c, apierr.Overload("", time.Second))
+	}
+	return r.final(c, r.annotate(cmp.Or(last, apierr.Unreachable("")), c, ""))
+}
+
+// firstOverload returns a, or b if a is nil or if only b is a refusal for overload. Such
+// a refusal says when to try again.
+func firstOverload(a, b *apierr.Error) *apierr.Error {
+	if a != nil && (a.Reason == apierr.Overloaded || b.Reason != apierr.Overloaded) {
+		return a
+	}
+	return b
+}
+
+// doAt relays c to the site that c names, and to no other.
+func (r *Router) doAt(ctx context.Context, c Call) error {
+	if r.link(c.Site) == nil {
+		ms, err := r.Members(ctx)
+		if err == nil && !slices.ContainsFunc(ms, func(s *samyav1.Site) bool { return s.GetName() == c.Site }) {
+			return apierr.Invalid(cmp.Or(c.By, "site"), "no such site")
+		}
+		return r.final(c, r.annotate(apierr.Unreachable(c.Site), c, c.Site))
+	}
+	c.Moves.next()
+	_, err := r.try(ctx, c, c.Site, false)
+	return r.final(c, err)
+}
+
+// try makes c at a site. If it fails, again reports whether another site may be tried.
+// more tells whether there is another site.
+func (r *Router) try(ctx context.Context, c Call, site string, more bool) (again bool, err error) {
+	l := r.link(site)
+	if l == nil || !l.enter(r.cfg.MaxPerSite) {
+		if l == nil {
+			return true, apierr.Unreachable(site)
+		}
+		return true, r.annotate(apierr.Overload(site, time.Second), c, site)
+	}
+	defer l.leave()
+	given := c.allowance(ctx, l, more)
+	f, err := c.send(given, l)
+	l.calls[f].Inc()
+	if err == nil {
+		return false, nil
+	}
+	return r.judge(ctx, given.over(), c, l, f, err)
+}
+
+// judge turns the fate of a failed call into an error, and reports whether another site
+// may be tried. It also records the failure in the site's health. over is why the try is
+// over, nil if it is not. The caller's time is never up before the try is over.
+func (r *Router) judge(ctx context.Context, over error, c Call, l *link, f fate, err error) (again bool, _ error) {
+	site, timeUp := l.info.Name, c.over(ctx)
+	if f == answered {
+		e := apierr.FromGRPC(err)
+		if c.clockRefused(e, time.Now()) {
+			return true, r.annotate(e, c, site)
+		}
+		switch e.Reason {
+		case apierr.Overloaded:
+			l.update(func(h *health.Health) { h.Refused(time.Now(), e.RetryAfter) })
+			return true, r.annotate(e, c, site)
+		case apierr.ShuttingDown:
+			l.update((*health.Health).Broken)
+			return true, r.annotate(e, c, site)
+		case apierr.Unauthenticated, apierr.PermissionDenied:
+			// The site refuses this app manager, not its caller.
+			e = apierr.Unreachable(site)
+			e.Err = err
+			return true, r.annotate(e, c, site)
+		case apierr.SiteUnavailable, apierr.QueueFull:
+			return true, r.annotate(e, c, site)
+		case apierr.DeadlineExceeded:
+			// The call reached the site when the try was over, and was not begun.
+			return over != nil && timeUp == nil, r.annotate(e, c, site)
+		case apierr.OutcomeUnknown, apierr.Canceled:
+			return c.unclear(site) && timeUp == nil, r.Unknown(c, site, e)
+		}
+		return false, r.annotate(e, c, site)
+	}
+	if timeUp != nil {
+		// The end of the caller's time says nothing about the site.
+		if f != unsent {
+			c.unclear(site)
+		}
+		return false, r.outOfTime(c, site, f, timeUp)
+	}
+	if over == nil {
+		l.update((*health.Health).Broken)
+	}
+	if f == unsent || c.Read {
+		e := apierr.Unreachable(site)
+		e.Err = err
+		return true, r.annotate(e, c, site)
+	}
+	return c.unclear(site), r.Unknown(c, site, err)
+}
+
+// unclear notes that a try at site may have run, and reports whether another
+// site may be tried.
+func (c *Call) unclear(site string) bool {
+	switch {
+	case c.Changes != nil:
+		c.Changes.unclear = site
+		return true
+	case c.Moves == nil:
+		return c.Read
+	}
+	c.Moves.unclear = append(c.Moves.unclear, site)
+	return c.Moves.owned
+}
+
+// outOfTime returns the error of a call that ended with its context.
+func (r *Router) outOfTime(c Call, site string, f fate, cause error) *apierr.Error {
+	switch {
+	case f == unsent || c.Read:
+		return r.annotate(apierr.Ended(cause), c, "")
+	case errors.Is(cause, context.Canceled):
+		e := r.Unknown(c, site, cause)
+		e.Reason = apierr.Canceled
+		return e
+	}
+	return r.Unknown(c, site, cause)
+}
+
+// Unknown returns the error of a call that may have been executed at site.
+func (r *Router) Unknown(c Call, site string, err error) *apierr.Error {
+	e := apierr.Unknown(c.RequestID, site, err)
+	if c.Read {
+		e.Message = fmt.Sprintf("site %q did not answer", site)
+	}
+	e.Entity = c.Entity
+	if c.Moves != nil {
+		c.Moves.repeatable(e)
+	}
+	return e
+}
+
+// annotate returns e with the call's request id, entity and site where e has none.
+func (r *Router) annotate(e *apierr.Error, c Call, site string) *apierr.Error {
+	a := *e
+	a.RequestID = cmp.Or(a.RequestID, c.RequestID)
+	a.Entity = cmp.Or(a.Entity, c.Entity)
+	a.Site = cmp.Or(a.Site, site)
+	return &a
+}

@@ -1,0 +1,43 @@
+package methods
+
+import (
+	"net/http"
+
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	reflectionv1 "google.golang.org/grpc/reflection/grpc_reflection_v1"
+	reflectionv1alpha "google.golang.org/grpc/reflection/grpc_reflection_v1alpha"
+)
+
+// The names of resources that are served over HTTP only.
+const (
+	// Metrics is /metrics.
+	Metrics = "/http/metrics"
+	// Alive is /livez, /readyz and the description of the API.
+	Alive = "/http/alive"
+)
+
+// others has the methods that do not belong to the public API.
+var others = map[string]Method{
+	// The only method of the service between sites. The app manager does not import its
+	// package.
+	"/samya.peer.v1.PeerService/Link": {Stream: true, Rule: Rule{Sites: true}},
+
+	// Load balancers call these without credentials.
+	healthv1.Health_Check_FullMethodName: {Always: true},
+	healthv1.Health_Watch_FullMethodName: {Always: true, Stream: true},
+	healthv1.Health_List_FullMethodName:  {Always: true},
+
+	reflectionv1.ServerReflection_ServerReflectionInfo_FullMethodName:      {Always: true, Stream: true, Rule: Rule{Least: Viewer, Any: true}},
+	reflectionv1alpha.ServerReflection_ServerReflectionInfo_FullMethodName: {Always: true, Stream: true, Rule: Rule{Least: Viewer, Any: true}},
+
+	Metrics: {
+		Rule:   Rule{Least: Viewer, Whole: true},
+		Routes: []Route{{Name: "metrics", Verb: http.MethodGet, Path: "/metrics", Always: true}},
+	},
+	Alive: {Routes: []Route{
+		{Name: "livez", Verb: http.MethodGet, Path: "/livez", Always: true},
+		{Name: "readyz", Verb: http.MethodGet, Path: "/readyz", Always: true},
+		{Name: "OpenAPIYAML", Verb: http.MethodGet, Path: "/v1/openapi.yaml"},
+		{Name: "OpenAPIJSON", Verb: http.MethodGet, Path: "/v1/openapi.json"},
+	}},
+}
