@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// AuditRecord is a line of an audit log. A change has two lines: the first, without an
+// auditRecord is a line of an audit log. A change has two lines: the first, without an
 // outcome, is written before it begins, and the second before it is answered. A change
 // refused to its caller has a single line, with the reason as the outcome.
-type AuditRecord struct {
+type auditRecord struct {
 	Time time.Time `json:"time"`
 	// Number joins the lines of a change; each start of the process begins again at 1.
 	Number uint64 `json:"number"`
-	// Caller is the caller. Via is the app manager, at a site that an app manager asked
+	// principal is the caller. Via is the app manager, at a site that an app manager asked
 	// for the caller.
 	Caller string `json:"caller"`
 	Via    string `json:"via,omitempty"`
@@ -107,7 +107,7 @@ func syncDir(path string) error {
 
 // add adds a line and returns once it is on disk. After an error no further line is
 // added: a failed write or sync may have left anything in the file.
-func (l *auditLog) add(r *AuditRecord) error {
+func (l *auditLog) add(r *auditRecord) error {
 	if l == nil {
 		return nil
 	}

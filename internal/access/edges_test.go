@@ -119,15 +119,15 @@ func TestListsOfAPrefix(t *testing.T) {
 
 // TestCallersAreEqual: callers that may do more, less or something else differ.
 func TestCallersAreEqual(t *testing.T) {
-	base := Caller{Name: "a", Role: methods.Client, Scope: Scope{"acme"}}
-	for what, change := range map[string]func(*Caller){
-		"name":         func(c *Caller) { c.Name = "b" },
-		"role":         func(c *Caller) { c.Role = methods.Viewer },
-		"kind":         func(c *Caller) { c.Kind = "site" },
-		"narrower":     func(c *Caller) { c.Scope = Scope{"acme/"} },
-		"wider":        func(c *Caller) { c.Scope = Scope{"acme", "zeta"} },
-		"none":         func(c *Caller) { c.Scope = Scope{} },
-		"all entities": func(c *Caller) { c.Scope = nil },
+	base := principal{Name: "a", Role: methods.Client, Scope: Scope{"acme"}}
+	for what, change := range map[string]func(*principal){
+		"name":         func(c *principal) { c.Name = "b" },
+		"role":         func(c *principal) { c.Role = methods.Viewer },
+		"kind":         func(c *principal) { c.Kind = "site" },
+		"narrower":     func(c *principal) { c.Scope = Scope{"acme/"} },
+		"wider":        func(c *principal) { c.Scope = Scope{"acme", "zeta"} },
+		"none":         func(c *principal) { c.Scope = Scope{} },
+		"all entities": func(c *principal) { c.Scope = nil },
 	} {
 		other := base
 		change(&other)
@@ -323,7 +323,7 @@ func TestSift(t *testing.T) {
 		{Tag: 4, Operation: acquireOf("zeta")},
 		{Tag: 5, Operation: acquireOf("acme/gpu")},
 	}}}
-	caller := &Caller{Name: "c", Role: methods.Client, Scope: Scope{"acme"}}
+	caller := &principal{Name: "c", Role: methods.Client, Scope: Scope{"acme"}}
 	s := &session{guard: g, caller: caller, scope: caller.Scope, rule: methods.Rule{Least: methods.Client}}
 	guarded := &guarded{ServerStream: stream, ctx: t.Context(), session: s}
 	receive := func() (kept, answered []uint64, reason apierr.Reason) {
@@ -401,7 +401,7 @@ func TestNumbersJoin(t *testing.T) {
 	}
 	var numbers []uint64
 	for _, line := range lines(t, path) {
-		var r AuditRecord
+		var r auditRecord
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			t.Fatal(err)
 		}

@@ -63,8 +63,8 @@ func (t *texts) UnmarshalYAML(n *yaml.Node) error {
 // policy is the meaning of an access file. It never changes once made.
 type policy struct {
 	raw     [][]byte
-	tokens  map[[sha256.Size]byte]*Caller
-	certs   map[string]*Caller
+	tokens  map[[sha256.Size]byte]*principal
+	certs   map[string]*principal
 	issuers map[string]*issuer
 }
 
@@ -121,7 +121,7 @@ func parseFile(b []byte) (*file, error) {
 
 // policy checks the file and makes a policy of it, with the keys of its issuers.
 func (f *file) policy(keys [][]byte) (*policy, error) {
-	p := &policy{tokens: make(map[[sha256.Size]byte]*Caller), certs: make(map[string]*Caller), issuers: make(map[string]*issuer)}
+	p := &policy{tokens: make(map[[sha256.Size]byte]*principal), certs: make(map[string]*principal), issuers: make(map[string]*issuer)}
 	names := make(map[string]bool)
 	for i := range f.Callers {
 		in := &f.Callers[i]
@@ -135,7 +135,7 @@ func (f *file) policy(keys [][]byte) (*policy, error) {
 			return nil, bad("the name stands there twice")
 		}
 		names[in.Name] = true
-		c := &Caller{Name: in.Name}
+		c := &principal{Name: in.Name}
 		var err error
 		if c.Role, c.Scope, err = grant(in.Role, in.Prefixes); err != nil {
 			return nil, bad("%v", err)
@@ -182,7 +182,7 @@ func grant(role string, prefixes []string) (methods.Role, Scope, error) {
 	}
 	if len(prefixes) == 0 {
 		if r == methods.Client {
-			return methods.Nobody, nil, fmt.Errorf("a client needs prefixes; %q for all entities", Everything)
+			return methods.Nobody, nil, fmt.Errorf("a client needs prefixes; %q for all entities", everything)
 		}
 		return r, nil, nil
 	}

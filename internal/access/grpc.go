@@ -109,8 +109,8 @@ func (g *Guard) audited(s *session, req any, do func() error) error {
 
 // record returns the beginning of a line of the audit log; req is nil for a request that
 // was refused unread.
-func (g *Guard) record(s *session, req any) AuditRecord {
-	r := AuditRecord{Time: g.now().UTC(), Caller: s.caller.Name, Role: s.caller.Role.String(), Method: s.method}
+func (g *Guard) record(s *session, req any) auditRecord {
+	r := auditRecord{Time: g.now().UTC(), Caller: s.caller.Name, Role: s.caller.Role.String(), Method: s.method}
 	if s.behalf != "" {
 		r.Caller, r.Via, r.Role = s.behalf, s.caller.Name, ""
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/samya-db/samya/internal/tlsconf"
 )
 
-// PollInterval is the time between two looks at the access file.
-const PollInterval = 10 * time.Second
+// pollInterval is the time between two looks at the access file.
+const pollInterval = 10 * time.Second
 
 // refusedPerSecond bounds the refused changes of a caller that the audit log tells of in
 // a second. All callers without valid credentials share the bound.
@@ -68,7 +68,7 @@ type Guard struct {
 
 // verified is a verified JWT.
 type verified struct {
-	caller *Caller
+	caller *principal
 	until  time.Time
 }
 
@@ -108,7 +108,7 @@ func (g *Guard) Close() error { return g.audit.close() }
 // Run takes up changes of the access file and of the keys it names until ctx ends. It
 // ends calls that their callers may not make any more.
 func (g *Guard) Run(ctx context.Context) {
-	tick := time.NewTicker(PollInterval)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
 		select {

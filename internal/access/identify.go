@@ -28,7 +28,7 @@ type credentials struct {
 
 // identify returns the caller that shows the credentials. If there are a token and a
 // certificate, both must be good, and the token names the caller.
-func (g *Guard) identify(c credentials) (*Caller, error) {
+func (g *Guard) identify(c credentials) (*principal, error) {
 	if len(c.chain) > 0 && g.cfg.TLS != nil {
 		if err := g.cfg.TLS.Good(c.chain); err != nil {
 			return nil, unauthenticated("the certificate is not good any more")
@@ -48,7 +48,7 @@ func (g *Guard) identify(c credentials) (*Caller, error) {
 }
 
 // certified returns the caller that a certificate names.
-func certified(p *policy, leaf *x509.Certificate) (*Caller, error) {
+func certified(p *policy, leaf *x509.Certificate) (*principal, error) {
 	id, err := tlsconf.IdentityOf(leaf)
 	if err != nil {
 		return nil, unauthenticated("the certificate names nobody that is known")
@@ -56,9 +56,9 @@ func certified(p *policy, leaf *x509.Certificate) (*Caller, error) {
 	switch {
 	case id.Kind == tlsconf.AppManager:
 		// The app manager has checked its own callers against the rules.
-		return &Caller{Name: id.String(), Role: methods.Admin, Kind: id.Kind}, nil
+		return &principal{Name: id.String(), Role: methods.Admin, Kind: id.Kind}, nil
 	case id.Kind == tlsconf.Site:
-		return &Caller{Name: id.String(), Role: methods.Nobody, Kind: id.Kind}, nil
+		return &principal{Name: id.String(), Role: methods.Nobody, Kind: id.Kind}, nil
 	case p == nil:
 		return anonymous, nil
 	}
@@ -69,7 +69,7 @@ func certified(p *policy, leaf *x509.Certificate) (*Caller, error) {
 }
 
 // bearer returns the caller of the token in a header.
-func (g *Guard) bearer(p *policy, header string) (*Caller, error) {
+func (g *Guard) bearer(p *policy, header string) (*principal, error) {
 	scheme, token, ok := strings.Cut(header, " ")
 	if token = strings.TrimSpace(token); !ok || !strings.EqualFold(scheme, "Bearer") || token == "" {
 		return nil, unauthenticated("the authorization must be Bearer and a token")
@@ -89,7 +89,7 @@ func (g *Guard) bearer(p *policy, header string) (*Caller, error) {
 }
 
 // jwt returns the caller that a JWT names.
-func (g *Guard) jwt(p *policy, token string) (*Caller, error) {
+func (g *Guard) jwt(p *policy, token string) (*principal, error) {
 	now := g.now()
 	g.mu.Lock()
 	if g.jwtsBy != p {

@@ -125,7 +125,7 @@ func canonical(token string) bool {
 }
 
 // callerOf verifies a JWT and returns the caller that it names.
-func (p *policy) callerOf(token string, now time.Time) (*Caller, error) {
+func (p *policy) callerOf(token string, now time.Time) (*principal, error) {
 	if !canonical(token) {
 		return nil, errors.New("its signature is not canonical base64url")
 	}
@@ -179,8 +179,8 @@ func (is *issuer) verify(token *jwt.JSONWebToken, into ...any) error {
 	return errors.New("none of its issuer's keys has signed it")
 }
 
-// caller makes a Caller from the role and the prefixes in claims.
-func (is *issuer) caller(subject string, claims map[string]any) (*Caller, error) {
+// caller makes a principal from the role and the prefixes in claims.
+func (is *issuer) caller(subject string, claims map[string]any) (*principal, error) {
 	role, _ := claims[is.roleClaim].(string)
 	var prefixes []string
 	switch v := claims[is.prefixesClaim].(type) {
@@ -198,7 +198,7 @@ func (is *issuer) caller(subject string, claims map[string]any) (*Caller, error)
 	default:
 		return nil, fmt.Errorf("claim %s must be a list of texts", is.prefixesClaim)
 	}
-	c := &Caller{Name: is.name + "#" + subject}
+	c := &principal{Name: is.name + "#" + subject}
 	var err error
 	if c.Role, c.Scope, err = grant(role, prefixes); err != nil {
 		return nil, fmt.Errorf("its claims: %w", err)

@@ -272,10 +272,10 @@ func TestCertificateOfALongCall(t *testing.T) {
 // caller, and believes nobody else.
 func TestRelayedScopes(t *testing.T) {
 	for _, scope := range []Scope{nil, {"acme"}, {"acme/"}, {"acme", "zeta/"}, {"acme", "beta", "zeta/vm"}} {
-		relayed := Relay(context.WithValue(t.Context(), sessionKey{}, &session{caller: &Caller{Name: "billing"}, scope: scope}))
+		relayed := Relay(context.WithValue(t.Context(), sessionKey{}, &session{caller: &principal{Name: "billing"}, scope: scope}))
 		pairs, _ := metadata.FromOutgoingContext(relayed)
 		for kind, believed := range map[tlsconf.Kind]bool{tlsconf.AppManager: true, tlsconf.Client: false, tlsconf.Site: false, "": false} {
-			s := &session{caller: &Caller{Name: "m", Kind: kind}}
+			s := &session{caller: &principal{Name: "m", Kind: kind}}
 			want, behalf := scope, "billing"
 			if !believed {
 				s.scope = Scope{"own"}
@@ -299,12 +299,12 @@ func TestSiftWithoutLimits(t *testing.T) {
 	stream := &recorder{in: &samyav1.StreamRequest{Calls: []*samyav1.Call{
 		{Tag: 1, Operation: acquireOf("acme2")}, {Tag: 2, Operation: acquireOf("acme/vm")}, {Tag: 3, Operation: acquireOf("acme")},
 	}}}
-	for scope, want := range map[string]string{"acme": "[2 3]", "acme/": "[2]", "acme2": "[1]", Everything: "[1 2 3]"} {
+	for scope, want := range map[string]string{"acme": "[2 3]", "acme/": "[2]", "acme2": "[1]", everything: "[1 2 3]"} {
 		prefixes, err := newScope([]string{scope})
 		if err != nil {
 			t.Fatal(err)
 		}
-		caller := &Caller{Name: "c", Role: methods.Client, Scope: prefixes}
+		caller := &principal{Name: "c", Role: methods.Client, Scope: prefixes}
 		s := &session{guard: g, caller: caller, scope: caller.Scope, rule: methods.Rule{Least: methods.Client}}
 		in := &samyav1.StreamRequest{}
 		if err := (&guarded{ServerStream: stream, ctx: t.Context(), session: s}).RecvMsg(in); err != nil {

@@ -24,26 +24,26 @@ func parseRole(s string) (methods.Role, error) {
 	return methods.Nobody, fmt.Errorf("role %.32q, must be %s", s, strings.Join(names, ", "))
 }
 
-// Everything is the prefix that covers all entities.
-const Everything = "*"
+// everything is the prefix that covers all entities.
+const everything = "*"
 
 // Scope is the entities a caller may touch: nil for all, or the entities covered by its
 // prefixes.
 type Scope []string
 
 // newScope reads prefixes. A prefix is an entity's name, a name with a slash at its end,
-// or Everything. A name covers the entity and all entities below it; with the slash, only
+// or everything. A name covers the entity and all entities below it; with the slash, only
 // the entities below.
 func newScope(prefixes []string) (Scope, error) {
 	for _, p := range prefixes {
-		if p == Everything {
+		if p == everything {
 			continue
 		}
 		if err := name.Entity("prefix", strings.TrimSuffix(p, "/")); err != nil {
 			return nil, err
 		}
 	}
-	if slices.Contains(prefixes, Everything) {
+	if slices.Contains(prefixes, everything) {
 		return nil, nil
 	}
 	return slices.Clone(prefixes), nil
@@ -84,8 +84,8 @@ func (s Scope) coversAll(beginning string) bool {
 	return false
 }
 
-// Caller is a caller and its rights.
-type Caller struct {
+// principal is a caller and its rights.
+type principal struct {
 	// Name is the name in the access file, or issuer and subject of a JWT. For the
 	// cluster's own processes it is kind and name in the certificate.
 	Name string
@@ -98,18 +98,18 @@ type Caller struct {
 }
 
 // equal reports whether a caller is unchanged.
-func (c *Caller) equal(d *Caller) bool {
+func (c *principal) equal(d *principal) bool {
 	return c.Name == d.Name && c.Role == d.Role && c.Kind == d.Kind && slices.Equal(c.Scope, d.Scope) && c.Scope.All() == d.Scope.All()
 }
 
 // anonymous is everybody if there is no access file.
-var anonymous = &Caller{Name: "anonymous", Role: methods.Admin}
+var anonymous = &principal{Name: "anonymous", Role: methods.Admin}
 
 // session is a call of a caller.
 type session struct {
 	guard  *Guard
 	method string
-	caller *Caller
+	caller *principal
 	rule   methods.Rule
 	// behalf is the caller that an app manager calls for; empty otherwise.
 	behalf string

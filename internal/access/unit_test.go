@@ -155,13 +155,13 @@ func TestAuditAfterACrash(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := l.add(&AuditRecord{Caller: "a", Method: "m", Entity: string(rune('a' + i))}); err != nil {
+		if err := l.add(&auditRecord{Caller: "a", Method: "m", Entity: string(rune('a' + i))}); err != nil {
 			t.Fatal(err)
 		}
 		if err := l.close(); err != nil {
 			t.Fatal(err)
 		}
-		if err := l.add(&AuditRecord{}); err == nil {
+		if err := l.add(&auditRecord{}); err == nil {
 			t.Error("a closed log takes a line")
 		}
 	}
@@ -170,7 +170,7 @@ func TestAuditAfterACrash(t *testing.T) {
 		t.Fatalf("%q", all)
 	}
 	for i, line := range []string{all[0], all[2], all[3]} {
-		var r AuditRecord
+		var r auditRecord
 		if err := json.Unmarshal([]byte(line), &r); err != nil || r.Entity != string(rune('a'+i)) {
 			t.Errorf("%q: %v", line, err)
 		}
@@ -221,7 +221,7 @@ func TestAuditThatFails(t *testing.T) {
 			t.Errorf("%s fails: done %v, %v", name, done, err)
 		}
 		f.write, f.sync = nil, nil
-		if err := g.audit.add(&AuditRecord{}); err == nil {
+		if err := g.audit.add(&auditRecord{}); err == nil {
 			t.Errorf("%s: a log that failed goes on", name)
 		}
 	}
@@ -256,7 +256,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 	denied := apierr.New(apierr.PermissionDenied, "no")
 	lines := func() int { return strings.Count(f.String(), "\n") }
 	refuse := func(caller string) {
-		s := &session{guard: g, rule: method.Rule, caller: &Caller{Name: caller}}
+		s := &session{guard: g, rule: method.Rule, caller: &principal{Name: caller}}
 		in := &samyav1.UpdateEntityRequest{Name: strings.Repeat("x", 1<<20)}
 		if err := g.refuse(s, "127.0.0.1:1", in, denied); apierr.ReasonOf(err) != apierr.PermissionDenied {
 			t.Fatal(err)
