@@ -103,7 +103,7 @@ func (m *Manager) Run(ctx context.Context) (err error) {
 	life, stopLife := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopLife()
 	if m.cfg.Directory == nil {
-		ms, err := membership.Start(context.WithoutCancel(ctx), m.cfg.membership(m.HTTPAddr(), m.GRPCAddr()))
+		ms, err := membership.Start(context.WithoutCancel(ctx), m.cfg.Membership(membership.RoleAppMgr, m.GRPCAddr(), m.HTTPAddr()))
 		if err != nil {
 			return errors.Join(fmt.Errorf("find sites: %w", err), m.http.Close(), m.grpc.Close())
 		}
@@ -136,11 +136,11 @@ func (m *Manager) assemble() {
 
 func (m *Manager) listen(ctx context.Context) error {
 	var lc net.ListenConfig
-	h, err := lc.Listen(ctx, "tcp", m.cfg.HTTPAddr)
+	h, err := lc.Listen(ctx, "tcp", m.cfg.HTTP)
 	if err != nil {
 		return fmt.Errorf("listen for HTTP: %w", err)
 	}
-	g, err := lc.Listen(ctx, "tcp", m.cfg.GRPCAddr)
+	g, err := lc.Listen(ctx, "tcp", m.cfg.GRPC)
 	if err != nil {
 		return errors.Join(fmt.Errorf("listen for gRPC: %w", err), h.Close())
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/membership"
 	"github.com/samya-db/samya/internal/name"
+	"github.com/samya-db/samya/internal/node"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -58,8 +59,10 @@ func realSite(t *testing.T, n string) (f *fakeSite, ms *membership.Membership) {
 func running(t *testing.T, seed string) (m *Manager, stop func() error) {
 	t.Helper()
 	m, err := New(Config{
-		Name: "am", Region: "us", Cluster: "test", HTTPAddr: "127.0.0.1:0", GRPCAddr: "127.0.0.1:0",
-		Gossip:        Gossip{Bind: "127.0.0.1:0", Join: []string{seed}, Preset: membership.PresetLocal},
+		Config: node.Config{
+			Name: "am", Region: "us", Cluster: "test", HTTP: "127.0.0.1:0", GRPC: "127.0.0.1:0",
+			Gossip: node.Gossip{Bind: "127.0.0.1:0", Join: []string{seed}}, Preset: membership.PresetLocal,
+		},
 		ProbeInterval: 50 * time.Millisecond, StopTimeout: 5 * time.Second,
 	})
 	if err != nil {
@@ -292,10 +295,10 @@ func TestGRPCRefusals(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	good := func() Config {
-		return Config{
-			Name: "am", Region: "us", Cluster: "test", HTTPAddr: "127.0.0.1:0", GRPCAddr: "127.0.0.1:0",
-			Gossip: Gossip{Bind: "127.0.0.1:0"},
-		}
+		return Config{Config: node.Config{
+			Name: "am", Region: "us", Cluster: "test", HTTP: "127.0.0.1:0", GRPC: "127.0.0.1:0",
+			Gossip: node.Gossip{Bind: "127.0.0.1:0"},
+		}}
 	}
 	if _, err := New(good()); err != nil {
 		t.Fatal(err)
@@ -304,11 +307,11 @@ func TestConfig(t *testing.T) {
 		"name":           func(c *Config) { c.Name = "" },
 		"region":         func(c *Config) { c.Region = "U" },
 		"cluster":        func(c *Config) { c.Cluster = "-" },
-		"http":           func(c *Config) { c.HTTPAddr = "8080" },
-		"grpc":           func(c *Config) { c.GRPCAddr = "127.0.0.1:99999" },
+		"http":           func(c *Config) { c.HTTP = "8080" },
+		"grpc":           func(c *Config) { c.GRPC = "127.0.0.1:99999" },
 		"bind":           func(c *Config) { c.Gossip.Bind = "" },
-		"max_body":       func(c *Config) { c.MaxBody = -1 },
-		"probe_interval": func(c *Config) { c.ProbeInterval = -1 },
+		"max-body":       func(c *Config) { c.MaxBody = -1 },
+		"probe-interval": func(c *Config) { c.ProbeInterval = -1 },
 	} {
 		cfg := good()
 		spoil(&cfg)
@@ -323,7 +326,7 @@ func TestConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	cfg.GRPCAddr = l.Addr().String()
+	cfg.GRPC = l.Addr().String()
 	m, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -25,6 +25,7 @@ import (
 
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/health"
+	"github.com/samya-db/samya/internal/node"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -358,9 +359,12 @@ func inBubble(t *testing.T, names []string, change func(*Config), test func(*rig
 			dir.infos = append(dir.infos, SiteInfo{Name: n, Region: n, Address: n})
 		}
 		cfg := Config{
-			Name: "am", Region: "us", Cluster: "test", HTTPAddr: "127.0.0.1:0", GRPCAddr: "127.0.0.1:0", Directory: dir,
-			Dial:    func(ctx context.Context, addr string) (net.Conn, error) { return r.sites[addr].dial(ctx) },
-			Latency: func(_, to string) time.Duration { return oneWay[to] },
+			Config: node.Config{
+				Name: "am", Region: "us", Cluster: "test", HTTP: "127.0.0.1:0", GRPC: "127.0.0.1:0",
+				Latency: func(_, to string) time.Duration { return oneWay[to] },
+			},
+			Directory: dir,
+			Dial:      func(ctx context.Context, addr string) (net.Conn, error) { return r.sites[addr].dial(ctx) },
 		}
 		if change != nil {
 			change(&cfg)

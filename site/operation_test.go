@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/samya-db/samya/internal/node"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/store"
@@ -19,7 +20,7 @@ import (
 
 // shell is site us of three, without a core.
 func shell() *Site {
-	s := &Site{cfg: Config{Name: "us"}, members: store.Members{Sites: []core.SiteID{"as", "eu", "us"}}}
+	s := &Site{cfg: Config{Config: node.Config{Name: "us"}}, members: store.Members{Sites: []core.SiteID{"as", "eu", "us"}}}
 	s.metrics = newMetrics(s)
 	return s
 }

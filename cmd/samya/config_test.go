@@ -81,7 +81,7 @@ func TestCheckIsAStart(t *testing.T) {
 	file, access := filepath.Join(dir, "samya.yaml"), filepath.Join(dir, "access.yaml")
 	settings := strings.NewReplacer("DIR", dir, "ADDR", l.Addr().String()).Replace(`
 site:
-  {name: us, members: [us], data: DIR/data, listen: "ADDR", http: "ADDR", access-file: DIR/access.yaml,
+  {name: us, members: [us], data: DIR/data, grpc: "ADDR", http: "ADDR", access-file: DIR/access.yaml,
    tls-ca: DIR/ca.pem, tls-cert: DIR/site-us.pem, tls-key: DIR/site-us-key.pem}
 appmgr: {name: am, http: "ADDR", access-file: DIR/access.yaml, audit-file: DIR/audit}
 `)

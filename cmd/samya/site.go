@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,34 +28,22 @@ func (p *program) siteCommand() *cobra.Command {
 The members are needed for the first start alone: they are kept in the data
 directory, and from then on a decision of the sites changes them, no flag.`,
 		Example: `  samya site --name us --members us,eu,as --data /var/lib/samya \
-    --listen 10.0.0.1:7001 --http 10.0.0.1:7101 --gossip 10.0.0.1:7201 --join 10.1.0.1:7201 \
+    --grpc 10.0.0.1:7001 --http 10.0.0.1:7101 --gossip 10.0.0.1:7201 --join 10.1.0.1:7201 \
     --tls-cert site-us.pem --tls-key site-us-key.pem --tls-ca ca.pem --access-file access.yaml --gossip-key-file gossip.key`,
 		GroupID: groupServe,
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			log, err := s.logger(p.stderr)
-			if err != nil {
-				return err
-			}
-			latency, err := s.latency()
-			if err != nil {
-				return err
-			}
-			cfg.Cluster, cfg.Name, cfg.Region = s.cluster, s.name, cmp.Or(s.region, s.name)
-			cfg.HTTP, cfg.Gossip, cfg.Join = s.http, s.gossip, s.join
-			cfg.GossipPreset, cfg.GossipKeyFile, cfg.WAN, cfg.Logger = s.preset, s.keyFile, latency, log
-			guarded, err := s.security.open(guardConfig{data: cfg.DataDir, keyFile: s.keyFile, relays: true, judging: p.judging, log: log})
+			guarded, err := s.complete(p, guardConfig{data: cfg.DataDir, relays: true})
 			if err != nil {
 				return err
 			}
 			defer guarded.close()
-			cfg.TLS, cfg.Access, cfg.Restricted, cfg.Insecure = guarded.tls, guarded.access, guarded.restricted, s.security.insecure
-			cfg.MaxConns, cfg.Build = s.security.conns, build()
+			cfg.Config = s.Config
 			if err := cfg.Validate(); err != nil {
 				return &usageError{err}
 			}
-			log.Info("starting", slog.String("version", version()), slog.String("region", cfg.Region),
-				slog.String("grpc", cfg.Listen), slog.String("http", cfg.HTTP), slog.String("data", cfg.DataDir))
+			cfg.Logger.Info("starting", slog.String("version", version()), slog.String("region", cfg.Region),
+				slog.String("grpc", cfg.GRPC), slog.String("http", cfg.HTTP), slog.String("data", cfg.DataDir))
 			return p.serve(cmd, &s, func(ctx context.Context) error {
 				err := site.Run(ctx, cfg)
 				switch {
@@ -77,11 +64,10 @@ directory, and from then on a decision of the sites changes them, no flag.`,
 	f := cmd.Flags()
 	settingsOf(cmd, kindSite)
 	configFlag(f)
-	s.flags(f, "127.0.0.1:7101", "127.0.0.1:7201")
+	s.flags(f, "127.0.0.1:7001", "127.0.0.1:7101", "127.0.0.1:7201")
 	f.StringVar(&cfg.DataDir, "data", "", "directory of the site's state, its own for ever")
 	f.StringSliceVar(&cfg.Members, "members", nil, "names of all sites of the cluster, for the first start")
 	f.BoolVar(&cfg.Unvouched, "unvouched", false, "serve before other sites vouch that the data is the latest; only if you know that it is")
-	f.StringVar(&cfg.Listen, "listen", "127.0.0.1:7001", "address to serve gRPC on: the API and the other sites")
 	f.DurationVar(&cfg.RequestRetention, "request-retention", 5*time.Minute, "how long the answer to a request id is remembered")
 	f.DurationVar(&cfg.ClockSkew, "clock-skew", 0, "by how much the clocks that requests go by may differ: less than the request retention (default 10s, or a quarter of a retention below 40s)")
 	f.IntVar(&cfg.Partitions, "partitions", 0, "how many partitions serve requests side by side; 0: one for every two processors")

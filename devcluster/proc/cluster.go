@@ -131,7 +131,7 @@ func (c *Cluster) plan(ctx context.Context, held *ports, logs string) error {
 			}
 		}
 		p.Args = append(args,
-			"--cluster", c.cfg.Cluster, "--http", p.HTTP, "--gossip", p.Gossip,
+			"--cluster", c.cfg.Cluster, "--grpc", p.GRPC, "--http", p.HTTP, "--gossip", p.Gossip,
 			"--gossip-preset", "local", "--wan", c.cfg.WAN, LifelineFlag)
 		return p, nil
 	}
@@ -140,7 +140,7 @@ func (c *Cluster) plan(ctx context.Context, held *ports, logs string) error {
 		if err != nil {
 			return err
 		}
-		p.Args = append(p.Args, "--listen", p.GRPC, "--data", p.Data, "--members", strings.Join(c.cfg.Sites, ","))
+		p.Args = append(p.Args, "--data", p.Data, "--members", strings.Join(c.cfg.Sites, ","))
 		p.Args = append(p.Args, c.cfg.SiteArgs...)
 		c.sites = append(c.sites, p)
 		seeds = append(seeds, p.Gossip)
@@ -150,7 +150,6 @@ func (c *Cluster) plan(ctx context.Context, held *ports, logs string) error {
 		if err != nil {
 			return err
 		}
-		p.Args = append(p.Args, "--grpc", p.GRPC)
 		p.Args = append(p.Args, c.cfg.AppManagerArgs...)
 		c.appManagers = append(c.appManagers, p)
 	}

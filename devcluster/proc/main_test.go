@@ -37,7 +37,6 @@ func child(args []string) int {
 	fs := flag.NewFlagSet("child", flag.ContinueOnError)
 	name := fs.String("name", "", "")
 	httpAddr := fs.String("http", "", "")
-	listen := fs.String("listen", "", "")
 	grpc := fs.String("grpc", "", "")
 	gossip := fs.String("gossip", "", "")
 	data := fs.String("data", "", "")
@@ -64,7 +63,7 @@ func child(args []string) int {
 			return 3
 		}
 	}
-	for _, addr := range []string{*listen, *grpc, *gossip} {
+	for _, addr := range []string{*grpc, *gossip} {
 		if addr == "" {
 			continue
 		}

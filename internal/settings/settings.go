@@ -90,9 +90,10 @@ func envName(prefix, flag string) string {
 
 // FromEnvironment sets a flag from the environment, unless the command line has set it.
 // It returns the name of the variable, or "" if none is set. An empty variable counts as
-// not set.
+// not set. A variable of a former name is an error.
 func (k Kind) FromEnvironment(flags *pflag.FlagSet, f *pflag.Flag, env func(string) (string, bool)) (string, error) {
-	if f.Changed || f.Hidden || f.Name == "help" {
+	_, isFormer := f.Value.(former)
+	if f.Changed || f.Hidden && !isFormer || f.Name == "help" {
 		return "", nil
 	}
 	for _, name := range k.EnvNames(f.Name) {
@@ -112,6 +113,9 @@ func (k Kind) FromEnvironment(flags *pflag.FlagSet, f *pflag.Flag, env func(stri
 func set(flags *pflag.FlagSet, f *pflag.Flag, value string) error {
 	err := flags.Set(f.Name, value)
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		if _, ok := f.Value.(former); ok {
+			return invalid.Unwrap()
+		}
 		return fmt.Errorf("%.64q is no %s: %s", value, typeName(f), plain(invalid.Unwrap()))
 	}
 	return err

@@ -110,7 +110,7 @@ func siteOn(t *testing.T, dir, cluster, site, members string) (status int, outpu
 	defer cancel()
 	args := []string{
 		"site", "--name", site, "--cluster", cluster, "--data", dir,
-		"--listen", sitetest.FreePort(t), "--http", sitetest.FreePort(t), "--gossip", sitetest.FreePort(t),
+		"--grpc", sitetest.FreePort(t), "--http", sitetest.FreePort(t), "--gossip", sitetest.FreePort(t),
 		"--gossip-preset", "local", "--exit-with-stdin",
 	}
 	if members != "none" {

@@ -111,7 +111,7 @@ func TestAnInterruptedDemoLeavesNothing(t *testing.T) {
 	var ports []string
 	for _, argv := range children {
 		for i, arg := range argv[:len(argv)-1] {
-			if arg == "--listen" || arg == "--grpc" || arg == "--http" || arg == "--gossip" {
+			if arg == "--grpc" || arg == "--http" || arg == "--gossip" {
 				ports = append(ports, argv[i+1])
 			}
 		}

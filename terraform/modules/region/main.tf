@@ -6,7 +6,7 @@
 locals {
   reserved_settings = [
     "access-file", "cluster", "config", "data", "exit-with-stdin", "gossip", "gossip-key-file", "grpc", "help", "http",
-    "insecure", "join", "listen", "members", "name", "region", "tls-ca", "tls-cert", "tls-crl", "tls-key",
+    "insecure", "join", "members", "name", "region", "tls-ca", "tls-cert", "tls-crl", "tls-key",
   ]
 
   ports = {
@@ -90,7 +90,7 @@ locals {
     cluster = var.cluster
     members = join(",", var.members)
     data    = var.paths.data
-    listen  = "$${ADDRESS}:${local.ports.site.grpc}"
+    grpc    = "$${ADDRESS}:${local.ports.site.grpc}"
     http    = "$${ADDRESS}:${local.ports.site.http}"
     gossip  = "$${ADDRESS}:${local.ports.site.gossip}"
     join    = local.join
