@@ -11,6 +11,7 @@ import (
 
 	"github.com/samya-db/samya/internal/name"
 	"github.com/samya-db/samya/internal/node"
+	"github.com/samya-db/samya/internal/preset"
 	"github.com/samya-db/samya/internal/tlsconf"
 )
 
@@ -19,7 +20,6 @@ const (
 	DefaultMaxBody       = 64 << 10
 	DefaultMaxConcurrent = 8192
 	DefaultMaxPerSite    = 4096
-	DefaultProbeInterval = time.Second
 	DefaultStopTimeout   = 15 * time.Second
 	DefaultRepeatTime    = time.Minute
 )
@@ -41,8 +41,10 @@ type Config struct {
 	// MaxPerSite bounds the calls under way to each site; a site with as many is skipped.
 	// 0: 4096.
 	MaxPerSite int
-	// ProbeInterval is how often each site's round trip is measured; 0: 1s.
-	ProbeInterval time.Duration
+	// ProbeInterval is how often each site's round trip is measured, and ProbeTimeout
+	// bounds the measurement. TryTime is how long a site may take for a request, beyond
+	// its wait, before another site is asked. 0: as Preset says.
+	ProbeInterval, ProbeTimeout, TryTime time.Duration
 	// StopTimeout bounds how long Run lets requests finish once told to stop;
 	// 0: 15s.
 	StopTimeout time.Duration
@@ -65,7 +67,6 @@ func (c Config) Validate() error {
 		{"max-body", c.MaxBody},
 		{"max-concurrent", int64(c.MaxConcurrent)},
 		{"max-per-site", int64(c.MaxPerSite)},
-		{"probe-interval", int64(c.ProbeInterval)},
 		{"stop-timeout", int64(c.StopTimeout)},
 		{"repeat-time", int64(c.RepeatTime)},
 	} {
@@ -73,7 +74,8 @@ func (c Config) Validate() error {
 			errs = append(errs, &name.Error{Field: f.field, Problem: "negative, at least 0 (the default)"})
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, preset.Between("probe-interval", c.ProbeInterval),
+		preset.Between("probe-timeout", c.ProbeTimeout), preset.Between("try-time", c.TryTime))...)
 }
 
 // maxBulk bounds the body of a batch, and messages.
@@ -85,7 +87,10 @@ func (c Config) withDefaults() Config {
 	c.MaxConcurrent = orDefault(c.MaxConcurrent, DefaultMaxConcurrent)
 	c.MaxPerSite = orDefault(c.MaxPerSite, DefaultMaxPerSite)
 	c.MaxConns = orDefault(c.MaxConns, node.DefaultMaxConns)
-	c.ProbeInterval = orDefault(c.ProbeInterval, DefaultProbeInterval)
+	t, _ := preset.Of(c.Preset) // which Validate has checked
+	c.ProbeInterval = orDefault(c.ProbeInterval, t.ProbeInterval)
+	c.ProbeTimeout = orDefault(c.ProbeTimeout, t.ProbeTimeout)
+	c.TryTime = orDefault(c.TryTime, t.TryTime)
 	c.StopTimeout = orDefault(c.StopTimeout, DefaultStopTimeout)
 	c.RepeatTime = orDefault(c.RepeatTime, DefaultRepeatTime)
 	if c.Dial == nil {

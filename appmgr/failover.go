@@ -15,10 +15,6 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// tryTime is how long a try of a movement may take beyond its wait, where another site
-// can be asked instead.
-const tryTime = 2 * time.Second
-
 // movement is an acquire, a release or an atomic batch that is tried at site after site.
 // Each try after a try that may have run is numbered and names the sites that may have
 // run earlier tries. These sites undo what they did; the answer of the last try alone
@@ -93,7 +89,7 @@ func checkAttempt(r attempted) error {
 // movement returns the movement of a request with the given wait.
 func (s *service) movement(r attempted, wait time.Duration) *movement {
 	m := &movement{
-		attempt: max(1, r.GetAttempt()), tried: r.GetTried(), owned: r.GetRequestId() != "", patience: wait + tryTime,
+		attempt: max(1, r.GetAttempt()), tried: r.GetTried(), owned: r.GetRequestId() != "", patience: wait + s.cfg.TryTime,
 	}
 	if t := r.GetNotAfter(); t != nil {
 		m.notAfter = t.AsTime()

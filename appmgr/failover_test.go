@@ -212,7 +212,7 @@ func TestLateAnswerOfAnEarlierTry(t *testing.T) {
 		t := r.t
 		late := make(chan struct{})
 		r.sites["us"].acquire = func(context.Context, *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
-			<-time.After(time.Second + tryTime + 50*time.Millisecond)
+			<-time.After(time.Second + r.cfg.TryTime + 50*time.Millisecond)
 			close(late)
 			return &samyav1.AcquireResponse{Tokens: 3, Site: "us", Left: 1}, nil
 		}

@@ -24,6 +24,7 @@ import (
 	"github.com/samya-db/samya/internal/membership"
 	"github.com/samya-db/samya/internal/name"
 	"github.com/samya-db/samya/internal/node"
+	"github.com/samya-db/samya/internal/preset"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -45,7 +46,7 @@ func realSite(t *testing.T, n string) (f *fakeSite, ms *membership.Membership) {
 	ms, err = membership.Start(t.Context(), membership.Config{
 		Self: membership.Node{Name: n, Region: n, Role: membership.RoleSite, Cluster: "test", GRPC: l.Addr().String()},
 		// By itself it takes half a minute to find out that a member is gone.
-		Bind: "127.0.0.1:0", Preset: membership.PresetWAN,
+		Bind: "127.0.0.1:0", Preset: preset.WAN,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +62,7 @@ func running(t *testing.T, seed string) (m *Manager, stop func() error) {
 	m, err := New(Config{
 		Config: node.Config{
 			Name: "am", Region: "us", Cluster: "test", HTTP: "127.0.0.1:0", GRPC: "127.0.0.1:0",
-			Gossip: node.Gossip{Bind: "127.0.0.1:0", Join: []string{seed}}, Preset: membership.PresetLocal,
+			Gossip: node.Gossip{Bind: "127.0.0.1:0", Join: []string{seed}}, Preset: preset.Local,
 		},
 		ProbeInterval: 50 * time.Millisecond, StopTimeout: 5 * time.Second,
 	})
@@ -312,6 +313,9 @@ func TestConfig(t *testing.T) {
 		"bind":           func(c *Config) { c.Gossip.Bind = "" },
 		"max-body":       func(c *Config) { c.MaxBody = -1 },
 		"probe-interval": func(c *Config) { c.ProbeInterval = -1 },
+		"probe-timeout":  func(c *Config) { c.ProbeTimeout = time.Hour },
+		"try-time":       func(c *Config) { c.TryTime = time.Microsecond },
+		"preset":         func(c *Config) { c.Preset, c.Directory = "moon", new(roster) },
 	} {
 		cfg := good()
 		spoil(&cfg)
@@ -333,5 +337,17 @@ func TestConfig(t *testing.T) {
 	}
 	if err := m.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "listen for gRPC") {
 		t.Errorf("address in use: %v", err)
+	}
+}
+
+// TestTimings: a preset sets the timings without a value of their own.
+func TestTimings(t *testing.T) {
+	for n, want := range map[preset.Name][2]time.Duration{
+		"": {time.Second, 2 * time.Second}, preset.Local: {time.Second, 2 * time.Second}, preset.LAN: {500 * time.Millisecond, 500 * time.Millisecond},
+	} {
+		c := Config{Config: node.Config{Preset: n}, TryTime: 3 * time.Second}.withDefaults()
+		if got := [2]time.Duration{c.ProbeInterval, c.ProbeTimeout}; got != want || c.TryTime != 3*time.Second {
+			t.Errorf("%q: %v, %v", n, got, c.TryTime)
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/internal/name"
 	"github.com/samya-db/samya/internal/node"
+	"github.com/samya-db/samya/internal/preset"
 	"github.com/samya-db/samya/internal/tlsconf"
 	"github.com/samya-db/samya/predict"
 	"github.com/samya-db/samya/redistribute"
@@ -54,6 +55,12 @@ type Config struct {
 	// RequestRetention if that is less. It must be less than RequestRetention. The
 	// guarantee that a request runs once, at whatever site it is repeated, rests on it.
 	ClockSkew time.Duration
+	// CollectTime is how long the leader of a redistribution waits for the contributions
+	// of all reachable sites; TakeoverTime is how long a redistribution may stand still
+	// before a site asks or takes over. 0: as Preset says. CollectTime should exceed the
+	// longest round trip with its syncs. TakeoverTime must be at least three times as
+	// long.
+	CollectTime, TakeoverTime time.Duration
 	// CheckpointBytes is the length at which the log is carried over to the database,
 	// and CheckpointInterval the longest time between two checkpoints; 0: 64 MiB, 1
 	// minute. Requests wait for a checkpoint when the log is four times as long. From 4
@@ -142,6 +149,10 @@ func (c *Config) Validate() error {
 	if c.ClockSkew < 0 || c.ClockSkew > 0 && c.ClockSkew >= cmp.Or(c.RequestRetention, defaultRetention) {
 		bad("clock-skew", "%v, must be less than the request retention", c.ClockSkew)
 	}
+	errs = append(errs, preset.Between("collect-time", c.CollectTime), preset.Between("takeover-time", c.TakeoverTime))
+	if collect, takeover := c.timings(); takeover < 3*collect {
+		bad("takeover-time", "%v, must be at least three times the collect-time of %v", takeover, collect)
+	}
 	if b := c.CheckpointBytes; b != 0 && (b < minCheckpoint || b > maxCheckpoint) {
 		bad("checkpoint-bytes", "%d, must be from %d to %d", b, minCheckpoint, int64(maxCheckpoint))
 	}
@@ -177,6 +188,12 @@ const (
 	defaultRetention = 5 * time.Minute
 	defaultSkew      = 10 * time.Second
 )
+
+// timings returns the collect time and the takeover time.
+func (c *Config) timings() (collect, takeover time.Duration) {
+	t, _ := preset.Of(c.Preset)
+	return cmp.Or(c.CollectTime, t.CollectTime), cmp.Or(c.TakeoverTime, t.TakeoverTime)
+}
 
 // horizon is how far ahead a request's not_after may lie.
 func (c *Config) horizon() time.Duration {

@@ -71,6 +71,10 @@ func TestConfigNamesTheField(t *testing.T) {
 			func(c *site.Config) { c.RequestRetention, c.ClockSkew = time.Minute, time.Minute },
 			"clock-skew", "1m0s, must be less than the request retention",
 		},
+		{func(c *site.Config) { c.CollectTime = -1 }, "collect-time", "-1ns, must be from 1ms to 1m"},
+		{func(c *site.Config) { c.TakeoverTime = time.Hour }, "takeover-time", "1h0m0s, must be from 1ms to 1m"},
+		{func(c *site.Config) { c.CollectTime = time.Second }, "takeover-time", "1.5s, must be at least three times the collect-time of 1s"},
+		{func(c *site.Config) { c.Preset, c.CollectTime = "lan", 200*time.Millisecond }, "takeover-time", "500ms, must be"},
 		{func(c *site.Config) { c.MaxConns = -1 }, "max-conns", "-1, at least 0 (the default)"},
 		{func(c *site.Config) { c.CheckpointBytes = 4095 }, "checkpoint-bytes", "4095, must be from 4096 to 17179869184"},
 		{func(c *site.Config) { c.CheckpointBytes = 1 << 40 }, "checkpoint-bytes", "1099511627776, must be from 4096 to 17179869184"},
@@ -116,6 +120,7 @@ func TestConfigTakesItsBounds(t *testing.T) {
 	least.TenantSegments, most.TenantSegments = 1, 128
 	least.Partitions, most.Partitions = 1, 64
 	least.MaxConns, least.MaxRequests = 1, 1
+	least.CollectTime, most.CollectTime, most.TakeoverTime = time.Millisecond, 20*time.Second, time.Minute
 	most.Members = []string{"us"}
 	for i := range 63 {
 		most.Members = append(most.Members, fmt.Sprint("s", i))

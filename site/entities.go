@@ -17,9 +17,6 @@ import (
 const (
 	// decideWait is how long a change may take to be decided.
 	decideWait = 10 * time.Second
-	// lateness is how much longer the core may hold on to a change to tell for sure
-	// that nothing was done: a first phase, see core.Config.Window.
-	lateness = 500 * time.Millisecond
 )
 
 // entities serves samyav1.EntityService.
@@ -114,6 +111,10 @@ func (s *Site) decide(ctx context.Context, ch *core.Change) (core.Answer, error)
 	if err := expired(ctx); err != nil {
 		return core.Answer{}, err
 	}
+	// The core may hold on to a change for a first phase longer, to tell for sure that
+	// nothing was done.
+	collect, _ := s.cfg.timings()
+	lateness := collect + 50*time.Millisecond
 	whole := within(timeLeft(ctx), decideWait+lateness)
 	ch.Wait = ticks(max(whole/2, whole-lateness))
 	a, err := s.engine.Do(ctx, func(c core.Call) core.Input { ch.Call = c; return ch })

@@ -114,6 +114,7 @@ func (s *Site) open() error {
 	if err != nil {
 		return fmt.Errorf("reading the data directory %s: %w", s.cfg.DataDir, err)
 	}
+	collect, takeover := s.cfg.timings()
 	many := len(restored.Entities) > manyEntities
 	c, err := core.New(core.Config{
 		Self: core.SiteID(s.cfg.Name), Members: s.members.Sites,
@@ -122,6 +123,7 @@ func (s *Site) open() error {
 		Forecast: s.cfg.Forecast, Admission: s.cfg.Admission,
 		Bin: core.Tick(s.cfg.ForecastBin.Milliseconds()), Horizon: s.cfg.ForecastHorizon,
 		Retention: s.cfg.RequestRetention.Milliseconds(), MaxRequests: s.cfg.MaxRequests, TenantSegments: s.cfg.TenantSegments,
+		Window: core.Tick(collect.Milliseconds()), Patience: core.Tick(takeover.Milliseconds()),
 		Skew: s.cfg.ClockSkew.Milliseconds(),
 		Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 		Run:  s.run, Unvouched: s.cfg.Unvouched,

@@ -4,17 +4,17 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/samya-db/samya/appmgr"
+	"github.com/samya-db/samya/internal/preset"
 )
 
 // appmgrCommand is `samya appmgr`.
 func (p *program) appmgrCommand() *cobra.Command {
 	var s served
-	var repeatTime time.Duration
+	var cfg appmgr.Config
 	cmd := &cobra.Command{
 		Use:   "appmgr --name NAME --region REGION --join HOST:PORT,…",
 		Short: "Run an app manager: it serves clients and asks the nearest site",
@@ -29,7 +29,7 @@ them can run, in any region.`,
 				return err
 			}
 			defer guarded.close()
-			cfg := appmgr.Config{Config: s.Config, RepeatTime: repeatTime, MaxConcurrent: s.security.inFlight}
+			cfg.Config, cfg.MaxConcurrent = s.Config, s.security.inFlight
 			if err := cfg.Validate(); err != nil {
 				return &usageError{err}
 			}
@@ -51,7 +51,10 @@ them can run, in any region.`,
 	settingsOf(cmd, kindAppmgr)
 	configFlag(f)
 	s.flags(f, "127.0.0.1:8180", "127.0.0.1:8080", "127.0.0.1:8280")
-	f.DurationVar(&repeatTime, "repeat-time", appmgr.DefaultRepeatTime, "how long beyond its wait a request without a not_after can be repeated at any site")
+	preset.Var(f, &cfg.ProbeInterval, "probe-interval")
+	preset.Var(f, &cfg.ProbeTimeout, "probe-timeout")
+	preset.Var(f, &cfg.TryTime, "try-time")
+	f.DurationVar(&cfg.RepeatTime, "repeat-time", appmgr.DefaultRepeatTime, "how long beyond its wait a request without a not_after can be repeated at any site")
 	s.completions(cmd)
 	return cmd
 }

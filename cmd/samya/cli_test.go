@@ -301,7 +301,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		"entity of a tree":  {"demo --workload hierarchy --entity acme", exitUsage, "entity: the workload hierarchy has entities of its own"},
 		"site without name": {"site --data x --members us", exitUsage, "name: empty"},
 		"bad policy":        {"site --name us --data x --members us --policy y", exitUsage, "policy: \"y\", must be one of demand, equal-risk, paper"},
-		"bad preset":        {"appmgr --name am --gossip-preset moon", exitUsage, "preset"},
+		"bad preset":        {"appmgr --name am --preset moon", exitUsage, "preset"},
 		"bad log format":    {"appmgr --name am --log-format xml", exitUsage, "log-format"},
 		"bad log level":     {"site --name us --log-level loud", exitUsage, "log-level"},
 		"no matrix":         {"site --name us --wan /no/such/file", exitUsage, "/no/such/file"},

@@ -113,15 +113,17 @@ func TestCheckTellsOfEveryFile(t *testing.T) {
 
 func TestConfigShow(t *testing.T) {
 	s := newShell(t)
-	s.env["SAMYA_GOSSIP_PRESET"] = "lan"
-	code, stdout, stderr := s.run("config show site --config testdata/config/good/site.yaml --log-level debug")
+	s.env["SAMYA_PRESET"] = "lan"
+	code, stdout, stderr := s.run("config show site --config testdata/config/good/site.yaml --log-level debug --takeover-time 2s")
 	if code != exitOK {
 		t.Fatalf("exit status %d: %s", code, stderr)
 	}
 	shown := regexp.MustCompile(` +#`).ReplaceAllString(stdout, " #")
 	for _, want := range []string{
 		"  name: us # testdata/config/good/site.yaml:3\n",
-		"  gossip-preset: lan # SAMYA_GOSSIP_PRESET\n",
+		"  preset: lan # SAMYA_PRESET\n",
+		"  collect-time: 150ms # preset lan\n",
+		"  takeover-time: 2s # --takeover-time\n",
 		"  log-level: debug # --log-level\n",
 		"  max-requests: 4000000 # default\n",
 	} {

@@ -26,7 +26,7 @@ func TestGuardedCluster(t *testing.T) {
 	}
 	guarded := func(f tlsconf.Files) string {
 		return " --tls-cert " + f.Cert + " --tls-key " + f.Key + " --tls-ca " + f.CA + " --tls-crl " + f.CRL +
-			" --access-file " + set.AccessFile() + " --gossip-key-file " + key + " --gossip-preset local"
+			" --access-file " + set.AccessFile() + " --gossip-key-file " + key + " --preset local"
 	}
 	siteFiles, managerFiles := set.Issue(tlsconf.Site, "us", time.Hour), set.Issue(tlsconf.AppManager, "am", time.Hour)
 	data := filepath.Join(t.TempDir(), "us")

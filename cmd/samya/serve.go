@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/samya-db/samya/internal/membership"
 	"github.com/samya-db/samya/internal/node"
+	"github.com/samya-db/samya/internal/preset"
 	"github.com/samya-db/samya/internal/settings"
 	"github.com/samya-db/samya/internal/wan"
 )
@@ -37,7 +37,8 @@ func (s *served) flags(f *pflag.FlagSet, grpc, http, gossip string) {
 	f.StringVar(&s.HTTP, "http", http, "address to serve HTTP on")
 	f.StringVar(&s.Gossip.Bind, "gossip", gossip, "address for gossip between the cluster's processes")
 	f.StringSliceVar(&s.Gossip.Join, "join", nil, "gossip addresses of some processes of the cluster, host:port,…")
-	f.StringVar((*string)(&s.Preset), "gossip-preset", string(membership.PresetWAN), "intervals of gossip: local, lan or wan")
+	f.StringVar((*string)(&s.Preset), preset.Flag, string(preset.WAN), "how far apart the cluster's processes are: local (one machine), lan (one region) or wan; sets all timings that depend on it")
+	settings.Former(f, "gossip-preset", preset.Flag)
 	f.StringVar(&s.Gossip.KeyFile, "gossip-key-file", "", "file with the keys of gossip, a line each in base64: the first encrypts, all are accepted; looked at every 10s")
 	f.BoolVar(&s.Insecure, "insecure", false, "listen beyond this machine without certificates, an access file or a key of gossip")
 	f.IntVar(&s.MaxConns, "max-conns", node.DefaultMaxConns, "how many connections each listener has at most; further ones wait")
@@ -52,10 +53,10 @@ func (s *served) flags(f *pflag.FlagSet, grpc, http, gossip string) {
 // completions completes the values of the shared flags.
 func (s *served) completions(cmd *cobra.Command) {
 	for flag, values := range map[string][]string{
-		"gossip-preset": {"local", "lan", "wan"},
-		"wan":           {"none", "samya"},
-		"log-format":    {"text", "json"},
-		"log-level":     {"debug", "info", "warn", "error"},
+		preset.Flag:  {"local", "lan", "wan"},
+		"wan":        {"none", "samya"},
+		"log-format": {"text", "json"},
+		"log-level":  {"debug", "info", "warn", "error"},
 	} {
 		must(cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveDefault)))
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/samya-db/samya/internal/preset"
 	"github.com/samya-db/samya/internal/settings"
 	"github.com/samya-db/samya/site"
 	"github.com/samya-db/samya/site/core"
@@ -68,6 +69,8 @@ directory, and from then on a decision of the sites changes them, no flag.`,
 	f.StringVar(&cfg.DataDir, "data", "", "directory of the site's state, its own for ever")
 	f.StringSliceVar(&cfg.Members, "members", nil, "names of all sites of the cluster, for the first start")
 	f.BoolVar(&cfg.Unvouched, "unvouched", false, "serve before other sites vouch that the data is the latest; only if you know that it is")
+	preset.Var(f, &cfg.CollectTime, "collect-time")
+	preset.Var(f, &cfg.TakeoverTime, "takeover-time")
 	f.DurationVar(&cfg.RequestRetention, "request-retention", 5*time.Minute, "how long the answer to a request id is remembered")
 	f.DurationVar(&cfg.ClockSkew, "clock-skew", 0, "by how much the clocks that requests go by may differ: less than the request retention (default 10s, or a quarter of a retention below 40s)")
 	f.IntVar(&cfg.Partitions, "partitions", 0, "how many partitions serve requests side by side; 0: one for every two processors")

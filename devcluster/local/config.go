@@ -189,8 +189,8 @@ func (c Config) Processes() []Process {
 			p.Args = append(p.Args, "--data", c.data(p.Name), "--members", strings.Join(names, ","))
 		}
 		p.Args = append(p.Args, c.secureFlags(*p)...)
-		if _, told := settings["gossip-preset"]; !told {
-			p.Args = append(p.Args, "--gossip-preset", "local")
+		if _, told := settings["preset"]; !told {
+			p.Args = append(p.Args, "--preset", "local")
 		}
 		for _, name := range slices.Sorted(maps.Keys(settings)) {
 			p.Args = append(p.Args, "--"+name+"="+settings[name])

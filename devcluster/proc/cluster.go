@@ -132,7 +132,7 @@ func (c *Cluster) plan(ctx context.Context, held *ports, logs string) error {
 		}
 		p.Args = append(args,
 			"--cluster", c.cfg.Cluster, "--grpc", p.GRPC, "--http", p.HTTP, "--gossip", p.Gossip,
-			"--gossip-preset", "local", "--wan", c.cfg.WAN, LifelineFlag)
+			"--preset", "local", "--wan", c.cfg.WAN, LifelineFlag)
 		return p, nil
 	}
 	for _, s := range c.cfg.Sites {

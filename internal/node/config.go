@@ -15,6 +15,7 @@ import (
 	"github.com/samya-db/samya/internal/buildinfo"
 	"github.com/samya-db/samya/internal/membership"
 	"github.com/samya-db/samya/internal/name"
+	"github.com/samya-db/samya/internal/preset"
 	"github.com/samya-db/samya/internal/tlsconf"
 )
 
@@ -31,8 +32,9 @@ type Config struct {
 	GRPC, HTTP string
 	// Gossip finds the other processes of the cluster.
 	Gossip Gossip
-	// Preset is local, lan or wan; empty: wan.
-	Preset membership.Preset
+	// Preset sets the timings that depend on the distance between the processes and have
+	// no value of their own here.
+	Preset preset.Name
 
 	// TLS encrypts both listeners and the links to sites; nil: in clear. The process
 	// rereads it while it runs.
@@ -73,12 +75,12 @@ type Gossip struct {
 func (c *Config) Validate(kind tlsconf.Kind, gossips bool) error {
 	errs := []error{
 		name.Site("cluster", c.Cluster), name.Site("name", c.Name), name.Site("region", c.Region),
-		listenAddr("grpc", c.GRPC), listenAddr("http", c.HTTP), c.exposure(kind, gossips),
+		listenAddr("grpc", c.GRPC), listenAddr("http", c.HTTP), c.exposure(kind, gossips), c.Preset.Check(),
 	}
 	if gossips {
 		gossip := c.Membership(membership.RoleSite, "", "")
-		// The names are checked above.
-		gossip.Self.Name, gossip.Self.Region, gossip.Self.Cluster = "x", "x", "x"
+		// The preset and the names are checked above.
+		gossip.Preset, gossip.Self.Name, gossip.Self.Region, gossip.Self.Cluster = "", "x", "x", "x"
 		if err := gossip.Validate(); err != nil {
 			errs = append(errs, fmt.Errorf("gossip: %w", err))
 		}

@@ -111,7 +111,7 @@ func siteOn(t *testing.T, dir, cluster, site, members string) (status int, outpu
 	args := []string{
 		"site", "--name", site, "--cluster", cluster, "--data", dir,
 		"--grpc", sitetest.FreePort(t), "--http", sitetest.FreePort(t), "--gossip", sitetest.FreePort(t),
-		"--gossip-preset", "local", "--exit-with-stdin",
+		"--preset", "local", "--exit-with-stdin",
 	}
 	if members != "none" {
 		args = append(args, "--members", members)

@@ -32,7 +32,7 @@ func playSite(args []string) int {
 	f.StringVar(&cfg.GRPC, "grpc", "", "")
 	f.StringVar(&cfg.HTTP, "http", "", "")
 	f.StringVar(&cfg.Gossip.Bind, "gossip", "", "")
-	f.StringVar((*string)(&cfg.Preset), "gossip-preset", "", "")
+	f.StringVar((*string)(&cfg.Preset), "preset", "", "")
 	f.StringVar(&cfg.DataDir, "data", "", "")
 	f.DurationVar(&cfg.RequestRetention, "request-retention", 0, "")
 	f.Int64Var(&cfg.CheckpointBytes, "checkpoint-bytes", 0, "")

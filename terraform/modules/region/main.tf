@@ -82,8 +82,8 @@ locals {
   # Command lines. ${NAME}, ${ADDRESS} and ${SERVE} are filled in by systemd, from
   # what a machine has found out of itself at its first start.
   site_flags = merge({
-    gossip-preset = "wan"
-    log-format    = "json"
+    preset     = "wan"
+    log-format = "json"
     }, var.site_settings, local.secure_flags.site, {
     name    = "$${NAME}"
     region  = var.region
@@ -96,8 +96,8 @@ locals {
     join    = local.join
   })
   app_manager_flags = merge({
-    gossip-preset = "wan"
-    log-format    = "json"
+    preset     = "wan"
+    log-format = "json"
     }, var.app_manager_settings, local.secure_flags.app_manager, {
     name    = "$${NAME}"
     region  = var.region
