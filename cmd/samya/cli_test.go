@@ -304,7 +304,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		"bad preset":        {"appmgr --name am --preset moon", exitUsage, "preset"},
 		"bad log format":    {"appmgr --name am --log-format xml", exitUsage, "log-format"},
 		"bad log level":     {"site --name us --log-level loud", exitUsage, "log-level"},
-		"no matrix":         {"site --name us --wan /no/such/file", exitUsage, "/no/such/file"},
+		"no matrix":         {"site --name us --latency /no/such/file", exitUsage, "/no/such/file"},
 		"no key":            {"site --name us --gossip-key-file /no/such/file", exitFailed, "/no/such/file"},
 	}
 	for name, test := range tests {
@@ -364,7 +364,7 @@ func TestCompletion(t *testing.T) {
 		"__complete site --policy p":        "demand\nequal-risk\npaper\n:4\n",
 		"__complete acquire acme/vm 3":      ":4\n",
 		"__complete entity set-limit a":     "acme/seats\nacme/vm\n:4\n",
-		"__complete appmgr --wan s":         "none\nsamya\n:0\n",
+		"__complete appmgr --latency s":     "none\nsamya\n:0\n",
 		"__complete entity delete acme/sea": "acme/seats\n:4\n",
 	} {
 		if _, stdout, _ := s.run(line); stdout != want {

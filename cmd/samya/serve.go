@@ -22,7 +22,7 @@ import (
 type served struct {
 	node.Config
 	security            security
-	wan                 string
+	matrix              string
 	logFormat, logLevel string
 	exitWithStdin       bool
 }
@@ -43,7 +43,8 @@ func (s *served) flags(f *pflag.FlagSet, grpc, http, gossip string) {
 	f.BoolVar(&s.Insecure, "insecure", false, "listen beyond this machine without certificates, an access file or a key of gossip")
 	f.IntVar(&s.MaxConns, "max-conns", node.DefaultMaxConns, "how many connections each listener has at most; further ones wait")
 	s.security.flags(f)
-	f.StringVar(&s.wan, "wan", "none", "latency injected between regions: none, samya or a file of round trips")
+	f.StringVar(&s.matrix, "latency", "none", "latency injected between regions: none, samya or a file of round trips")
+	settings.Former(f, "wan", "latency")
 	f.StringVar(&s.logFormat, "log-format", "text", "form of the log: text or json")
 	f.StringVar(&s.logLevel, "log-level", "info", "least level that is logged: debug, info, warn or error")
 	f.BoolVar(&s.exitWithStdin, "exit-with-stdin", false, "stop when standard input ends")
@@ -54,7 +55,7 @@ func (s *served) flags(f *pflag.FlagSet, grpc, http, gossip string) {
 func (s *served) completions(cmd *cobra.Command) {
 	for flag, values := range map[string][]string{
 		preset.Flag:  {"local", "lan", "wan"},
-		"wan":        {"none", "samya"},
+		"latency":    {"none", "samya"},
 		"log-format": {"text", "json"},
 		"log-level":  {"debug", "info", "warn", "error"},
 	} {
@@ -89,10 +90,10 @@ func (s *served) complete(p *program, g guardConfig) (*guards, error) {
 	if s.Logger, err = s.logger(p.stderr); err != nil {
 		return nil, err
 	}
-	if s.wan != "" && s.wan != "none" {
-		m, err := wan.Open(s.wan)
+	if s.matrix != "" && s.matrix != "none" {
+		m, err := wan.Open(s.matrix)
 		if err != nil {
-			return nil, &usageError{fmt.Errorf("wan: %w", err)}
+			return nil, &usageError{fmt.Errorf("latency: %w", err)}
 		}
 		s.Latency = m.OneWay
 	}

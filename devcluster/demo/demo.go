@@ -160,7 +160,7 @@ func start(ctx context.Context, opts Options, dir string) (*proc.Cluster, error)
 	}
 	cluster, err := proc.Start(ctx, proc.Config{
 		SiteArgs: siteArgs,
-		Bin:      opts.Bin, Dir: dir, Cluster: "demo", Sites: Regions(), AppManagers: Regions(), WAN: "samya", Grace: stopGrace,
+		Bin:      opts.Bin, Dir: dir, Cluster: "demo", Sites: Regions(), AppManagers: Regions(), Latency: "samya", Grace: stopGrace,
 		Ready: func(name string) { say(&opts, "  %-6s ready after %s s", name, decimal(time.Since(begun).Seconds())) },
 	})
 	if err != nil {

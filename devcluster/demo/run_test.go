@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 func child(role string, args []string) int {
 	flags := flag.NewFlagSet(role, flag.ContinueOnError)
 	values := make(map[string]*string)
-	for _, name := range []string{"name", "region", "cluster", "data", "members", "grpc", "http", "gossip", "preset", "join", "wan", "forecast-bin"} {
+	for _, name := range []string{"name", "region", "cluster", "data", "members", "grpc", "http", "gossip", "preset", "join", "latency", "forecast-bin"} {
 		values[name] = flags.String(name, "", "")
 	}
 	flags.Bool("exit-with-stdin", false, "")

@@ -43,7 +43,7 @@ func child(args []string) int {
 	lifeline := fs.Bool("exit-with-stdin", false, "")
 	stubborn := fs.Bool("stubborn", false, "")
 	failOnce := fs.String("fail-once", "", "")
-	for _, ignored := range []string{"region", "cluster", "preset", "wan", "members", "join"} {
+	for _, ignored := range []string{"region", "cluster", "preset", "latency", "members", "join"} {
 		fs.String(ignored, "", "")
 	}
 	fs.Usage = func() {}

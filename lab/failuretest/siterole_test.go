@@ -41,7 +41,7 @@ func playSite(args []string) int {
 	f.StringVar(&members, "members", "", "")
 	f.StringVar(&join, "join", "", "")
 	f.StringVar(&cuts, strings.TrimPrefix(cutsFlag, "--"), "", "")
-	f.String("wan", "", "")
+	f.String("latency", "", "")
 	f.BoolVar(&lifeline, "exit-with-stdin", false, "")
 	for _, m := range cfg.Modules() {
 		f.StringVar(m.Choice, m.Name, "", "")
