@@ -40,8 +40,8 @@ type Config struct {
 	// Protocol, Strategy, Policy, Offer, Trigger, Forecast and Admission choose
 	// the site's modules by name, see [Config.Modules]; empty for the defaults.
 	Protocol, Strategy, Policy, Offer, Trigger, Forecast, Admission string
-	// Want and Wait choose further modules by name.
-	Want, Wait string
+	// Want and WaitFor choose further modules by name.
+	Want, WaitFor string
 	// ForecastBin is the length of a bin of demand, ForecastHorizon the number of bins
 	// that a redistribution provides for; 0: 5 seconds, 6. A bin is whole milliseconds,
 	// from 1 second to 1 hour; a horizon is at most 288.
@@ -113,7 +113,7 @@ func (c *Config) Modules() []Module {
 		{"trigger", &c.Trigger, core.TriggerNames(), d.Trigger},
 		{"forecast", &c.Forecast, predict.Names(), d.Forecast},
 		{"want", &c.Want, core.WantNames(), d.Want},
-		{"wait", &c.Wait, core.WaitNames(), d.Wait},
+		{"wait-for", &c.WaitFor, core.WaitNames(), d.Wait},
 		{"admission", &c.Admission, core.AdmissionNames(), d.Admission},
 	}
 }

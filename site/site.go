@@ -119,7 +119,7 @@ func (s *Site) open() error {
 	c, err := core.New(core.Config{
 		Self: core.SiteID(s.cfg.Name), Members: s.members.Sites,
 		Protocol: s.cfg.Protocol, Strategy: s.cfg.Strategy, Policy: s.cfg.Policy, Offer: s.cfg.Offer, Trigger: s.cfg.Trigger,
-		Want: s.cfg.Want, Wait: s.cfg.Wait,
+		Want: s.cfg.Want, Wait: s.cfg.WaitFor,
 		Forecast: s.cfg.Forecast, Admission: s.cfg.Admission,
 		Bin: core.Tick(s.cfg.ForecastBin.Milliseconds()), Horizon: s.cfg.ForecastHorizon,
 		Retention: s.cfg.RequestRetention.Milliseconds(), MaxRequests: s.cfg.MaxRequests, TenantSegments: s.cfg.TenantSegments,

@@ -137,9 +137,9 @@ func TestConfigShow(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.expect("config check "+file, exitOK, file+": ok: site\n")
-	_, stdout, _ = s.run("config show client --output json --config " + file)
+	_, stdout, _ = s.run("config show client --json --config " + file)
 	shown = regexp.MustCompile(` +#`).ReplaceAllString(stdout, " #")
-	if !strings.HasPrefix(shown, "client:\n  addr: \""+s.addr+"\" # SAMYA_ADDR\n") || !strings.Contains(shown, "  output: json # --output\n") {
+	if !strings.HasPrefix(shown, "client:\n  addr: \""+s.addr+"\" # SAMYA_ADDR\n") || !strings.Contains(shown, "  json: true # --json\n") {
 		t.Errorf("shown is\n%s", shown)
 	}
 	if code, _, stderr := s.run("config show appmgr --config " + file); code != exitUsage || !strings.Contains(stderr, "appmgr: no such key") {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/samya-db/samya/devcluster/demo"
+	"github.com/samya-db/samya/internal/settings"
 	"github.com/samya-db/samya/site/core"
 )
 
@@ -76,10 +77,11 @@ differ.`,
 	f.StringVar(&opts.Entity, "entity", "acme/vm", "the entity")
 	f.DurationVar(&opts.Day, "day", 20*time.Second, "length of a compressed day")
 	f.Uint64Var(&opts.Seed, "seed", 1, "makes the load repeatable")
-	f.StringVar(&opts.Protocol, "protocol", "", "how sites agree on redistributions: "+strings.Join(core.ProtocolNames(), ", ")+" (default "+core.Config{}.WithDefaults().Protocol+")")
-	f.StringVar(&opts.Data, "data", "", "directory for data and logs, empty or new (default: a temporary one, removed)")
+	f.StringVar(&opts.Protocol, "protocol", "", moduleUses["protocol"]+": "+strings.Join(core.ProtocolNames(), ", ")+" (default "+core.Config{}.WithDefaults().Protocol+")")
+	settings.Former(f, "data", "dir")
+	f.StringVar(&opts.Dir, "dir", "", "directory for data and logs, empty or new (default: a temporary one, removed)")
 	f.BoolVar(&opts.Keep, "keep", false, "leave the cluster up after the load, until Ctrl-C")
-	f.BoolVar(&opts.JSON, "json", false, "print the result as one line of JSON on stdout, all else on stderr")
+	f.BoolVar(&opts.JSON, "json", false, "print JSON: the result as one line on stdout, all else on stderr")
 	f.BoolVar(&plain, "plain", false, "print lines even on a terminal, not a table")
 	return cmd
 }

@@ -86,6 +86,7 @@ directory, and from then on a decision of the sites changes them, no flag.`,
 		f.StringVar(m.Choice, m.Name, m.Default, fmt.Sprintf("%s: %s", moduleUses[m.Name], strings.Join(m.Known, ", ")))
 		must(cmd.RegisterFlagCompletionFunc(m.Name, cobra.FixedCompletions(m.Known, cobra.ShellCompDirectiveNoFileComp)))
 	}
+	settings.Former(f, "wait", "wait-for")
 	s.completions(cmd)
 	cmd.AddGroup(&cobra.Group{ID: groupTalk, Title: titleTalk})
 	cmd.AddCommand(p.siteInspect())
@@ -106,7 +107,7 @@ var moduleUses = map[string]string{
 	"offer":     "tokens that a site offers to a redistribution",
 	"trigger":   "when a redistribution starts",
 	"want":      "how many tokens a site wants to hold",
-	"wait":      "for whom the leader of a redistribution waits that a majority decides",
+	"wait-for":  "for whom the leader of a redistribution waits that a majority decides",
 	"forecast":  "how demand is forecast",
 	"admission": "fate of an acquire for which a site is short of tokens",
 }

@@ -30,11 +30,11 @@ func Run(ctx context.Context, opts Options) (result *Result, err error) {
 	if err := opts.Check(); err != nil {
 		return nil, err
 	}
-	dir, err := directory(opts.Data)
+	dir, err := directory(opts.Dir)
 	if err != nil {
 		return nil, err
 	}
-	if opts.Data == "" && !opts.Keep {
+	if opts.Dir == "" && !opts.Keep {
 		defer func() {
 			_, died := errors.AsType[*proc.DeathError](err)
 			if died || result != nil && result.Verdict() != nil {

@@ -116,7 +116,7 @@ func run(t *testing.T, change func(*Options)) *running {
 	r := &running{data: t.TempDir(), done: make(chan struct{})}
 	opts := Options{
 		Bin: bin, Duration: time.Second, Day: 20 * time.Second, Entity: "acme/vm", Limit: 5000, Rate: 200,
-		Data: r.data, Stdout: &r.stdout, Stderr: &r.stderr,
+		Dir: r.data, Stdout: &r.stdout, Stderr: &r.stderr,
 	}
 	change(&opts)
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -280,7 +280,7 @@ func TestDeathOfASiteIsTold(t *testing.T) {
 
 func TestUsedDataDirectoryIsRefused(t *testing.T) {
 	r := run(t, func(o *Options) {
-		if err := os.WriteFile(filepath.Join(o.Data, "x"), nil, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(o.Dir, "x"), nil, 0o600); err != nil {
 			t.Error(err)
 		}
 	})

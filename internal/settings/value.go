@@ -72,9 +72,11 @@ func (s *size) String() string {
 func (s *size) Type() string { return "size" }
 
 // Former refuses the former name of a setting, wherever it stands, with an error that
-// tells the present name. The flag of the former name is hidden.
+// tells the present name. The flag of the former name is hidden. old may end with a comma
+// and a shorthand.
 func Former(f *pflag.FlagSet, old, present string) {
-	flag := f.VarPF(former(present), old, "", "former name of --"+present)
+	old, shorthand, _ := strings.Cut(old, ",")
+	flag := f.VarPF(former(present), old, shorthand, "former name of --"+present)
 	flag.Hidden, flag.NoOptDefVal = true, "true"
 }
 
