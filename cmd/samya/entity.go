@@ -78,7 +78,7 @@ func (t *talker) entityCreate() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().Int64Var(&limit, "limit", 0, "most tokens that may be out at once")
+	cmd.Flags().Int64Var(&limit, "limit", 0, "limit of the entity: most tokens that may be out at once")
 	cmd.Flags().StringVar(&parent, "parent", "", "entity to stand below: what is acquired of this one is acquired of that one too (default: none)")
 	cmd.Flags().StringVar(&requestID, "request-id", "", requestIDUsage)
 	must(cmd.MarkFlagRequired("limit"))

@@ -118,7 +118,7 @@ func (t *talker) leaseRenew() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().DurationVar(&ttl, "ttl", 0, "for how long, 1s to 168h (default: as long as before)")
+	cmd.Flags().DurationVar(&ttl, "ttl", 0, "life of the lease, 1s to 168h (default: as long as before)")
 	return cmd
 }
 
