@@ -98,9 +98,9 @@ retries: ## Of those the one in which 100 clients retry through failing sites an
 # Each mode of the protocol; on a violation the seed and how to replay it are told.
 .PHONY: sim
 sim: bin/samya-lab ## Simulate whole clusters under faults: SEEDS of each mode, or MODES=star; SIM_FLAGS="--budget 1m"
-	for mode in $(MODES); do bin/samya-lab sim --seeds $(SEEDS) --mode $$mode $(SIM_FLAGS); done
+	for mode in $(MODES); do bin/samya-lab sim --seeds $(SEEDS) --protocol $$mode $(SIM_FLAGS); done
 
-# Handed to `samya-lab explore`, e.g. `make explore EXPLORE_FLAGS="--variant star --bound large"`.
+# Handed to `samya-lab explore`, e.g. `make explore EXPLORE_FLAGS="--protocol star --bound large"`.
 EXPLORE_FLAGS ?=
 
 .PHONY: scenarios
@@ -140,19 +140,19 @@ forecasts: bin/samya-lab ## Judge all forecasting models on all series; FORECAST
 	  bin/samya-lab predict --models $(FORECAST_MODELS) --series $$file; \
 	done
 
-# Handed to `samya-lab replay`, e.g. `make replay REPLAY_FLAGS="--workload fit --seeds 1-3"`.
+# Handed to `samya-lab replay`, e.g. `make replay REPLAY_FLAGS="--workload fit --seeds 3"`.
 REPLAY_FLAGS ?=
 
 .PHONY: replay
 replay: bin/samya-lab ## Play an hour of demand from five regions under each setting; REPLAY_FLAGS="--workload fit"
 	bin/samya-lab replay $(REPLAY_FLAGS)
 
-# Handed to `samya-lab replay` by policies, e.g. `make policies POLICIES_FLAGS="--seeds 11-15"`.
+# Handed to `samya-lab replay` by policies, e.g. `make policies POLICIES_FLAGS="--first 11 --seeds 5"`.
 POLICIES_FLAGS ?=
 
 .PHONY: policies
 policies: bin/samya-lab ## Hold the default policies against their goals: waits, redistributions, latency
-	bin/samya-lab replay --goals default $(POLICIES_FLAGS)
+	bin/samya-lab replay --goals-of default $(POLICIES_FLAGS)
 
 # Handed to `samya-lab experiment`, e.g. `make experiments EXPERIMENT_FLAGS="--quick"`.
 EXPERIMENT_FLAGS ?=
@@ -231,12 +231,12 @@ COMPARE_FLAGS ?=
 .PHONY: compare
 compare: build bin/samya-lab ## Measure samya beside redis, etcd and PostgreSQL, on this disk; COMPARE_FLAGS="--quick --goals"
 	mkdir -p bin/compare
-	bin/samya-lab compare --dir bin/compare --markdown bin/compare/tables.md --chart bin/compare/chart.svg $(COMPARE_FLAGS)
+	bin/samya-lab compare --dir bin/compare --markdown bin/compare/tables.md --svg bin/compare/chart.svg $(COMPARE_FLAGS)
 
 .PHONY: compare-docs
 compare-docs: build bin/samya-lab ## The same, into docs/performance.md
 	mkdir -p bin/compare
-	bin/samya-lab compare --dir bin/compare --markdown docs/performance.md --chart docs/performance.svg $(COMPARE_FLAGS)
+	bin/samya-lab compare --dir bin/compare --markdown docs/performance.md --svg docs/performance.svg $(COMPARE_FLAGS)
 
 .PHONY: soak
 soak: build bin/samya-lab ## Make load on a site for five minutes, and see that its memory stays

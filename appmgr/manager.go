@@ -92,7 +92,7 @@ func (m *Manager) Run(ctx context.Context) (err error) {
 	life, stopLife := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopLife()
 	if m.cfg.Directory == nil {
-		ms, err := membership.Start(context.WithoutCancel(ctx), m.cfg.membership(m.HTTPAddr(), m.GRPCAddr()))
+		ms, err := membership.Start(context.WithoutCancel(ctx), m.cfg.Membership(membership.RoleAppMgr, m.GRPCAddr(), m.HTTPAddr()))
 		if err != nil {
 			return errors.Join(fmt.Errorf("find sites: %w", err), m.http.Close(), m.grpc.Close())
 		}
@@ -124,7 +124,7 @@ func (m *Manager) assemble() (err error) {
 	c := &m.cfg
 	m.router, err = route.New(route.Config{
 		Region: c.Region, Cluster: c.Cluster, Directory: c.Directory, Dial: c.Dial, Latency: c.Latency, MaxPerSite: c.MaxPerSite,
-		ProbeInterval: c.ProbeInterval, RepeatTime: c.RepeatTime, TLS: c.TLS, Registry: c.Registry, Logger: c.Logger,
+		ProbeInterval: c.ProbeInterval, ProbeTimeout: c.ProbeTimeout, TryTime: c.TryTime, RepeatTime: c.RepeatTime, TLS: c.TLS, Registry: c.Registry, Logger: c.Logger,
 	})
 	if err != nil {
 		return fmt.Errorf("register metrics: %w", err)
@@ -155,11 +155,11 @@ func (m *Manager) httpAPI() httpapi.Config {
 
 func (m *Manager) listen(ctx context.Context) error {
 	var lc net.ListenConfig
-	h, err := lc.Listen(ctx, "tcp", m.cfg.HTTPAddr)
+	h, err := lc.Listen(ctx, "tcp", m.cfg.HTTP)
 	if err != nil {
 		return fmt.Errorf("listen for HTTP: %w", err)
 	}
-	g, err := lc.Listen(ctx, "tcp", m.cfg.GRPCAddr)
+	g, err := lc.Listen(ctx, "tcp", m.cfg.GRPC)
 	if err != nil {
 		return errors.Join(fmt.Errorf("listen for gRPC: %w", err), h.Close())
 	}

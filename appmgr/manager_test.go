@@ -21,9 +21,12 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/samya-db/samya/appmgr/fake"
+	"github.com/samya-db/samya/appmgr/route"
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/membership"
 	"github.com/samya-db/samya/internal/name"
+	"github.com/samya-db/samya/internal/node"
+	"github.com/samya-db/samya/internal/preset"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -45,7 +48,7 @@ func realSite(t *testing.T, n string) (f *fake.Site, ms *membership.Membership) 
 	ms, err = membership.Start(t.Context(), membership.Config{
 		Self: membership.Node{Name: n, Region: n, Role: membership.RoleSite, Cluster: "test", GRPC: l.Addr().String()},
 		// By itself it takes half a minute to find out that a member is gone.
-		Bind: "127.0.0.1:0", Preset: membership.PresetWAN,
+		Bind: "127.0.0.1:0", Preset: preset.WAN,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -59,8 +62,10 @@ func realSite(t *testing.T, n string) (f *fake.Site, ms *membership.Membership) 
 func running(t *testing.T, seed string) (m *Manager, stop func() error) {
 	t.Helper()
 	m, err := New(Config{
-		Name: "am", Region: "us", Cluster: "test", HTTPAddr: "127.0.0.1:0", GRPCAddr: "127.0.0.1:0",
-		Gossip:        Gossip{Bind: "127.0.0.1:0", Join: []string{seed}, Preset: membership.PresetLocal},
+		Config: node.Config{
+			Name: "am", Region: "us", Cluster: "test", HTTP: "127.0.0.1:0", GRPC: "127.0.0.1:0",
+			Gossip: node.Gossip{Bind: "127.0.0.1:0", Join: []string{seed}}, Preset: preset.Local,
+		},
 		ProbeInterval: 50 * time.Millisecond, StopTimeout: 5 * time.Second,
 	})
 	if err != nil {
@@ -293,10 +298,10 @@ func TestGRPCRefusals(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	good := func() Config {
-		return Config{
-			Name: "am", Region: "us", Cluster: "test", HTTPAddr: "127.0.0.1:0", GRPCAddr: "127.0.0.1:0",
-			Gossip: Gossip{Bind: "127.0.0.1:0"},
-		}
+		return Config{Config: node.Config{
+			Name: "am", Region: "us", Cluster: "test", HTTP: "127.0.0.1:0", GRPC: "127.0.0.1:0",
+			Gossip: node.Gossip{Bind: "127.0.0.1:0"},
+		}}
 	}
 	if _, err := New(good()); err != nil {
 		t.Fatal(err)
@@ -305,11 +310,14 @@ func TestConfig(t *testing.T) {
 		"name":           func(c *Config) { c.Name = "" },
 		"region":         func(c *Config) { c.Region = "U" },
 		"cluster":        func(c *Config) { c.Cluster = "-" },
-		"http":           func(c *Config) { c.HTTPAddr = "8080" },
-		"grpc":           func(c *Config) { c.GRPCAddr = "127.0.0.1:99999" },
+		"http":           func(c *Config) { c.HTTP = "8080" },
+		"grpc":           func(c *Config) { c.GRPC = "127.0.0.1:99999" },
 		"bind":           func(c *Config) { c.Gossip.Bind = "" },
-		"max_body":       func(c *Config) { c.MaxBody = -1 },
-		"probe_interval": func(c *Config) { c.ProbeInterval = -1 },
+		"max-body":       func(c *Config) { c.MaxBody = -1 },
+		"probe-interval": func(c *Config) { c.ProbeInterval = -1 },
+		"probe-timeout":  func(c *Config) { c.ProbeTimeout = time.Hour },
+		"try-time":       func(c *Config) { c.TryTime = time.Microsecond },
+		"preset":         func(c *Config) { c.Preset, c.Directory = "moon", fake.NewRoster[route.SiteInfo]() },
 	} {
 		cfg := good()
 		spoil(&cfg)
@@ -324,12 +332,24 @@ func TestConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	cfg.GRPCAddr = l.Addr().String()
+	cfg.GRPC = l.Addr().String()
 	m, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := m.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "listen for gRPC") {
 		t.Errorf("address in use: %v", err)
+	}
+}
+
+// TestTimings: a preset sets the timings without a value of their own.
+func TestTimings(t *testing.T) {
+	for n, want := range map[preset.Name][2]time.Duration{
+		"": {time.Second, 2 * time.Second}, preset.Local: {time.Second, 2 * time.Second}, preset.LAN: {500 * time.Millisecond, 500 * time.Millisecond},
+	} {
+		c := Config{Config: node.Config{Preset: n}, TryTime: 3 * time.Second}.withDefaults()
+		if got := [2]time.Duration{c.ProbeInterval, c.ProbeTimeout}; got != want || c.TryTime != 3*time.Second {
+			t.Errorf("%q: %v, %v", n, got, c.TryTime)
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/samya-db/samya/appmgr/fake"
 	"github.com/samya-db/samya/appmgr/route"
+	"github.com/samya-db/samya/internal/node"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -33,9 +34,12 @@ func inBubble(t *testing.T, names []string, change func(*Config), test func(*rig
 		}
 		r := &rig{t: t, sites: sites, directory: fake.NewRoster(infos...)}
 		cfg := Config{
-			Name: "am", Region: "us", Cluster: "test", HTTPAddr: "127.0.0.1:0", GRPCAddr: "127.0.0.1:0", Directory: r.directory,
-			Dial:    func(ctx context.Context, addr string) (net.Conn, error) { return sites[addr].Dial(ctx) },
-			Latency: func(_, to string) time.Duration { return fake.OneWay[to] },
+			Config: node.Config{
+				Name: "am", Region: "us", Cluster: "test", HTTP: "127.0.0.1:0", GRPC: "127.0.0.1:0",
+				Latency: func(_, to string) time.Duration { return fake.OneWay[to] },
+			},
+			Directory: r.directory,
+			Dial:      func(ctx context.Context, addr string) (net.Conn, error) { return sites[addr].Dial(ctx) },
 		}
 		if change != nil {
 			change(&cfg)

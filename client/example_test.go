@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"time"
 
 	"github.com/samya-db/samya/client"
+	"github.com/samya-db/samya/internal/node"
 	"github.com/samya-db/samya/site"
 )
 
@@ -20,9 +20,11 @@ func aSite() (address string, stop func()) {
 		panic(err)
 	}
 	s, err := site.New(site.Config{
-		Cluster: "example", Name: "us", Region: "us", DataDir: dir, Members: []string{"us"},
-		Listen: "127.0.0.1:0", HTTP: "127.0.0.1:0", Gossip: "127.0.0.1:0", GossipPreset: "local",
-		Logger: slog.New(slog.DiscardHandler),
+		Config: node.Config{
+			Cluster: "example", Name: "us", Region: "us", GRPC: "127.0.0.1:0", HTTP: "127.0.0.1:0",
+			Gossip: node.Gossip{Bind: "127.0.0.1:0"}, Preset: "local",
+		},
+		DataDir: dir, Members: []string{"us"},
 	})
 	if err != nil {
 		panic(err)

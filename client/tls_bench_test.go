@@ -13,6 +13,7 @@ import (
 	"github.com/samya-db/samya/client"
 	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/credtest"
+	"github.com/samya-db/samya/internal/node"
 	"github.com/samya-db/samya/internal/tlsconf"
 	"github.com/samya-db/samya/site"
 	"github.com/samya-db/samya/site/sitetest"
@@ -79,8 +80,11 @@ func BenchmarkTLS(b *testing.B) {
 func aloneSite(b *testing.B, tweak func(*site.Config)) *site.Site {
 	b.Helper()
 	cfg := site.Config{
-		Cluster: "test", Name: "us", Region: "us", DataDir: filepath.Join(b.TempDir(), "us"), Members: []string{"us"},
-		Listen: "127.0.0.1:0", HTTP: "127.0.0.1:0", Gossip: "127.0.0.1:0", GossipPreset: "local",
+		Config: node.Config{
+			Cluster: "test", Name: "us", Region: "us", GRPC: "127.0.0.1:0", HTTP: "127.0.0.1:0",
+			Gossip: node.Gossip{Bind: "127.0.0.1:0"}, Preset: "local",
+		},
+		DataDir: filepath.Join(b.TempDir(), "us"), Members: []string{"us"},
 	}
 	if tweak != nil {
 		tweak(&cfg)

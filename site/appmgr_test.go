@@ -16,6 +16,7 @@ import (
 	"github.com/samya-db/samya/appmgr"
 	"github.com/samya-db/samya/appmgr/route"
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/node"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site/sitetest"
 )
@@ -34,7 +35,8 @@ func front(t *testing.T, c *sitetest.Cluster, names ...string) samyav1.EntitySer
 		sites = append(sites, route.SiteInfo{Name: n, Region: n, Address: c.Site(n).GRPCAddr()})
 	}
 	m, err := appmgr.New(appmgr.Config{
-		Name: "front", Region: names[0], Cluster: "test", HTTPAddr: "127.0.0.1:0", GRPCAddr: "127.0.0.1:0", Directory: sites,
+		Config:    node.Config{Name: "front", Region: names[0], Cluster: "test", HTTP: "127.0.0.1:0", GRPC: "127.0.0.1:0"},
+		Directory: sites,
 	})
 	if err != nil {
 		t.Fatal(err)

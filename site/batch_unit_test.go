@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/node"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/engine"
@@ -17,8 +18,11 @@ import (
 func idle(t *testing.T) *Site {
 	t.Helper()
 	s, err := New(Config{
-		Cluster: "test", Name: "us", Region: "us", DataDir: t.TempDir(), Members: []string{"us", "eu", "as"},
-		Listen: "127.0.0.1:0", HTTP: "127.0.0.1:0", Gossip: "127.0.0.1:0", GossipPreset: "local",
+		Config: node.Config{
+			Cluster: "test", Name: "us", Region: "us", GRPC: "127.0.0.1:0", HTTP: "127.0.0.1:0",
+			Gossip: node.Gossip{Bind: "127.0.0.1:0"}, Preset: "local",
+		},
+		DataDir: t.TempDir(), Members: []string{"us", "eu", "as"},
 	})
 	if err != nil {
 		t.Fatal(err)

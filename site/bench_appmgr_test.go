@@ -47,7 +47,7 @@ func startManaged(b *testing.B) (siteProcess, managerProcess) {
 	addr := sitetest.FreePort(b)
 	m.process = startProcess(b, "appmgr", exec.CommandContext(b.Context(), binary.binary, "appmgr", "--name", "am", "--region", "us",
 		"--log-level", "error", "--http", addr, "--grpc", m.grpc, "--gossip", sitetest.FreePort(b),
-		"--join", s.gossip, "--gossip-preset", "local", "--repeat-time", "2s"), addr)
+		"--join", s.gossip, "--preset", "local", "--repeat-time", "2s"), addr)
 	m.http = addr
 	acquire := grpcAcquire(dial(b, m.grpc))
 	sitetest.Eventually(b, "an acquire through the app manager", func() error { return acquire("first") })

@@ -190,7 +190,7 @@ func startSite(b *testing.B, s samya) siteProcess {
 	addr, http, gossip := sitetest.FreePort(b), sitetest.FreePort(b), sitetest.FreePort(b)
 	p := startProcess(b, "site", exec.CommandContext(b.Context(), s.binary, "site", "--name", "us", "--members", "us",
 		"--data", filepath.Join(s.dir, "data"), "--request-retention", "10s", "--log-level", "error",
-		"--listen", addr, "--http", http, "--gossip", gossip, "--gossip-preset", "local"), addr)
+		"--grpc", addr, "--http", http, "--gossip", gossip, "--preset", "local"), addr)
 	_, err := samyav1.NewEntityServiceClient(dial(b, addr)).CreateEntity(b.Context(),
 		&samyav1.CreateEntityRequest{Name: "acme/vm", Limit: 1 << 50}, grpc.WaitForReady(true))
 	if err != nil {

@@ -4,20 +4,15 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"log/slog"
-	"net"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/samya-db/samya/avantan"
-	"github.com/samya-db/samya/internal/access"
-	"github.com/samya-db/samya/internal/buildinfo"
-	"github.com/samya-db/samya/internal/membership"
 	"github.com/samya-db/samya/internal/name"
+	"github.com/samya-db/samya/internal/node"
+	"github.com/samya-db/samya/internal/preset"
 	"github.com/samya-db/samya/internal/tlsconf"
-	"github.com/samya-db/samya/internal/wan"
 	"github.com/samya-db/samya/predict"
 	"github.com/samya-db/samya/redistribute"
 	"github.com/samya-db/samya/site/core"
@@ -27,13 +22,8 @@ import (
 
 // Config says who a site is, where it listens and keeps its data, and how it decides.
 type Config struct {
-	// Cluster is the cluster's name; the site refuses data and peers of another
-	// cluster.
-	Cluster string
-	// Name is the site's name, unique in the cluster.
-	Name string
-	// Region is where the site stands; app managers and latency matrices go by it.
-	Region string
+	node.Config
+
 	// DataDir is the directory of the site's state. It is made if it does not exist,
 	// belongs to this site for ever after, and is locked while the site runs.
 	DataDir string
@@ -48,42 +38,11 @@ type Config struct {
 	// data still stops the site.
 	Unvouched bool
 
-	// Listen is the host:port of the gRPC listener, for clients and peers.
-	Listen string
-	// HTTP is the host:port of /livez, /readyz and /metrics.
-	HTTP string
-
-	// Gossip is the host:port for membership gossip, Join the seeds.
-	Gossip string
-	Join   []string
-	// GossipPreset is local, lan or wan; empty: wan.
-	GossipPreset string
-	// GossipKeyFile is the file with the keys of gossip, see membership.Config; empty:
-	// gossip in clear.
-	GossipKeyFile string
-
-	// TLS encrypts the gRPC and HTTP listeners and the links to other sites; nil: in
-	// clear. The site rereads it while it runs.
-	TLS *tlsconf.Store
-	// Access judges who may make which calls; nil: everybody may make all. The site
-	// rereads it while it runs.
-	Access *access.Guard
-	// Restricted tells that Access has an access file.
-	Restricted bool
-	// Insecure lets listeners be reached from other machines without TLS, an access
-	// file or a key of gossip.
-	Insecure bool
-	// MaxConns bounds the connections of each listener; further connections wait to be
-	// accepted. 0: 16384.
-	MaxConns int
-	// WAN holds back messages to other regions; nil for none.
-	WAN *wan.Matrix
-
 	// Protocol, Strategy, Policy, Offer, Trigger, Forecast and Admission choose
 	// the site's modules by name, see [Config.Modules]; empty for the defaults.
 	Protocol, Strategy, Policy, Offer, Trigger, Forecast, Admission string
-	// Want and Wait choose further modules by name.
-	Want, Wait string
+	// Want and WaitFor choose further modules by name.
+	Want, WaitFor string
 	// ForecastBin is the length of a bin of demand, ForecastHorizon the number of bins
 	// that a redistribution provides for; 0: 5 seconds, 6. A bin is whole milliseconds,
 	// from 1 second to 1 hour; a horizon is at most 288.
@@ -97,6 +56,12 @@ type Config struct {
 	// RequestRetention if that is less. It must be less than RequestRetention. The
 	// guarantee that a request runs once, at whatever site it is repeated, rests on it.
 	ClockSkew time.Duration
+	// CollectTime is how long the leader of a redistribution waits for the contributions
+	// of all reachable sites; TakeoverTime is how long a redistribution may stand still
+	// before a site asks or takes over. 0: as Preset says. CollectTime should exceed the
+	// longest round trip with its syncs. TakeoverTime must be at least three times as
+	// long.
+	CollectTime, TakeoverTime time.Duration
 	// CheckpointBytes is the length at which the log is carried over to the database,
 	// and CheckpointInterval the longest time between two checkpoints; 0: 64 MiB, 1
 	// minute. Requests wait for a checkpoint when the log is four times as long. From 4
@@ -107,8 +72,6 @@ type Config struct {
 	// and all entities below it; a name with a / at the end only the entities below; *
 	// all entities. At most 100 names, for 1,000 entities.
 	MetricsEntities []string
-	// Build describes the program's build, for its metrics.
-	Build buildinfo.Info
 	// MaxRequests bounds the requests remembered; 0: 4,000,000.
 	MaxRequests int
 	// TenantSegments is the number of leading segments of an entity's name that name
@@ -125,8 +88,6 @@ type Config struct {
 	// Fault drops messages to a member while it returns true: the hook of
 	// tests that cut sites off. Nil never drops.
 	Fault func(to string) bool
-	// Logger gets the log; nil: none.
-	Logger *slog.Logger
 }
 
 // Module is a choice of a site's configuration by name, such as its policy (Samya
@@ -153,7 +114,7 @@ func (c *Config) Modules() []Module {
 		{"trigger", &c.Trigger, policy.TriggerNames(), d.Trigger},
 		{"forecast", &c.Forecast, predict.Names(), d.Forecast},
 		{"want", &c.Want, policy.WantNames(), d.Want},
-		{"wait", &c.Wait, policy.WaitNames(), d.Wait},
+		{"wait-for", &c.WaitFor, policy.WaitNames(), d.Wait},
 		{"admission", &c.Admission, policy.AdmissionNames(), d.Admission},
 	}
 }
@@ -161,22 +122,16 @@ func (c *Config) Modules() []Module {
 // Validate checks all settings that it can check without touching disk or network. Its
 // error names every field at fault.
 func (c *Config) Validate() error {
-	errs := []error{name.Site("cluster", c.Cluster), name.Site("name", c.Name), name.Site("region", c.Region)}
+	errs := []error{c.Config.Validate(tlsconf.Site, true)}
 	bad := func(field, format string, args ...any) {
 		errs = append(errs, &name.Error{Field: field, Problem: fmt.Sprintf(format, args...)})
 	}
 	if c.DataDir == "" {
 		bad("data", "empty, must be a directory of the site's own")
 	}
-	errs = append(errs, c.checkMembers(), listenAddr("listen", c.Listen), listenAddr("http", c.HTTP))
-	if err := c.exposure(); err != nil {
-		errs = append(errs, err)
-	}
-	gossip := c.membership("", "")
-	// The names are checked above.
-	gossip.Self.Name, gossip.Self.Region, gossip.Self.Cluster = "x", "x", "x"
-	if err := gossip.Validate(); err != nil {
-		errs = append(errs, fmt.Errorf("gossip: %w", err))
+	errs = append(errs, c.checkMembers())
+	if c.Restricted && c.TLS == nil {
+		bad("access-file", "needs certificates: app managers prove by theirs who they are")
 	}
 	for _, m := range c.Modules() {
 		if *m.Choice != "" && !slices.Contains(m.Known, *m.Choice) {
@@ -195,6 +150,10 @@ func (c *Config) Validate() error {
 	if c.ClockSkew < 0 || c.ClockSkew > 0 && c.ClockSkew >= cmp.Or(c.RequestRetention, defaultRetention) {
 		bad("clock-skew", "%v, must be less than the request retention", c.ClockSkew)
 	}
+	errs = append(errs, preset.Between("collect-time", c.CollectTime), preset.Between("takeover-time", c.TakeoverTime))
+	if collect, takeover := c.timings(); takeover < 3*collect {
+		bad("takeover-time", "%v, must be at least three times the collect-time of %v", takeover, collect)
+	}
 	if b := c.CheckpointBytes; b != 0 && (b < minCheckpoint || b > maxCheckpoint) {
 		bad("checkpoint-bytes", "%d, must be from %d to %d", b, minCheckpoint, int64(maxCheckpoint))
 	}
@@ -210,33 +169,10 @@ func (c *Config) Validate() error {
 	if err := checkMetricsEntities("metrics-entities", c.MetricsEntities); err != nil {
 		errs = append(errs, err)
 	}
-	if c.MaxConns < 0 {
-		bad("max-conns", "%d, at least 0 (the default)", c.MaxConns)
-	}
 	if c.Partitions < 0 || c.Partitions > partitions.MaxCount {
 		bad("partitions", "%d, want 0 (the default) to %d", c.Partitions, partitions.MaxCount)
 	}
 	return errors.Join(errs...)
-}
-
-// exposure refuses settings that let others reach the listeners or listen in.
-func (c *Config) exposure() error {
-	if c.Restricted && c.TLS == nil {
-		return &name.Error{Field: "access-file", Problem: "needs certificates: app managers prove by theirs who they are"}
-	}
-	if c.TLS != nil {
-		want := tlsconf.Identity{Kind: tlsconf.Site, Name: c.Name}
-		if id, ok := c.TLS.Own(); !ok || id != want {
-			return &name.Error{Field: "tls-cert", Problem: fmt.Sprintf("is the certificate of %.128s, must be that of %s", id, want)}
-		}
-	}
-	if c.Insecure {
-		return nil
-	}
-	return access.Exposure{
-		Calls: map[string]string{"listen": c.Listen, "http": c.HTTP}, Gossip: c.Gossip,
-		TLS: c.TLS != nil, Access: c.Restricted, GossipKey: c.GossipKeyFile != "",
-	}.Check()
 }
 
 // The bounds of CheckpointBytes.
@@ -253,6 +189,12 @@ const (
 	defaultRetention = 5 * time.Minute
 	defaultSkew      = 10 * time.Second
 )
+
+// timings returns the collect time and the takeover time.
+func (c *Config) timings() (collect, takeover time.Duration) {
+	t, _ := preset.Of(c.Preset)
+	return cmp.Or(c.CollectTime, t.CollectTime), cmp.Or(c.TakeoverTime, t.TakeoverTime)
+}
 
 // horizon is how far ahead a request's not_after may lie.
 func (c *Config) horizon() time.Duration {
@@ -280,27 +222,6 @@ func (c *Config) checkMembers() error {
 		errs = append(errs, &name.Error{Field: "members", Problem: fmt.Sprintf("this site, %.64q, is not among them", c.Name)})
 	}
 	return errors.Join(errs...)
-}
-
-func listenAddr(field, s string) error {
-	host, port, err := net.SplitHostPort(s)
-	if err != nil || host == "" {
-		return &name.Error{Field: field, Problem: "must be host:port"}
-	}
-	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return &name.Error{Field: field, Problem: "port must be 0 to 65535"}
-	}
-	return nil
-}
-
-// membership is this site's part in gossip, with the addresses it listens on.
-func (c *Config) membership(grpcAddr, httpAddr string) membership.Config {
-	return membership.Config{
-		Self: membership.Node{
-			Name: c.Name, Region: c.Region, Role: membership.RoleSite, Cluster: c.Cluster, GRPC: grpcAddr, HTTP: httpAddr,
-		},
-		Bind: c.Gossip, Join: c.Join, Preset: membership.Preset(c.GossipPreset), KeyFile: c.GossipKeyFile, Logger: c.Logger,
-	}
 }
 
 func (c *Config) members() []core.SiteID {

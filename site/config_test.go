@@ -11,14 +11,18 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/internal/name"
+	"github.com/samya-db/samya/internal/node"
 	"github.com/samya-db/samya/site"
 	"github.com/samya-db/samya/site/store"
 )
 
 func goodConfig(dir string) site.Config {
 	return site.Config{
-		Cluster: "test", Name: "us", Region: "us", DataDir: dir, Members: []string{"us", "eu", "as"},
-		Listen: "127.0.0.1:0", HTTP: "127.0.0.1:0", Gossip: "127.0.0.1:0", GossipPreset: "local",
+		Config: node.Config{
+			Cluster: "test", Name: "us", Region: "us", GRPC: "127.0.0.1:0", HTTP: "127.0.0.1:0",
+			Gossip: node.Gossip{Bind: "127.0.0.1:0"}, Preset: "local",
+		},
+		DataDir: dir, Members: []string{"us", "eu", "as"},
 	}
 }
 
@@ -37,16 +41,16 @@ func TestConfigNamesTheField(t *testing.T) {
 		{func(c *site.Config) { c.Members = []string{"us", "eu", "us"} }, "members[2]", `"us" stands there twice`},
 		{func(c *site.Config) { c.Members = []string{"us", "e u"} }, "members[1]", "' ' at position 2, allowed are lower-case letters, digits and '-'"},
 		{func(c *site.Config) { c.Members = slices.Repeat([]string{"us"}, 65) }, "members", "65 sites, at most 64"},
-		{func(c *site.Config) { c.Listen = "7001" }, "listen", "must be host:port"},
-		{func(c *site.Config) { c.Listen = ":7001" }, "listen", "must be host:port"},
+		{func(c *site.Config) { c.GRPC = "7001" }, "grpc", "must be host:port"},
+		{func(c *site.Config) { c.GRPC = ":7001" }, "grpc", "must be host:port"},
 		{func(c *site.Config) { c.HTTP = "127.0.0.1:65536" }, "http", "port must be 0 to 65535"},
 		{func(c *site.Config) { c.HTTP = "" }, "http", "must be host:port"},
-		{func(c *site.Config) { c.Gossip = "localhost:1" }, "bind", "must be IP:port, with an IP address and no host name"},
-		{func(c *site.Config) { c.Join = []string{"nowhere"} }, "join[0]", "must be host:port"},
-		{func(c *site.Config) { c.GossipPreset = "moon" }, "preset", `"moon", must be local, lan or wan`},
-		{func(c *site.Config) { c.Listen = "10.0.0.1:7001" }, "listen", "10.0.0.1:7001 can be reached from other machines: that needs certificates and an access file, or to be forced with --insecure"},
+		{func(c *site.Config) { c.Gossip.Bind = "localhost:1" }, "bind", "must be IP:port, with an IP address and no host name"},
+		{func(c *site.Config) { c.Gossip.Join = []string{"nowhere"} }, "join[0]", "must be host:port"},
+		{func(c *site.Config) { c.Preset = "moon" }, "preset", `"moon", must be local, lan or wan`},
+		{func(c *site.Config) { c.GRPC = "10.0.0.1:7001" }, "grpc", "10.0.0.1:7001 can be reached from other machines: that needs certificates and an access file, or to be forced with --insecure"},
 		{func(c *site.Config) { c.HTTP = "[::]:7001" }, "http", "[::]:7001 can be reached from other machines: that needs certificates and an access file, or to be forced with --insecure"},
-		{func(c *site.Config) { c.Gossip = "0.0.0.0:7201" }, "gossip", "0.0.0.0:7201 can be reached from other machines: that needs a key of gossip, or to be forced with --insecure"},
+		{func(c *site.Config) { c.Gossip.Bind = "0.0.0.0:7201" }, "gossip", "0.0.0.0:7201 can be reached from other machines: that needs a key of gossip, or to be forced with --insecure"},
 		{func(c *site.Config) { c.Restricted = true }, "access-file", "needs certificates: app managers prove by theirs who they are"},
 		{func(c *site.Config) { c.Protocol = "paxos" }, "protocol", `"paxos", must be one of `},
 		{func(c *site.Config) { c.Policy = "fair" }, "policy", `"fair", must be one of `},
@@ -67,6 +71,10 @@ func TestConfigNamesTheField(t *testing.T) {
 			func(c *site.Config) { c.RequestRetention, c.ClockSkew = time.Minute, time.Minute },
 			"clock-skew", "1m0s, must be less than the request retention",
 		},
+		{func(c *site.Config) { c.CollectTime = -1 }, "collect-time", "-1ns, must be from 1ms to 1m"},
+		{func(c *site.Config) { c.TakeoverTime = time.Hour }, "takeover-time", "1h0m0s, must be from 1ms to 1m"},
+		{func(c *site.Config) { c.CollectTime = time.Second }, "takeover-time", "1.5s, must be at least three times the collect-time of 1s"},
+		{func(c *site.Config) { c.Preset, c.CollectTime = "lan", 200*time.Millisecond }, "takeover-time", "500ms, must be"},
 		{func(c *site.Config) { c.MaxConns = -1 }, "max-conns", "-1, at least 0 (the default)"},
 		{func(c *site.Config) { c.CheckpointBytes = 4095 }, "checkpoint-bytes", "4095, must be from 4096 to 17179869184"},
 		{func(c *site.Config) { c.CheckpointBytes = 1 << 40 }, "checkpoint-bytes", "1099511627776, must be from 4096 to 17179869184"},
@@ -112,6 +120,7 @@ func TestConfigTakesItsBounds(t *testing.T) {
 	least.TenantSegments, most.TenantSegments = 1, 128
 	least.Partitions, most.Partitions = 1, 64
 	least.MaxConns, least.MaxRequests = 1, 1
+	least.CollectTime, most.CollectTime, most.TakeoverTime = time.Millisecond, 20*time.Second, time.Minute
 	most.Members = []string{"us"}
 	for i := range 63 {
 		most.Members = append(most.Members, fmt.Sprint("s", i))
@@ -131,7 +140,7 @@ func TestConfigTellsAllFaults(t *testing.T) {
 	cfg := site.Config{Members: []string{"", "x/y"}, Policy: "fair", MaxRequests: -1}
 	text := cfg.Validate().Error()
 	for _, field := range []string{
-		"cluster", "name", "region", "data", "members[0]", "members[1]", "listen", "http", "gossip", "policy", "max-requests",
+		"cluster", "name", "region", "data", "members[0]", "members[1]", "grpc", "http", "gossip", "policy", "max-requests",
 	} {
 		if !slices.ContainsFunc(strings.Split(text, "\n"), func(l string) bool { return strings.HasPrefix(l, field+": ") }) {
 			t.Errorf("no word of %s in\n%s", field, text)

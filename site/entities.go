@@ -18,9 +18,6 @@ import (
 const (
 	// decideWait is how long a change may take to be decided.
 	decideWait = 10 * time.Second
-	// lateness is how much longer the core may hold on to a change to tell for sure
-	// that nothing was done: a first phase, see core.Config.Window.
-	lateness = 500 * time.Millisecond
 )
 
 // entities serves samyav1.EntityService.
@@ -115,6 +112,10 @@ func (s *Site) decide(ctx context.Context, ch *input.Change) (answer.Answer, err
 	if err := expired(ctx); err != nil {
 		return answer.Answer{}, err
 	}
+	// The core may hold on to a change for a first phase longer, to tell for sure that
+	// nothing was done.
+	collect, _ := s.cfg.timings()
+	lateness := collect + 50*time.Millisecond
 	whole := within(timeLeft(ctx), decideWait+lateness)
 	ch.Wait = ticks(max(whole/2, whole-lateness))
 	a, err := s.engine.Do(ctx, func(c input.Call) input.Input { ch.Call = c; return ch })

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 
+	"github.com/samya-db/samya/internal/node"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/partitions"
@@ -63,7 +64,7 @@ type Starter = starter
 // ServeStream serves a stream at site us, with the given engine and window, until the
 // stream ends. The site stops when closing is closed.
 func ServeStream(e Starter, window int, closing <-chan struct{}, rpc grpc.BidiStreamingServer[samyav1.StreamRequest, samyav1.StreamResponse]) error {
-	s := &Site{cfg: Config{Name: "us"}}
+	s := &Site{cfg: Config{Config: node.Config{Name: "us"}}}
 	s.metrics = newMetrics(s)
 	st := newStream(s, e)
 	st.Window, st.Stopping = window, closing
@@ -72,6 +73,6 @@ func ServeStream(e Starter, window int, closing <-chan struct{}, rpc grpc.BidiSt
 
 // Inspected is site us of a cluster, with stats as the figures of its partitions.
 func Inspected(members []core.SiteID, stats func() partitions.Stats) (samyav1.ClusterServiceServer, prometheus.Collector) {
-	s := &Site{cfg: Config{Name: "us"}, members: store.Members{Sites: members}, inspect: stats}
+	s := &Site{cfg: Config{Config: node.Config{Name: "us"}}, members: store.Members{Sites: members}, inspect: stats}
 	return cluster{Site: s}, &partitionMetrics{site: s}
 }

@@ -26,9 +26,9 @@ func TestExposure(t *testing.T) {
 		"a caller's":          {func(c *site.Config) { c.TLS = set.Open(set.Issue(tlsconf.Client, "us", time.Hour)) }, "tls-cert"},
 		"none":                {func(c *site.Config) { c.TLS = set.Open(set.Believing()) }, "tls-cert"},
 		"another's, by force": {func(c *site.Config) { c.Insecure, c.TLS = true, others }, "tls-cert"},
-		"open":                {func(c *site.Config) { c.Listen, c.TLS, c.Restricted = "0.0.0.0:0", own, true }, ""},
-		"open, no access":     {func(c *site.Config) { c.Listen, c.TLS = "0.0.0.0:0", own }, "listen"},
-		"open, by force":      {func(c *site.Config) { c.Listen, c.HTTP, c.Insecure = "0.0.0.0:0", "0.0.0.0:0", true }, ""},
+		"open":                {func(c *site.Config) { c.GRPC, c.TLS, c.Restricted = "0.0.0.0:0", own, true }, ""},
+		"open, no access":     {func(c *site.Config) { c.GRPC, c.TLS = "0.0.0.0:0", own }, "grpc"},
+		"open, by force":      {func(c *site.Config) { c.GRPC, c.HTTP, c.Insecure = "0.0.0.0:0", "0.0.0.0:0", true }, ""},
 	} {
 		cfg := goodConfig(t.TempDir())
 		c.spoil(&cfg)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/internal/name"
+	"github.com/samya-db/samya/internal/node"
 	"github.com/samya-db/samya/internal/testfuzz"
 )
 
@@ -38,8 +39,11 @@ func FuzzMembers(tf *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, members, self string) {
 		c := Config{
-			Name: self, Region: self, Cluster: "test", DataDir: t.TempDir(), Listen: "127.0.0.1:0", HTTP: "127.0.0.1:0",
-			Gossip: "127.0.0.1:0", Members: strings.Split(members, ","),
+			Config: node.Config{
+				Name: self, Region: self, Cluster: "test", GRPC: "127.0.0.1:0", HTTP: "127.0.0.1:0",
+				Gossip: node.Gossip{Bind: "127.0.0.1:0"},
+			},
+			DataDir: t.TempDir(), Members: strings.Split(members, ","),
 		}
 		if c.Validate() != nil {
 			return

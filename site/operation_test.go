@@ -8,6 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/samya-db/samya/internal/node"
+	"github.com/samya-db/samya/internal/preset"
+
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/answer"
@@ -21,7 +24,7 @@ import (
 
 // shell is site us of three, without a core.
 func shell() *Site {
-	s := &Site{cfg: Config{Name: "us"}, members: store.Members{Sites: []core.SiteID{"as", "eu", "us"}}}
+	s := &Site{cfg: Config{Config: node.Config{Name: "us"}}, members: store.Members{Sites: []core.SiteID{"as", "eu", "us"}}}
 	s.metrics = newMetrics(s)
 	return s
 }
@@ -169,6 +172,29 @@ func TestHorizon(t *testing.T) {
 		cfg := Config{RequestRetention: c.retention, ClockSkew: c.skew}
 		if got := cfg.horizon(); got != c.want {
 			t.Errorf("remembered for %v, skew %v: %v, want %v", c.retention, c.skew, got, c.want)
+		}
+	}
+}
+
+// TestTimings: a preset sets the timings of the core without a value of their own. Those
+// of wan are the defaults of the core.
+func TestTimings(t *testing.T) {
+	d := core.Config{}.WithDefaults()
+	window, patience := time.Duration(d.Window)*time.Millisecond, time.Duration(d.Patience)*time.Millisecond
+	for _, c := range []struct {
+		preset                    preset.Name
+		collect, takeover         time.Duration
+		wantCollect, wantTakeover time.Duration
+	}{
+		{"", 0, 0, window, patience},
+		{"wan", 0, 0, window, patience},
+		{"local", 0, 0, window, patience},
+		{"lan", 0, 0, 150 * time.Millisecond, 500 * time.Millisecond},
+		{"lan", 100 * time.Millisecond, time.Second, 100 * time.Millisecond, time.Second},
+	} {
+		cfg := Config{Config: node.Config{Preset: c.preset}, CollectTime: c.collect, TakeoverTime: c.takeover}
+		if collect, takeover := cfg.timings(); collect != c.wantCollect || takeover != c.wantTakeover {
+			t.Errorf("%q, %v, %v: %v and %v", c.preset, c.collect, c.takeover, collect, takeover)
 		}
 	}
 }

@@ -22,6 +22,7 @@ import (
 	samyahealth "github.com/samya-db/samya/internal/health"
 	"github.com/samya-db/samya/internal/membership"
 	"github.com/samya-db/samya/internal/methods"
+	"github.com/samya-db/samya/internal/node"
 	"github.com/samya-db/samya/kvpart/control"
 	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
@@ -115,14 +116,16 @@ func (s *Site) open() error {
 	if err != nil {
 		return fmt.Errorf("reading the data directory %s: %w", s.cfg.DataDir, err)
 	}
+	collect, takeover := s.cfg.timings()
 	many := len(restored.Entities) > manyEntities
 	c, err := core.New(core.Config{
 		Self: core.SiteID(s.cfg.Name), Members: s.members.Sites,
 		Protocol: s.cfg.Protocol, Strategy: s.cfg.Strategy, Policy: s.cfg.Policy, Offer: s.cfg.Offer, Trigger: s.cfg.Trigger,
-		Want: s.cfg.Want, Wait: s.cfg.Wait,
+		Want: s.cfg.Want, Wait: s.cfg.WaitFor,
 		Forecast: s.cfg.Forecast, Admission: s.cfg.Admission,
 		Bin: core.Tick(s.cfg.ForecastBin.Milliseconds()), Horizon: s.cfg.ForecastHorizon,
 		Retention: s.cfg.RequestRetention.Milliseconds(), MaxRequests: s.cfg.MaxRequests, TenantSegments: s.cfg.TenantSegments,
+		Window: core.Tick(collect.Milliseconds()), Patience: core.Tick(takeover.Milliseconds()),
 		Skew: s.cfg.ClockSkew.Milliseconds(),
 		Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 		Run:  s.run, Unvouched: s.cfg.Unvouched,
@@ -151,13 +154,13 @@ func (s *Site) open() error {
 	s.inspect = s.engine.Inspect
 	s.metrics = newMetrics(s)
 	var listen net.ListenConfig
-	if s.grpcListener, err = listen.Listen(context.Background(), "tcp", s.cfg.Listen); err != nil {
+	if s.grpcListener, err = listen.Listen(context.Background(), "tcp", s.cfg.GRPC); err != nil {
 		return fmt.Errorf("listening for gRPC: %w", err)
 	}
 	if s.httpListener, err = listen.Listen(context.Background(), "tcp", s.cfg.HTTP); err != nil {
 		return fmt.Errorf("listening for HTTP: %w", err)
 	}
-	conns := cmp.Or(s.cfg.MaxConns, defaultConns)
+	conns := cmp.Or(s.cfg.MaxConns, node.DefaultMaxConns)
 	s.grpcListener, s.httpListener = netutil.LimitListener(s.grpcListener, conns), netutil.LimitListener(s.httpListener, conns)
 	if s.cfg.TLS != nil {
 		s.httpListener = s.cfg.TLS.Listen(s.httpListener, headerPatience)
@@ -186,10 +189,10 @@ func (s *Site) engineConfig(c *core.Core) engine.Config {
 const manyEntities = 10_000
 
 func (s *Site) latency() func(core.SiteID) time.Duration {
-	if s.cfg.WAN == nil {
+	if s.cfg.Latency == nil {
 		return nil
 	}
-	return func(to core.SiteID) time.Duration { return s.cfg.WAN.OneWay(s.cfg.Region, s.region(to)) }
+	return func(to core.SiteID) time.Duration { return s.cfg.Latency(s.cfg.Region, s.region(to)) }
 }
 
 func (s *Site) fault() func(core.SiteID) bool {
@@ -207,7 +210,6 @@ const (
 	connBytes        = 4 << 20 // unread, of a connection
 	streamWorkers    = 256
 	maxHeaderBytes   = 16 << 10
-	defaultConns     = 16384
 	headerPatience   = 5 * time.Second
 	shutdownPatience = 3 * time.Second
 )
@@ -315,7 +317,7 @@ func plain(w http.ResponseWriter, status int, text string) {
 func (s *Site) Run(ctx context.Context) error {
 	group, running := errgroup.WithContext(ctx)
 	var err error
-	s.membership, err = membership.Start(context.WithoutCancel(ctx), s.cfg.membership(s.GRPCAddr(), s.HTTPAddr()))
+	s.membership, err = membership.Start(context.WithoutCancel(ctx), s.cfg.Membership(membership.RoleSite, s.GRPCAddr(), s.HTTPAddr()))
 	if err != nil {
 		return errors.Join(fmt.Errorf("starting gossip: %w", err), s.Close())
 	}

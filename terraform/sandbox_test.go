@@ -34,7 +34,7 @@ func TestSandbox(t *testing.T) {
 	trace := filepath.Join(dir, "trace")
 	m := &machine{log: &buffer{}, died: make(chan error, 1), argv: []string{
 		tofutest.Samya(t), "site", "--name", "us", "--members", "us", "--data", filepath.Join(dir, "data"),
-		"--listen", addrs[0], "--http", addrs[1], "--gossip", addrs[2],
+		"--grpc", addrs[0], "--http", addrs[1], "--gossip", addrs[2],
 	}}
 	cmd := exec.Command(strace, append([]string{"-f", "-qq", "-e", "signal=none", "-o", trace}, m.argv...)...)
 	cmd.Stdout, cmd.Stderr = m.log, m.log

@@ -53,7 +53,7 @@ func inBubble(t *testing.T, names []string, change func(*config), test func(*rig
 		r := &rig{t: t, sites: sites, directory: fake.NewRoster(infos...)}
 		registry, log := prometheus.NewRegistry(), slog.New(slog.DiscardHandler)
 		r.cfg = config{MaxConcurrent: 8192, Config: route.Config{
-			Region: "us", Cluster: "test", Directory: r.directory, MaxPerSite: 4096, ProbeInterval: time.Second, RepeatTime: repeatTime,
+			Region: "us", Cluster: "test", Directory: r.directory, MaxPerSite: 4096, ProbeInterval: time.Second, ProbeTimeout: 2 * time.Second, TryTime: 2 * time.Second, RepeatTime: repeatTime,
 			Dial:     func(ctx context.Context, addr string) (net.Conn, error) { return sites[addr].Dial(ctx) },
 			Latency:  func(_, to string) time.Duration { return fake.OneWay[to] },
 			Registry: registry, Logger: log,

@@ -40,7 +40,7 @@ func inBubble(t *testing.T, names []string, change func(*route.Config), test fun
 		r := &rig{t: t, sites: sites, directory: fake.NewRoster(infos...)}
 		registry, log := prometheus.NewRegistry(), slog.New(slog.DiscardHandler)
 		cfg := route.Config{
-			Region: "us", Cluster: "test", Directory: r.directory, MaxPerSite: 4096, ProbeInterval: time.Second, RepeatTime: time.Minute,
+			Region: "us", Cluster: "test", Directory: r.directory, MaxPerSite: 4096, ProbeInterval: time.Second, ProbeTimeout: 2 * time.Second, TryTime: 2 * time.Second, RepeatTime: time.Minute,
 			Dial:     func(ctx context.Context, addr string) (net.Conn, error) { return sites[addr].Dial(ctx) },
 			Latency:  func(_, to string) time.Duration { return fake.OneWay[to] },
 			Registry: registry, Logger: log,

@@ -14,10 +14,6 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// tryTime is how long a try of a movement may take beyond its wait, where another site
-// can be asked instead.
-const tryTime = 2 * time.Second
-
 // Movement is an acquire, a release or an atomic batch that is tried at site after site.
 // Each try after a try that may have run is numbered and names the sites that may have
 // run earlier tries. These sites undo what they did; the answer of the last try alone
@@ -63,7 +59,7 @@ var (
 // Movement returns the movement of a request with the given wait.
 func (r *Router) Movement(req Attempted, wait time.Duration) *Movement {
 	m := &Movement{
-		attempt: max(1, req.GetAttempt()), tried: req.GetTried(), owned: req.GetRequestId() != "", patience: wait + tryTime,
+		attempt: max(1, req.GetAttempt()), tried: req.GetTried(), owned: req.GetRequestId() != "", patience: wait + r.cfg.TryTime,
 	}
 	if t := req.GetNotAfter(); t != nil {
 		m.NotAfter = t.AsTime()

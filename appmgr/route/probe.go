@@ -17,13 +17,8 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-const (
-	// probeTimeout bounds each probe: several times the longest round trip between two
-	// regions of the earth.
-	probeTimeout = 2 * time.Second
-	// membersInterval is the time between two fetches of the member set.
-	membersInterval = 5 * time.Second
-)
+// membersInterval is the time between two fetches of the member set.
+const membersInterval = 5 * time.Second
 
 // probe measures l's round trip until ctx ends.
 func (r *Router) probe(ctx context.Context, l *link) {
@@ -51,7 +46,7 @@ func (r *Router) keepMembers(ctx context.Context) {
 }
 
 func (r *Router) probeOnce(ctx context.Context, l *link) {
-	pctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	pctx, cancel := context.WithTimeout(ctx, r.cfg.ProbeTimeout)
 	defer cancel()
 	resp := &healthpb.HealthCheckResponse{}
 	began := time.Now()
@@ -107,7 +102,7 @@ func (r *Router) memberSet() []*samyav1.Site {
 
 // fetchMembers asks the best site for the member set and remembers it.
 func (r *Router) fetchMembers(ctx context.Context) ([]*samyav1.Site, error) {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, r.cfg.ProbeTimeout)
 	defer cancel()
 	resp := &samyav1.ListSitesResponse{}
 	err := r.Do(ctx, Call{Method: samyav1.ClusterService_ListSites_FullMethodName, Req: &samyav1.ListSitesRequest{}, Resp: resp, Read: true})

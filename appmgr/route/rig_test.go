@@ -36,7 +36,7 @@ func inBubble(t *testing.T, names []string, change func(*Config), test func(*rig
 		}
 		r := &rig{t: t, sites: sites, directory: fake.NewRoster(infos...)}
 		cfg := Config{
-			Region: "us", Cluster: "test", Directory: r.directory, MaxPerSite: 4096, ProbeInterval: time.Second, RepeatTime: time.Minute,
+			Region: "us", Cluster: "test", Directory: r.directory, MaxPerSite: 4096, ProbeInterval: time.Second, ProbeTimeout: 2 * time.Second, TryTime: 2 * time.Second, RepeatTime: time.Minute,
 			Dial:     func(ctx context.Context, addr string) (net.Conn, error) { return sites[addr].Dial(ctx) },
 			Latency:  func(_, to string) time.Duration { return fake.OneWay[to] },
 			Registry: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),

@@ -61,8 +61,10 @@ type Config struct {
 	Latency func(fromRegion, toRegion string) time.Duration
 	// MaxPerSite bounds the calls under way to each site.
 	MaxPerSite int
-	// ProbeInterval is how often each site's round trip is measured.
-	ProbeInterval time.Duration
+	// ProbeInterval is how often each site's round trip is measured, and ProbeTimeout
+	// bounds the measurement. TryTime is how long a site may take for a movement, beyond
+	// its wait, before another site is asked.
+	ProbeInterval, ProbeTimeout, TryTime time.Duration
 	// RepeatTime is how long a movement may be repeated beyond its wait.
 	RepeatTime time.Duration
 	// TLS encrypts the links; nil: in clear.

@@ -52,7 +52,7 @@ func TestSlowTry(t *testing.T) {
 	for full, want := range map[bool]string{false: "eu", true: "us"} {
 		inBubble(t, []string{"us", "eu"}, func(c *Config) { c.MaxPerSite = 1 }, func(r *rig) {
 			r.sites["us"].OnAcquire = func(ctx context.Context, in *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
-				if err := Pause(ctx, 2*tryTime); err != nil {
+				if err := Pause(ctx, 2*r.router.cfg.TryTime); err != nil {
 					return nil, err
 				}
 				return &samyav1.AcquireResponse{Tokens: in.GetTokens(), Site: "us"}, nil

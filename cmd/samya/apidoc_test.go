@@ -90,7 +90,7 @@ func TestAPIDoc(t *testing.T) {
 		Bin: samyaIn(t, dir), Dir: dir, Sites: []string{"eu", "us"}, AppManagers: []string{"us"},
 		// Without a given distance, the measured distance decides which site is the
 		// nearest.
-		WAN: "samya",
+		Latency: "samya",
 	})
 	if err != nil {
 		t.Fatal(err)

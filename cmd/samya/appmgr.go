@@ -1,23 +1,20 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/samya-db/samya/appmgr"
-	"github.com/samya-db/samya/internal/membership"
+	"github.com/samya-db/samya/internal/preset"
 )
 
 // appmgrCommand is `samya appmgr`.
 func (p *program) appmgrCommand() *cobra.Command {
 	var s served
-	var grpc string
-	var repeatTime time.Duration
+	var cfg appmgr.Config
 	cmd := &cobra.Command{
 		Use:   "appmgr --name NAME --region REGION --join HOST:PORT,…",
 		Short: "Run an app manager: it serves clients and asks the nearest site",
@@ -27,29 +24,12 @@ them can run, in any region.`,
 		GroupID: groupServe,
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			log, err := s.logger(p.stderr)
-			if err != nil {
-				return err
-			}
-			latency, err := s.latency()
-			if err != nil {
-				return err
-			}
-			cfg := appmgr.Config{
-				Name: s.name, Region: cmp.Or(s.region, s.name), Cluster: s.cluster, HTTPAddr: s.http, GRPCAddr: grpc,
-				Gossip:     appmgr.Gossip{Bind: s.gossip, Join: s.join, Preset: membership.Preset(s.preset), KeyFile: s.keyFile},
-				RepeatTime: repeatTime, Logger: log,
-			}
-			guarded, err := s.security.open(guardConfig{keyFile: s.keyFile, judging: p.judging, log: log})
+			guarded, err := s.complete(p, guardConfig{})
 			if err != nil {
 				return err
 			}
 			defer guarded.close()
-			cfg.TLS, cfg.Access, cfg.Restricted, cfg.Insecure = guarded.tls, guarded.access, guarded.restricted, s.security.insecure
-			cfg.MaxConns, cfg.MaxConcurrent, cfg.Build = s.security.conns, s.security.inFlight, build()
-			if latency != nil {
-				cfg.Latency = latency.OneWay
-			}
+			cfg.Config, cfg.MaxConcurrent = s.Config, s.security.inFlight
 			if err := cfg.Validate(); err != nil {
 				return &usageError{err}
 			}
@@ -57,8 +37,8 @@ them can run, in any region.`,
 			if err != nil {
 				return err
 			}
-			log.Info("starting", slog.String("version", version()), slog.String("region", cfg.Region),
-				slog.String("grpc", cfg.GRPCAddr), slog.String("http", cfg.HTTPAddr))
+			cfg.Logger.Info("starting", slog.String("version", version()), slog.String("region", cfg.Region),
+				slog.String("grpc", cfg.GRPC), slog.String("http", cfg.HTTP))
 			return p.serve(cmd, &s, func(ctx context.Context) error {
 				if err := manager.Run(ctx); err != nil {
 					return fmt.Errorf("app manager %s: %w", cfg.Name, err)
@@ -70,9 +50,11 @@ them can run, in any region.`,
 	f := cmd.Flags()
 	settingsOf(cmd, kindAppmgr)
 	configFlag(f)
-	s.flags(f, "127.0.0.1:8080", "127.0.0.1:8280")
-	f.StringVar(&grpc, "grpc", "127.0.0.1:8180", "address to serve gRPC on")
-	f.DurationVar(&repeatTime, "repeat-time", appmgr.DefaultRepeatTime, "how long beyond its wait a request without a not_after can be repeated at any site")
+	s.flags(f, "127.0.0.1:8180", "127.0.0.1:8080", "127.0.0.1:8280")
+	preset.Var(f, &cfg.ProbeInterval, "probe-interval")
+	preset.Var(f, &cfg.ProbeTimeout, "probe-timeout")
+	preset.Var(f, &cfg.TryTime, "try-time")
+	f.DurationVar(&cfg.RepeatTime, "repeat-time", appmgr.DefaultRepeatTime, "how long beyond its wait a request without a not_after can be repeated at any site")
 	s.completions(cmd)
 	return cmd
 }

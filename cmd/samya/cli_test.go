@@ -68,7 +68,7 @@ func TestEntityCommands(t *testing.T) {
 	s.expect("entity create acme/seats --limit 100", exitFailed,
 		"samya: create acme/seats: ENTITY_EXISTS: entity \"acme/seats\" exists\n  change its limit with: samya entity set-limit acme/seats N\n")
 	s.expect("entity set-limit acme/seats 200", exitOK, "the limit of acme/seats is now 200 (version 2)\n")
-	s.expect("entity set-limit acme/seats 200 --wait", exitOK, "the limit of acme/seats is now 200 (version 3)\n")
+	s.expect("entity set-limit acme/seats 200 --wait-applied", exitOK, "the limit of acme/seats is now 200 (version 3)\n")
 	s.expect("entity set-limit acme/seats 300 --expected-version 1", exitFailed,
 		"samya: change the limit of acme/seats: VERSION_MISMATCH: version 1 expected, it is 3\n"+
 			"  somebody else changed it; read it again with: samya entity get acme/seats\n")
@@ -82,20 +82,20 @@ func TestEntityCommands(t *testing.T) {
 }
 
 // TestSetLimitWhereASiteIsMissing: the result says by how much the limit may be exceeded.
-// With --wait the command fails if not all sites have applied the change, and says how
+// With --wait-applied the command fails if not all sites have applied the change, and says how
 // to wait further.
 func TestSetLimitWhereASiteIsMissing(t *testing.T) {
 	s := newShell(t)
 	s.manager.Missing = []string{"as", "eu"}
 	const changed = "the limit of acme/vm is now 10 (version 2)\nUntil all sites have heard of this limit, it may be exceeded by 7 at most.\n"
 	s.expect("entity set-limit acme/vm 10", exitOK, changed)
-	code, stdout, stderr := s.run("entity set-limit acme/vm 10 --wait --request-id r --expected-version 2")
+	code, stdout, stderr := s.run("entity set-limit acme/vm 10 --wait-applied --request-id r --expected-version 2")
 	if want := strings.Replace(changed, "version 2", "version 3", 1); code != exitFailed || stdout != want || stderr !=
 		"samya: the limit of acme/vm is changed, but these sites are not known to have applied it: as, eu\n"+
-			"  wait further with: samya entity set-limit acme/vm 10 --request-id r --expected-version 2 --wait\n" {
+			"  wait further with: samya entity set-limit acme/vm 10 --request-id r --expected-version 2 --wait-applied\n" {
 		t.Errorf("exit status %d\n%s\n%s", code, stdout, stderr)
 	}
-	code, stdout, _ = s.run("entity set-limit acme/vm 10 --wait -o json")
+	code, stdout, _ = s.run("entity set-limit acme/vm 10 --wait-applied --json")
 	var told httpapi.Changed
 	if err := json.Unmarshal([]byte(stdout), &told); err != nil || code != exitFailed || told.MayExceedBy != 7 || !slices.Equal(told.MissingSites, s.manager.Missing) {
 		t.Errorf("exit status %d, %v in %s", code, err, stdout)
@@ -122,7 +122,7 @@ acme/vm  5000   4970       30        0           1
 SITE  LEFT  OFFERED  ACQUIRED  WAITING  REDISTRIBUTIONS  TRANSFERS  AGE
 us    4970  0        30        0        3                0          0s
 `)
-	_, stdout, _ := s.run("entity get acme/vm -o json")
+	_, stdout, _ := s.run("entity get acme/vm --json")
 	var status httpapi.Status
 	if err := json.Unmarshal([]byte(stdout), &status); err != nil || status.Acquired != 30 || len(status.Shares) != 1 {
 		t.Errorf("%v in %s", err, stdout)
@@ -168,7 +168,7 @@ func TestAcquireAndRelease(t *testing.T) {
 	if seen.RequestID == "" || seen.Wait != "" {
 		t.Errorf("sent %+v, want a made-up id and no wait", seen)
 	}
-	_, stdout, _ := s.run("acquire acme/vm 1 -o json --request-id two")
+	_, stdout, _ := s.run("acquire acme/vm 1 --json --request-id two")
 	if want := "{\n  \"tokens\": 1,\n  \"request_id\": \"two\",\n  \"site\": \"us\",\n  \"left\": 4998\n}\n"; stdout != want {
 		t.Errorf("got %s, want %s", stdout, want)
 	}
@@ -295,16 +295,16 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		"missing argument":  {"acquire acme/vm", exitUsage, "1 argument, want NAME N"},
 		"unknown command":   {"entity make a", exitUsage, "samya entity --help"},
 		"unknown flag":      {"sites --all", exitUsage, "--all"},
-		"bad output":        {"sites -o xml", exitUsage, "must be text or json"},
+		"bad output":        {"sites -o json", exitUsage, "the name of this setting is now json"},
 		"bad demo":          {"demo --rate 0", exitUsage, "rate: 0, must be above 0"},
 		"bad workload":      {"demo --workload forest", exitUsage, `workload: "forest", must be one of entity, hierarchy`},
 		"entity of a tree":  {"demo --workload hierarchy --entity acme", exitUsage, "entity: the workload hierarchy has entities of its own"},
 		"site without name": {"site --data x --members us", exitUsage, "name: empty"},
 		"bad policy":        {"site --name us --data x --members us --policy y", exitUsage, "policy: \"y\", must be one of demand, equal-risk, paper"},
-		"bad preset":        {"appmgr --name am --gossip-preset moon", exitUsage, "preset"},
+		"bad preset":        {"appmgr --name am --preset moon", exitUsage, "preset"},
 		"bad log format":    {"appmgr --name am --log-format xml", exitUsage, "log-format"},
 		"bad log level":     {"site --name us --log-level loud", exitUsage, "log-level"},
-		"no matrix":         {"site --name us --wan /no/such/file", exitUsage, "/no/such/file"},
+		"no matrix":         {"site --name us --latency /no/such/file", exitUsage, "/no/such/file"},
 		"no key":            {"site --name us --gossip-key-file /no/such/file", exitFailed, "/no/such/file"},
 	}
 	for name, test := range tests {
@@ -338,15 +338,15 @@ func TestInterruptedRequest(t *testing.T) {
 
 func TestEnvironment(t *testing.T) {
 	s := newShell(t)
-	s.env["SAMYA_OUTPUT"] = "json"
+	s.env["SAMYA_JSON"] = "true"
 	if _, stdout, _ := s.run("sites"); !strings.HasPrefix(stdout, "{") {
-		t.Errorf("SAMYA_OUTPUT does nothing: %s", stdout)
+		t.Errorf("SAMYA_JSON does nothing: %s", stdout)
 	}
-	if _, stdout, _ := s.run("sites -o text"); !strings.HasPrefix(stdout, "SITE") {
+	if _, stdout, _ := s.run("sites --json=false"); !strings.HasPrefix(stdout, "SITE") {
 		t.Errorf("the flag does not go before the environment: %s", stdout)
 	}
 	s.env["SAMYA_LIMIT"] = "7"
-	s.env["SAMYA_OUTPUT"] = ""
+	s.env["SAMYA_JSON"] = ""
 	s.expect("entity create a", exitOK, "created a with limit 7\n")
 	s.env["SAMYA_LIMIT"] = "x"
 	if code, _, stderr := s.run("entity create b"); code != exitUsage || !strings.Contains(stderr, "SAMYA_LIMIT") {
@@ -360,11 +360,10 @@ func TestCompletion(t *testing.T) {
 	for line, want := range map[string]string{
 		"__complete entity get acme/v":      "acme/vm\n:4\n",
 		"__complete acquire acme/":          "acme/seats\nacme/vm\n:4\n",
-		"__complete sites -o j":             "text\njson\n:4\n",
 		"__complete site --policy p":        "demand\nequal-risk\npaper\n:4\n",
 		"__complete acquire acme/vm 3":      ":4\n",
 		"__complete entity set-limit a":     "acme/seats\nacme/vm\n:4\n",
-		"__complete appmgr --wan s":         "none\nsamya\n:0\n",
+		"__complete appmgr --latency s":     "none\nsamya\n:0\n",
 		"__complete entity delete acme/sea": "acme/seats\n:4\n",
 	} {
 		if _, stdout, _ := s.run(line); stdout != want {

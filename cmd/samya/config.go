@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/samya-db/samya/internal/preset"
 	"github.com/samya-db/samya/internal/settings"
 )
 
@@ -140,7 +141,10 @@ func (p *program) configReference() *cobra.Command {
 		Hidden: true,
 		Args:   exactly(),
 		RunE: func(*cobra.Command, []string) error {
-			return settings.Reference(p.stdout, p.kinds())
+			if err := settings.Reference(p.stdout, p.kinds()); err != nil {
+				return err
+			}
+			return preset.Reference(p.stdout)
 		},
 	}
 }

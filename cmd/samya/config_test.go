@@ -81,7 +81,7 @@ func TestCheckIsAStart(t *testing.T) {
 	file, access := filepath.Join(dir, "samya.yaml"), filepath.Join(dir, "access.yaml")
 	settings := strings.NewReplacer("DIR", dir, "ADDR", l.Addr().String()).Replace(`
 site:
-  {name: us, members: [us], data: DIR/data, listen: "ADDR", http: "ADDR", access-file: DIR/access.yaml,
+  {name: us, members: [us], data: DIR/data, grpc: "ADDR", http: "ADDR", access-file: DIR/access.yaml,
    tls-ca: DIR/ca.pem, tls-cert: DIR/site-us.pem, tls-key: DIR/site-us-key.pem}
 appmgr: {name: am, http: "ADDR", access-file: DIR/access.yaml, audit-file: DIR/audit}
 `)
@@ -113,15 +113,17 @@ func TestCheckTellsOfEveryFile(t *testing.T) {
 
 func TestConfigShow(t *testing.T) {
 	s := newShell(t)
-	s.env["SAMYA_GOSSIP_PRESET"] = "lan"
-	code, stdout, stderr := s.run("config show site --config testdata/config/good/site.yaml --log-level debug")
+	s.env["SAMYA_PRESET"] = "lan"
+	code, stdout, stderr := s.run("config show site --config testdata/config/good/site.yaml --log-level debug --takeover-time 2s")
 	if code != exitOK {
 		t.Fatalf("exit status %d: %s", code, stderr)
 	}
 	shown := regexp.MustCompile(` +#`).ReplaceAllString(stdout, " #")
 	for _, want := range []string{
 		"  name: us # testdata/config/good/site.yaml:3\n",
-		"  gossip-preset: lan # SAMYA_GOSSIP_PRESET\n",
+		"  preset: lan # SAMYA_PRESET\n",
+		"  collect-time: 150ms # preset lan\n",
+		"  takeover-time: 2s # --takeover-time\n",
 		"  log-level: debug # --log-level\n",
 		"  max-requests: 4000000 # default\n",
 	} {
@@ -135,9 +137,9 @@ func TestConfigShow(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.expect("config check "+file, exitOK, file+": ok: site\n")
-	_, stdout, _ = s.run("config show client --output json --config " + file)
+	_, stdout, _ = s.run("config show client --json --config " + file)
 	shown = regexp.MustCompile(` +#`).ReplaceAllString(stdout, " #")
-	if !strings.HasPrefix(shown, "client:\n  addr: \""+s.addr+"\" # SAMYA_ADDR\n") || !strings.Contains(shown, "  output: json # --output\n") {
+	if !strings.HasPrefix(shown, "client:\n  addr: \""+s.addr+"\" # SAMYA_ADDR\n") || !strings.Contains(shown, "  json: true # --json\n") {
 		t.Errorf("shown is\n%s", shown)
 	}
 	if code, _, stderr := s.run("config show appmgr --config " + file); code != exitUsage || !strings.Contains(stderr, "appmgr: no such key") {

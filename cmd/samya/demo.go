@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/devcluster/demo"
+	"github.com/samya-db/samya/internal/settings"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/policy"
 	"github.com/spf13/cobra"
@@ -70,16 +71,17 @@ differ.`,
 	}
 	f := cmd.Flags()
 	f.DurationVar(&opts.Duration, "duration", 60*time.Second, "how long to make load")
-	f.StringVar(&opts.Workload, "workload", demo.OneEntity, "what to load: "+strings.Join(demo.Workloads(), ", "))
-	f.Int64Var(&opts.Limit, "limit", 5000, "the entity's limit, or each organisation's")
+	f.StringVar(&opts.Workload, "workload", demo.OneEntity, "workload: "+strings.Join(demo.Workloads(), ", "))
+	f.Int64Var(&opts.Limit, "limit", 5000, "limit of the entity, or of each organisation")
 	f.Float64Var(&opts.Rate, "rate", 600, "requests per second of all regions together")
 	f.StringVar(&opts.Entity, "entity", "acme/vm", "the entity")
 	f.DurationVar(&opts.Day, "day", 20*time.Second, "length of a compressed day")
-	f.Uint64Var(&opts.Seed, "seed", 1, "makes the load repeatable")
-	f.StringVar(&opts.Protocol, "protocol", "", "how sites agree on redistributions: "+strings.Join(policy.ProtocolNames(), ", ")+" (default "+core.Config{}.WithDefaults().Protocol+")")
-	f.StringVar(&opts.Data, "data", "", "directory for data and logs, empty or new (default: a temporary one, removed)")
+	f.Uint64Var(&opts.Seed, "seed", 1, "what is left to chance: makes the load repeatable")
+	f.StringVar(&opts.Protocol, "protocol", "", moduleUses["protocol"]+": "+strings.Join(policy.ProtocolNames(), ", ")+" (default "+core.Config{}.WithDefaults().Protocol+")")
+	settings.Former(f, "data", "dir")
+	f.StringVar(&opts.Dir, "dir", "", "directory for data and logs, empty or new (default: a temporary one, removed)")
 	f.BoolVar(&opts.Keep, "keep", false, "leave the cluster up after the load, until Ctrl-C")
-	f.BoolVar(&opts.JSON, "json", false, "print the result as one line of JSON on stdout, all else on stderr")
+	f.BoolVar(&opts.JSON, "json", false, "print JSON: the result as one line on stdout, all else on stderr")
 	f.BoolVar(&plain, "plain", false, "print lines even on a terminal, not a table")
 	return cmd
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/samya-db/samya/internal/httpapi"
 	"github.com/samya-db/samya/internal/name"
+	"github.com/samya-db/samya/internal/settings"
 )
 
 // entityCommand is `samya entity`.
@@ -77,9 +78,9 @@ func (t *talker) entityCreate() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().Int64Var(&limit, "limit", 0, "most tokens that may be out at once")
+	cmd.Flags().Int64Var(&limit, "limit", 0, "limit of the entity: most tokens that may be out at once")
 	cmd.Flags().StringVar(&parent, "parent", "", "entity to stand below: what is acquired of this one is acquired of that one too (default: none)")
-	cmd.Flags().StringVar(&requestID, "request-id", "", "id of the request, to repeat one of unknown outcome (default: a new one)")
+	cmd.Flags().StringVar(&requestID, "request-id", "", requestIDUsage)
 	must(cmd.MarkFlagRequired("limit"))
 	return cmd
 }
@@ -169,7 +170,7 @@ func (t *talker) entityWatch() *cobra.Command {
 		Short: "Show an entity's state and each later one, as one site sees it",
 		Long: `Shows an entity's state and each later one until the entity is deleted or the
 command is interrupted: at most ten a second, states between two may be left out.
-With -o json each state is a line with a resume_token, which --resume-token takes.`,
+With --json each state is a line with a resume_token, which --resume-token takes.`,
 		Args:              exactly("NAME"),
 		ValidArgsFunction: t.completeEntities,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -200,7 +201,7 @@ With -o json each state is a line with a resume_token, which --resume-token take
 func (t *talker) printState(s httpapi.State) error {
 	var err error
 	switch {
-	case t.output == "json":
+	case t.json:
 		err = json.NewEncoder(t.program.stdout).Encode(honestState{honestly(s.Status), s.Deleted, s.ResumeToken})
 	case s.Deleted:
 		_, err = fmt.Fprintf(t.program.stdout, "%s was deleted\n", s.Name)
@@ -270,9 +271,9 @@ func (t *talker) entitySetLimit() *cobra.Command {
 		Short: "Change an entity's limit",
 		Long: `Changes an entity's limit, as a majority of the sites decides. A site that is cut off
 goes by the old limit until it is back: the result tells by how many tokens the new one
-may be exceeded for that reason. With --wait the command ends once all sites have applied
+may be exceeded for that reason. With --wait-applied the command ends once all sites have applied
 the change, and fails if that takes longer than 10 s. The change stands all the same.`,
-		Example:           "  samya entity set-limit acme/vm 1000\n  samya entity set-limit acme/vm 100 --wait",
+		Example:           "  samya entity set-limit acme/vm 1000\n  samya entity set-limit acme/vm 100 --wait-applied",
 		Args:              exactly("NAME", "N"),
 		ValidArgsFunction: t.completeEntities,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -296,9 +297,10 @@ the change, and fails if that takes longer than 10 s. The change stands all the 
 			return within(cmd.Context(), 0, func(ctx context.Context) error { return t.setLimit(ctx, client, args[0], change) })
 		},
 	}
-	cmd.Flags().Uint64Var(&change.ExpectedVersion, "expected-version", 0, "change only if the entity has this version; 0: any")
-	cmd.Flags().BoolVar(&change.WaitApplied, "wait", false, "wait until all sites have applied the change, 10 s at most")
-	cmd.Flags().StringVar(&change.RequestID, "request-id", "", "id of the request, to repeat one of unknown outcome or to wait further (default: a new one)")
+	cmd.Flags().Uint64Var(&change.ExpectedVersion, "expected-version", 0, "change only from this version; 0: any")
+	settings.Former(cmd.Flags(), "wait", "wait-applied")
+	cmd.Flags().BoolVar(&change.WaitApplied, "wait-applied", false, "wait until all sites have applied the change, 10 s at most")
+	cmd.Flags().StringVar(&change.RequestID, "request-id", "", requestIDUsage)
 	return cmd
 }
 
@@ -326,7 +328,7 @@ func (t *talker) setLimit(ctx context.Context, client *httpapi.Client, entity st
 	}
 	return &hintError{
 		fmt.Errorf("the limit of %s is changed, but these sites are not known to have applied it: %s", e.Name, strings.Join(e.MissingSites, ", ")),
-		"wait further with: " + again + " --wait",
+		"wait further with: " + again + " --wait-applied",
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/samya-db/samya/internal/preset"
 	"github.com/samya-db/samya/internal/settings"
 )
 
@@ -127,5 +128,9 @@ func (p *program) settlement(flags *pflag.FlagSet, kind string) (*settings.Settl
 			}
 		}
 	}
-	return settings.Settle(flags, k, file, p.lookupEnv)
+	settled, err := settings.Settle(flags, k, file, p.lookupEnv)
+	if f := flags.Lookup(preset.Flag); f != nil && err == nil {
+		err = settled.Fill(f, preset.Values(preset.Name(f.Value.String())))
+	}
+	return settled, err
 }

@@ -137,7 +137,7 @@ func (in *inspector) run(ctx context.Context, ask func(context.Context) (inspect
 // terminal shows only the latest text, other outputs show all.
 func (in *inspector) show(s inspection.Status, first bool) error {
 	w := in.program.stdout
-	if in.watch && in.output == "json" {
+	if in.watch && in.json {
 		if err := json.NewEncoder(w).Encode(s); err != nil {
 			return fmt.Errorf("print the sites: %w", err)
 		}

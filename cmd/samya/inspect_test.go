@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -120,7 +121,7 @@ func TestInspectionWatched(t *testing.T) {
 		p := &program{stdout: write, stderr: write, lookupEnv: func(string) (string, bool) { return "", false }}
 		ended := make(chan int, 1)
 		go func() {
-			code := p.run(ctx, []string{"site", "inspect", "--watch", "--over", "1ms", "--site", "us", "--addr", s.addr, "-o", form})
+			code := p.run(ctx, []string{"site", "inspect", "--watch", "--over", "1ms", "--site", "us", "--addr", s.addr, "--json=" + strconv.FormatBool(form == "json")})
 			ended <- code
 			_ = write.Close()
 		}()

@@ -19,7 +19,7 @@ func (p *program) leaseCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lease",
 		Short: "List, renew, commit and void leases",
-		Long: `Leases are tokens held until a time: samya acquire --lease grants them. A lease
+		Long: `Leases are tokens held until a time: samya acquire --ttl grants them. A lease
 that is neither renewed nor committed ends by itself, and its tokens come back.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -118,7 +118,7 @@ func (t *talker) leaseRenew() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().DurationVar(&ttl, "ttl", 0, "for how long, 1s to 168h (default: as long as before)")
+	cmd.Flags().DurationVar(&ttl, "ttl", 0, "life of the lease, 1s to 168h (default: as long as before)")
 	return cmd
 }
 
@@ -155,7 +155,7 @@ func (t *talker) leaseCommit() *cobra.Command {
 		},
 	}
 	cmd.Flags().Int64Var(&tokens, "tokens", 0, "how many to keep (default: all that it holds)")
-	cmd.Flags().StringVar(&requestID, "request-id", "", "name of the request; a repeat changes nothing (default: made up)")
+	cmd.Flags().StringVar(&requestID, "request-id", "", requestIDUsage)
 	return cmd
 }
 

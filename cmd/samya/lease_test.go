@@ -14,7 +14,7 @@ import (
 
 func TestLeaseCommands(t *testing.T) {
 	s := newShell(t)
-	s.expect("acquire acme/vm 3 --lease 30s --holder job-7 --request-id one", exitOK,
+	s.expect("acquire acme/vm 3 --ttl 30s --holder job-7 --request-id one", exitOK,
 		"acquired 3 of acme/vm at us; 4997 left there\nlease us/one ends in 30s\n")
 	s.expect("acquire acme/vm 3 --dry-run", exitOK, "3 of acme/vm would be granted at us; 4994 left there\n")
 	s.expect("lease list", exitOK, "NAME    ENTITY   TOKENS  REMAINING  HOLDER\nus/one  acme/vm  3       30s        job-7\n"+
@@ -43,8 +43,8 @@ func TestMoveUsage(t *testing.T) {
 	s := newShell(t)
 	for line, want := range map[string]string{
 		"acquire acme/vm 3 --min-tokens 4":                      "min-tokens: 4, at most 3",
-		"acquire acme/vm 3 --lease 1ms":                         "lease: 1ms, at least 1s",
-		"acquire acme/vm 3 --holder x":                          "holder: only with --lease",
+		"acquire acme/vm 3 --ttl 1ms":                           "ttl: 1ms, at least 1s",
+		"acquire acme/vm 3 --holder x":                          "holder: only with --ttl",
 		"acquire acme/vm 3 --attempt 2":                         "not-after: missing",
 		"acquire acme/vm 3 --attempt 2 --not-after soon":        "not-after: must be a time",
 		"acquire acme/vm 3 --attempt 1048576 --not-after soon":  "attempt: 1048576, at most 1048575",
@@ -75,9 +75,9 @@ func TestUnknownOutcomeTellsTheRepeat(t *testing.T) {
 		e.Attempt, e.NotAfter, e.Tried = 2, until, []string{"us", "eu"}
 		return e
 	}
-	repeat := "samya acquire acme/vm 2 --request-id one --min-tokens 1 --lease 30s --holder h" +
+	repeat := "samya acquire acme/vm 2 --request-id one --min-tokens 1 --ttl 30s --holder h" +
 		" --attempt 2 --not-after 2026-01-02T15:04:05.678Z --tried us,eu\n"
-	code, _, stderr := s.run("acquire acme/vm 2 --request-id one --min-tokens 1 --lease 30s --holder h")
+	code, _, stderr := s.run("acquire acme/vm 2 --request-id one --min-tokens 1 --ttl 30s --holder h")
 	if code != exitUnknown || !strings.HasSuffix(stderr, "find out with: "+repeat) {
 		t.Errorf("exit status %d: %s", code, stderr)
 	}

@@ -65,7 +65,7 @@ func (p *program) root() *cobra.Command {
 limit, answering almost every request inside its own region.
 
 Every flag can also be set by an environment variable: SAMYA_ and the flag's
-name in capitals, '-' as '_' (--gossip-preset is SAMYA_GOSSIP_PRESET). Commands
+name in capitals, '-' as '_' (--max-conns is SAMYA_MAX_CONNS). Commands
 that talk to a cluster read SAMYA_CLIENT_ and the name first, and do not read the
 variables of a site or an app manager, such as SAMYA_TLS_CERT. What a process
 of a cluster needs, and what all commands that talk to one share, can

@@ -88,7 +88,7 @@ func (t *talker) modeSet() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().Uint64Var(&version, "expected-version", 0, "change only if the mode has this version; 0: any")
-	cmd.Flags().StringVar(&requestID, "request-id", "", "name of the request, to repeat it by; empty: a new one")
+	cmd.Flags().Uint64Var(&version, "expected-version", 0, "change only from this version; 0: any")
+	cmd.Flags().StringVar(&requestID, "request-id", "", requestIDUsage)
 	return cmd
 }

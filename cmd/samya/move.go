@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/oklog/ulid/v2"
-	"github.com/spf13/cobra"
-
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/httpapi"
 	"github.com/samya-db/samya/internal/name"
+	"github.com/samya-db/samya/internal/settings"
+	"github.com/spf13/cobra"
 )
 
 // defaultWait is the default wait of `samya acquire` for tokens.
@@ -25,7 +25,7 @@ func (p *program) acquireCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "acquire NAME N",
 		Short:   "Acquire tokens of an entity",
-		Example: "  samya acquire acme/vm 3 --wait 2s\n  samya acquire acme/vm 3 --lease 30s --holder job-7",
+		Example: "  samya acquire acme/vm 3 --wait 2s\n  samya acquire acme/vm 3 --ttl 30s --holder job-7",
 		Args:    exactly("NAME", "N"),
 		RunE:    m.run,
 	}
@@ -33,7 +33,8 @@ func (p *program) acquireCommand() *cobra.Command {
 	f.DurationVar(&m.wait, "wait", defaultWait, "how long to wait for tokens of other sites, at most 60s")
 	f.Int64Var(&m.minTokens, "min-tokens", 0, "fewest tokens to be content with (default: all of them)")
 	f.BoolVar(&m.dryRun, "dry-run", false, "only tell what would be granted at once")
-	f.DurationVar(&m.ttl, "lease", 0, "hold the tokens as a lease that ends by itself after so long, 1s to 168h (default: hold them for good)")
+	settings.Former(f, "lease", "ttl")
+	f.DurationVar(&m.ttl, "ttl", 0, "life of the lease, 1s to 168h, after which it ends by itself (default: hold the tokens for good)")
 	f.StringVar(&m.holder, "holder", "", "whose the lease is")
 	m.setUp(p, cmd)
 	return cmd
@@ -81,7 +82,7 @@ func (m *move) setUp(p *program, cmd *cobra.Command) {
 
 // flags defines the flags that acquires and releases share.
 func (m *move) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&m.requestID, "request-id", "", "name of the request; a repeat moves nothing (default: made up)")
+	cmd.Flags().StringVar(&m.requestID, "request-id", "", requestIDUsage)
 	cmd.Flags().StringVar(&m.site, "site", "", "site that must answer (default: any)")
 	cmd.Flags().Uint32Var(&m.attempt, "attempt", 0, "which attempt of the request id this is; one after the first moves tokens once at whatever site, and needs --not-after")
 	cmd.Flags().StringSliceVar(&m.tried, "tried", nil, "sites that earlier attempts may have reached (default: any)")
@@ -111,10 +112,10 @@ func (m *move) body(entity string, tokens int64) (httpapi.Request, error) {
 	}
 	switch {
 	case m.ttl != 0:
-		errs = append(errs, name.TTL("lease", m.ttl))
+		errs = append(errs, name.TTL("ttl", m.ttl))
 		body.Lease = httpapi.LeaseTerms{TTL: m.ttl.String(), Holder: m.holder}
 	case m.holder != "":
-		bad("holder", "only with --lease")
+		bad("holder", "only with --ttl")
 	}
 	switch at, err := time.Parse(time.RFC3339Nano, m.notAfter); {
 	case m.notAfter == "" && m.attempt > 1:
@@ -213,7 +214,7 @@ func (m *move) same() string {
 		flag  string
 	}{
 		{m.minTokens != 0, fmt.Sprintf(" --min-tokens %d", m.minTokens)},
-		{m.ttl != 0, fmt.Sprintf(" --lease %s", m.ttl)},
+		{m.ttl != 0, fmt.Sprintf(" --ttl %s", m.ttl)},
 		{m.holder != "", " --holder " + m.holder},
 		{m.lease != "", " --lease " + m.lease},
 	} {

@@ -117,7 +117,7 @@ func TestOpenRefused(t *testing.T) {
 	s := newShell(t)
 	data := t.TempDir()
 	for line, says := range map[string]string{
-		"site --name us --members us --data " + data + " --listen 0.0.0.0:0":        "listen: 0.0.0.0:0 can be reached from other machines: that needs certificates and an access file",
+		"site --name us --members us --data " + data + " --grpc 0.0.0.0:0":          "grpc: 0.0.0.0:0 can be reached from other machines: that needs certificates and an access file",
 		"site --name us --members us --data " + data + " --http 192.0.2.1:0":        "http: 192.0.2.1:0 can be reached",
 		"site --name us --members us --data " + data + " --gossip 0.0.0.0:0":        "gossip: 0.0.0.0:0 can be reached from other machines: that needs a key of gossip",
 		"appmgr --name am --http 0.0.0.0:0":                                         "http: 0.0.0.0:0 can be reached",

@@ -27,9 +27,9 @@ type secrets struct {
 // flags defines the flags.
 func (s *secrets) flags(f *pflag.FlagSet) {
 	f.StringVar(&s.files.CA, "tls-ca", "", "file with the certificates of the CAs that are trusted, in PEM: has the connection encrypted")
-	f.StringVar(&s.files.Cert, "tls-cert", "", "file with a client certificate to show, in PEM")
-	f.StringVar(&s.files.Key, "tls-key", "", "file with the client certificate's key, in PEM")
-	f.StringVar(&s.files.CRL, "tls-crl", "", "file with the CAs' revocation lists, in PEM")
+	f.StringVar(&s.files.Cert, "tls-cert", "", "file with this process's certificate in PEM")
+	f.StringVar(&s.files.Key, "tls-key", "", "file with the certificate's key in PEM")
+	f.StringVar(&s.files.CRL, "tls-crl", "", "file with the CAs' revocation lists in PEM")
 	f.StringVar(&s.serverName, "tls-server-name", "", "host in the certificate of the answering server (default: the host of the address)")
 	f.StringVar(&s.tokenFile, "token-file", "", "file with a bearer token to show")
 }

@@ -26,12 +26,12 @@ func TestGuardedCluster(t *testing.T) {
 	}
 	guarded := func(f tlsconf.Files) string {
 		return " --tls-cert " + f.Cert + " --tls-key " + f.Key + " --tls-ca " + f.CA + " --tls-crl " + f.CRL +
-			" --access-file " + set.AccessFile() + " --gossip-key-file " + key + " --gossip-preset local"
+			" --access-file " + set.AccessFile() + " --gossip-key-file " + key + " --preset local"
 	}
 	siteFiles, managerFiles := set.Issue(tlsconf.Site, "us", time.Hour), set.Issue(tlsconf.AppManager, "am", time.Hour)
 	data := filepath.Join(t.TempDir(), "us")
 	grpc, http, gossip, api := sitetest.FreePort(t), sitetest.FreePort(t), sitetest.FreePort(t), sitetest.FreePort(t)
-	site := "site --name us --members us --data " + data + " --listen " + grpc + " --http " + http + " --gossip " + gossip
+	site := "site --name us --members us --data " + data + " --grpc " + grpc + " --http " + http + " --gossip " + gossip
 	manager := "appmgr --name am --join " + gossip + " --http " + api + " --grpc " + sitetest.FreePort(t) + " --gossip 127.0.0.1:0"
 	s := newShell(t)
 	delete(s.env, "SAMYA_ADDR")

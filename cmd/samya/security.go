@@ -18,11 +18,10 @@ import (
 
 // security holds the flags that guard a process of a cluster.
 type security struct {
-	files           tlsconf.Files
-	access, audit   string
-	insecure        bool
-	conns, inFlight int
-	rate            float64
+	files         tlsconf.Files
+	access, audit string
+	inFlight      int
+	rate          float64
 }
 
 // flags defines the flags.
@@ -33,8 +32,6 @@ func (s *security) flags(f *pflag.FlagSet) {
 	f.StringVar(&s.files.CRL, "tls-crl", "", "file with the CAs' revocation lists in PEM")
 	f.StringVar(&s.access, "access-file", "", "file with the rights of callers (YAML, see docs/security.md); looked at every 10s. Without the file every caller may do everything")
 	f.StringVar(&s.audit, "audit-file", "", "file that administrative changes are added to as lines of JSON (default: audit.log in the data directory of a site with an access file)")
-	f.BoolVar(&s.insecure, "insecure", false, "listen beyond this machine without certificates, an access file or a key of gossip")
-	f.IntVar(&s.conns, "max-conns", appmgr.DefaultMaxConns, "how many connections each listener has at most; further ones wait")
 	f.IntVar(&s.inFlight, "max-concurrent", appmgr.DefaultMaxConcurrent, "how many calls are under way at most; further ones are refused. Streams have bounds of their own")
 	f.Float64Var(&s.rate, "max-rate", 0, "operations a second that a caller may ask for, each operation of a batch or stream counted; 0: no bound")
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,35 +12,39 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/samya-db/samya/internal/membership"
+	"github.com/samya-db/samya/internal/node"
+	"github.com/samya-db/samya/internal/preset"
+	"github.com/samya-db/samya/internal/settings"
 	"github.com/samya-db/samya/internal/wan"
 )
 
 // served holds the flags that processes of a cluster share.
 type served struct {
-	name, region, cluster string
-	http                  string
-	gossip                string
-	join                  []string
-	preset, keyFile       string
-	security              security
-	wan                   string
-	logFormat, logLevel   string
-	exitWithStdin         bool
+	node.Config
+	security            security
+	matrix              string
+	logFormat, logLevel string
+	exitWithStdin       bool
 }
 
 // flags defines the shared flags.
-func (s *served) flags(f *pflag.FlagSet, http, gossip string) {
-	f.StringVar(&s.name, "name", "", "name of this process, unique in the cluster")
-	f.StringVar(&s.region, "region", "", "region it stands in (default: its name)")
-	f.StringVar(&s.cluster, "cluster", "samya", "name of the cluster")
-	f.StringVar(&s.http, "http", http, "address to serve HTTP on")
-	f.StringVar(&s.gossip, "gossip", gossip, "address for gossip between the cluster's processes")
-	f.StringSliceVar(&s.join, "join", nil, "gossip addresses of some processes of the cluster, host:port,…")
-	f.StringVar(&s.preset, "gossip-preset", string(membership.PresetWAN), "intervals of gossip: local, lan or wan")
-	f.StringVar(&s.keyFile, "gossip-key-file", "", "file with the keys of gossip, a line each in base64: the first encrypts, all are accepted; looked at every 10s")
+func (s *served) flags(f *pflag.FlagSet, grpc, http, gossip string) {
+	f.StringVar(&s.Name, "name", "", "name of this process, unique in the cluster")
+	f.StringVar(&s.Region, "region", "", "region it stands in (default: its name)")
+	f.StringVar(&s.Cluster, "cluster", "samya", "name of the cluster")
+	f.StringVar(&s.GRPC, "grpc", grpc, "address to serve gRPC on")
+	settings.Former(f, "listen", "grpc")
+	f.StringVar(&s.HTTP, "http", http, "address to serve HTTP on")
+	f.StringVar(&s.Gossip.Bind, "gossip", gossip, "address for gossip between the cluster's processes")
+	f.StringSliceVar(&s.Gossip.Join, "join", nil, "gossip addresses of some processes of the cluster, host:port,…")
+	f.StringVar((*string)(&s.Preset), preset.Flag, string(preset.WAN), "how far apart the cluster's processes are: local (one machine), lan (one region) or wan; sets all timings that depend on it")
+	settings.Former(f, "gossip-preset", preset.Flag)
+	f.StringVar(&s.Gossip.KeyFile, "gossip-key-file", "", "file with the keys of gossip, a line each in base64: the first encrypts, all are accepted; looked at every 10s")
+	f.BoolVar(&s.Insecure, "insecure", false, "listen beyond this machine without certificates, an access file or a key of gossip")
+	f.IntVar(&s.MaxConns, "max-conns", node.DefaultMaxConns, "how many connections each listener has at most; further ones wait")
 	s.security.flags(f)
-	f.StringVar(&s.wan, "wan", "none", "latency injected between regions: none, samya or a file of round trips")
+	f.StringVar(&s.matrix, "latency", "none", "latency injected between regions: none, samya or a file of round trips")
+	settings.Former(f, "wan", "latency")
 	f.StringVar(&s.logFormat, "log-format", "text", "form of the log: text or json")
 	f.StringVar(&s.logLevel, "log-level", "info", "least level that is logged: debug, info, warn or error")
 	f.BoolVar(&s.exitWithStdin, "exit-with-stdin", false, "stop when standard input ends")
@@ -49,10 +54,10 @@ func (s *served) flags(f *pflag.FlagSet, http, gossip string) {
 // completions completes the values of the shared flags.
 func (s *served) completions(cmd *cobra.Command) {
 	for flag, values := range map[string][]string{
-		"gossip-preset": {"local", "lan", "wan"},
-		"wan":           {"none", "samya"},
-		"log-format":    {"text", "json"},
-		"log-level":     {"debug", "info", "warn", "error"},
+		preset.Flag:  {"local", "lan", "wan"},
+		"latency":    {"none", "samya"},
+		"log-format": {"text", "json"},
+		"log-level":  {"debug", "info", "warn", "error"},
 	} {
 		must(cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveDefault)))
 	}
@@ -74,19 +79,31 @@ func (s *served) logger(w io.Writer) (*slog.Logger, error) {
 	default:
 		return nil, &usageError{fmt.Errorf("log-format: %q, must be text or json", s.logFormat)}
 	}
-	return slog.New(handler).With(slog.String("name", s.name)), nil
+	return slog.New(handler).With(slog.String("name", s.Name)), nil
 }
 
-// latency opens the matrix of latencies to inject; nil for no latency.
-func (s *served) latency() (*wan.Matrix, error) {
-	if s.wan == "" || s.wan == "none" {
-		return nil, nil
+// complete fills in the settings that are more than the value of a flag. g holds the
+// further settings for the guards; the caller closes the guards.
+func (s *served) complete(p *program, g guardConfig) (*guards, error) {
+	s.Region, s.Build = cmp.Or(s.Region, s.Name), build()
+	var err error
+	if s.Logger, err = s.logger(p.stderr); err != nil {
+		return nil, err
 	}
-	m, err := wan.Open(s.wan)
+	if s.matrix != "" && s.matrix != "none" {
+		m, err := wan.Open(s.matrix)
+		if err != nil {
+			return nil, &usageError{fmt.Errorf("latency: %w", err)}
+		}
+		s.Latency = m.OneWay
+	}
+	g.keyFile, g.judging, g.log = s.Gossip.KeyFile, p.judging, s.Logger
+	guarded, err := s.security.open(g)
 	if err != nil {
-		return nil, &usageError{fmt.Errorf("wan: %w", err)}
+		return nil, err
 	}
-	return m, nil
+	s.TLS, s.Access, s.Restricted = guarded.tls, guarded.access, guarded.restricted
+	return guarded, nil
 }
 
 // lifeline returns a context that also ends with standard input if the flag

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/samya-db/samya/internal/preset"
 	"github.com/samya-db/samya/internal/settings"
 	"github.com/samya-db/samya/site"
 	"github.com/samya-db/samya/site/core"
@@ -29,34 +29,22 @@ func (p *program) siteCommand() *cobra.Command {
 The members are needed for the first start alone: they are kept in the data
 directory, and from then on a decision of the sites changes them, no flag.`,
 		Example: `  samya site --name us --members us,eu,as --data /var/lib/samya \
-    --listen 10.0.0.1:7001 --http 10.0.0.1:7101 --gossip 10.0.0.1:7201 --join 10.1.0.1:7201 \
+    --grpc 10.0.0.1:7001 --http 10.0.0.1:7101 --gossip 10.0.0.1:7201 --join 10.1.0.1:7201 \
     --tls-cert site-us.pem --tls-key site-us-key.pem --tls-ca ca.pem --access-file access.yaml --gossip-key-file gossip.key`,
 		GroupID: groupServe,
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			log, err := s.logger(p.stderr)
-			if err != nil {
-				return err
-			}
-			latency, err := s.latency()
-			if err != nil {
-				return err
-			}
-			cfg.Cluster, cfg.Name, cfg.Region = s.cluster, s.name, cmp.Or(s.region, s.name)
-			cfg.HTTP, cfg.Gossip, cfg.Join = s.http, s.gossip, s.join
-			cfg.GossipPreset, cfg.GossipKeyFile, cfg.WAN, cfg.Logger = s.preset, s.keyFile, latency, log
-			guarded, err := s.security.open(guardConfig{data: cfg.DataDir, keyFile: s.keyFile, relays: true, judging: p.judging, log: log})
+			guarded, err := s.complete(p, guardConfig{data: cfg.DataDir, relays: true})
 			if err != nil {
 				return err
 			}
 			defer guarded.close()
-			cfg.TLS, cfg.Access, cfg.Restricted, cfg.Insecure = guarded.tls, guarded.access, guarded.restricted, s.security.insecure
-			cfg.MaxConns, cfg.Build = s.security.conns, build()
+			cfg.Config = s.Config
 			if err := cfg.Validate(); err != nil {
 				return &usageError{err}
 			}
-			log.Info("starting", slog.String("version", version()), slog.String("region", cfg.Region),
-				slog.String("grpc", cfg.Listen), slog.String("http", cfg.HTTP), slog.String("data", cfg.DataDir))
+			cfg.Logger.Info("starting", slog.String("version", version()), slog.String("region", cfg.Region),
+				slog.String("grpc", cfg.GRPC), slog.String("http", cfg.HTTP), slog.String("data", cfg.DataDir))
 			return p.serve(cmd, &s, func(ctx context.Context) error {
 				err := site.Run(ctx, cfg)
 				switch {
@@ -77,14 +65,15 @@ directory, and from then on a decision of the sites changes them, no flag.`,
 	f := cmd.Flags()
 	settingsOf(cmd, kindSite)
 	configFlag(f)
-	s.flags(f, "127.0.0.1:7101", "127.0.0.1:7201")
+	s.flags(f, "127.0.0.1:7001", "127.0.0.1:7101", "127.0.0.1:7201")
 	f.StringVar(&cfg.DataDir, "data", "", "directory of the site's state, its own for ever")
 	f.StringSliceVar(&cfg.Members, "members", nil, "names of all sites of the cluster, for the first start")
 	f.BoolVar(&cfg.Unvouched, "unvouched", false, "serve before other sites vouch that the data is the latest; only if you know that it is")
-	f.StringVar(&cfg.Listen, "listen", "127.0.0.1:7001", "address to serve gRPC on: the API and the other sites")
+	preset.Var(f, &cfg.CollectTime, "collect-time")
+	preset.Var(f, &cfg.TakeoverTime, "takeover-time")
 	f.DurationVar(&cfg.RequestRetention, "request-retention", 5*time.Minute, "how long the answer to a request id is remembered")
 	f.DurationVar(&cfg.ClockSkew, "clock-skew", 0, "by how much the clocks that requests go by may differ: less than the request retention (default 10s, or a quarter of a retention below 40s)")
-	f.IntVar(&cfg.Partitions, "partitions", 0, "how many partitions serve requests side by side; 0: one for every two processors")
+	f.IntVar(&cfg.Partitions, "partitions", 0, "partitions, which serve requests side by side; 0: one for every two processors")
 	f.BoolVar(&cfg.Fixed, "fixed-partitions", false, "leave entities in the partitions in which they come, instead of bringing entities used together into the same partition, and split none")
 	f.IntVar(&cfg.MaxRequests, "max-requests", 4_000_000, "how many request ids of clients are remembered at most, about 100 bytes each; beyond, requests are refused. An eighth more is kept for requests that other sites ask about")
 	f.IntVar(&cfg.TenantSegments, "tenant-segments", 1, "how many segments of an entity's name, from the first on, name its tenant: once seven eighths of max-requests are taken, tenants with an equal part are refused")
@@ -97,6 +86,7 @@ directory, and from then on a decision of the sites changes them, no flag.`,
 		f.StringVar(m.Choice, m.Name, m.Default, fmt.Sprintf("%s: %s", moduleUses[m.Name], strings.Join(m.Known, ", ")))
 		must(cmd.RegisterFlagCompletionFunc(m.Name, cobra.FixedCompletions(m.Known, cobra.ShellCompDirectiveNoFileComp)))
 	}
+	settings.Former(f, "wait", "wait-for")
 	s.completions(cmd)
 	cmd.AddGroup(&cobra.Group{ID: groupTalk, Title: titleTalk})
 	cmd.AddCommand(p.siteInspect())
@@ -117,7 +107,7 @@ var moduleUses = map[string]string{
 	"offer":     "tokens that a site offers to a redistribution",
 	"trigger":   "when a redistribution starts",
 	"want":      "how many tokens a site wants to hold",
-	"wait":      "for whom the leader of a redistribution waits that a majority decides",
+	"wait-for":  "for whom the leader of a redistribution waits that a majority decides",
 	"forecast":  "how demand is forecast",
 	"admission": "fate of an acquire for which a site is short of tokens",
 }

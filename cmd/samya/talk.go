@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/samya-db/samya/internal/httpapi"
+	"github.com/samya-db/samya/internal/settings"
 )
 
 const (
@@ -25,14 +26,10 @@ const (
 	requestTimeout = 20 * time.Second
 )
 
-// outputs are the forms of results.
-var outputs = []string{"text", "json"}
-
 // talker holds the flags that commands share that talk to a cluster.
 type talker struct {
 	program *program
 	addr    string
-	output  string
 	json    bool
 	secrets secrets
 }
@@ -45,14 +42,16 @@ func (p *program) talk(cmd *cobra.Command) *talker {
 	configFlag(cmd.PersistentFlags())
 	cmd.PersistentFlags().StringVar(&t.addr, "addr", defaultAddr, "HTTP address of an app manager; https://… for TLS")
 	t.secrets.flags(cmd.PersistentFlags())
-	cmd.PersistentFlags().StringVarP(&t.output, "output", "o", "text", "form of the result: text or json")
-	cmd.PersistentFlags().BoolVar(&t.json, "json", false, "print JSON, as -o json does")
-	must(cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(outputs, cobra.ShellCompDirectiveNoFileComp)))
+	cmd.PersistentFlags().BoolVar(&t.json, "json", false, "print JSON")
+	settings.Former(cmd.PersistentFlags(), "output,o", "json")
 	if cmd.GroupID == "" {
 		cmd.GroupID = groupTalk
 	}
 	return t
 }
+
+// requestIDUsage describes the flag --request-id.
+const requestIDUsage = "id of the request, to repeat one of unknown outcome (default: a new one)"
 
 // must panics on an error that only a mistake in this program can cause.
 func must(err error) {
@@ -63,12 +62,6 @@ func must(err error) {
 
 // client checks the shared flags and returns a client.
 func (t *talker) client() (*httpapi.Client, error) {
-	if t.json {
-		t.output = "json"
-	}
-	if t.output != "text" && t.output != "json" {
-		return nil, &usageError{fmt.Errorf("output: %q, must be text or json", t.output)}
-	}
 	addr, transport, err := t.secrets.transport(t.addr)
 	if err != nil {
 		return nil, err
@@ -83,7 +76,7 @@ func (t *talker) client() (*httpapi.Client, error) {
 // print prints a result: as JSON, or with the function text.
 func (t *talker) print(result any, text func(w io.Writer)) error {
 	w := t.program.stdout
-	if t.output == "json" {
+	if t.json {
 		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")
 		if err := e.Encode(result); err != nil {

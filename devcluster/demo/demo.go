@@ -30,11 +30,11 @@ func Run(ctx context.Context, opts Options) (result *Result, err error) {
 	if err := opts.Check(); err != nil {
 		return nil, err
 	}
-	dir, err := directory(opts.Data)
+	dir, err := directory(opts.Dir)
 	if err != nil {
 		return nil, err
 	}
-	if opts.Data == "" && !opts.Keep {
+	if opts.Dir == "" && !opts.Keep {
 		defer func() {
 			_, died := errors.AsType[*proc.DeathError](err)
 			if died || result != nil && result.Verdict() != nil {
@@ -160,7 +160,7 @@ func start(ctx context.Context, opts Options, dir string) (*proc.Cluster, error)
 	}
 	cluster, err := proc.Start(ctx, proc.Config{
 		SiteArgs: siteArgs,
-		Bin:      opts.Bin, Dir: dir, Cluster: "demo", Sites: Regions(), AppManagers: Regions(), WAN: "samya", Grace: stopGrace,
+		Bin:      opts.Bin, Dir: dir, Cluster: "demo", Sites: Regions(), AppManagers: Regions(), Latency: "samya", Grace: stopGrace,
 		Ready: func(name string) { say(&opts, "  %-6s ready after %s s", name, decimal(time.Since(begun).Seconds())) },
 	})
 	if err != nil {

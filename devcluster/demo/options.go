@@ -44,10 +44,10 @@ type Options struct {
 	// Protocol is the protocol of redistributions between sites; empty: the sites'
 	// default.
 	Protocol string
-	// Data is the directory for data and logs. It must be empty or not exist. Empty: a
+	// Dir is the directory for data and logs. It must be empty or not exist. Empty: a
 	// temporary directory, removed at the end unless Keep is set, a process died or the
 	// verdict is an error.
-	Data string
+	Dir string
 	// Keep leaves the cluster up after the load, until the context ends.
 	Keep bool
 	// JSON prints the result as a line of JSON on Stdout, and all else on Stderr.

@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 func child(role string, args []string) int {
 	flags := flag.NewFlagSet(role, flag.ContinueOnError)
 	values := make(map[string]*string)
-	for _, name := range []string{"name", "region", "cluster", "data", "members", "listen", "grpc", "http", "gossip", "gossip-preset", "join", "wan", "forecast-bin"} {
+	for _, name := range []string{"name", "region", "cluster", "data", "members", "grpc", "http", "gossip", "preset", "join", "latency", "forecast-bin"} {
 		values[name] = flags.String(name, "", "")
 	}
 	flags.Bool("exit-with-stdin", false, "")
@@ -116,7 +116,7 @@ func run(t *testing.T, change func(*Options)) *running {
 	r := &running{data: t.TempDir(), done: make(chan struct{})}
 	opts := Options{
 		Bin: bin, Duration: time.Second, Day: 20 * time.Second, Entity: "acme/vm", Limit: 5000, Rate: 200,
-		Data: r.data, Stdout: &r.stdout, Stderr: &r.stderr,
+		Dir: r.data, Stdout: &r.stdout, Stderr: &r.stderr,
 	}
 	change(&opts)
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -280,7 +280,7 @@ func TestDeathOfASiteIsTold(t *testing.T) {
 
 func TestUsedDataDirectoryIsRefused(t *testing.T) {
 	r := run(t, func(o *Options) {
-		if err := os.WriteFile(filepath.Join(o.Data, "x"), nil, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(o.Dir, "x"), nil, 0o600); err != nil {
 			t.Error(err)
 		}
 	})

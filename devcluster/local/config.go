@@ -74,7 +74,7 @@ var (
 // reserved are the flags that the cluster's layout sets.
 var reserved = []string{
 	"access-file", "cluster", "config", "data", "exit-with-stdin", "gossip", "gossip-key-file", "grpc", "help", "http",
-	"insecure", "join", "listen", "members", "name", "region", "tls-ca", "tls-cert", "tls-crl", "tls-key",
+	"insecure", "join", "members", "name", "region", "tls-ca", "tls-cert", "tls-crl", "tls-key",
 }
 
 // Validate returns an error that matches [ErrConfig] if the cluster cannot run.
@@ -181,18 +181,16 @@ func (c Config) Processes() []Process {
 		p := &all[i]
 		p.Args = []string{
 			p.Kind, "--name", p.Name, "--region", p.Region, "--cluster", c.Cluster,
-			"--http", p.HTTP, "--gossip", p.Gossip, "--join", strings.Join(others(seeds, p.Gossip), ","),
+			"--grpc", p.GRPC, "--http", p.HTTP, "--gossip", p.Gossip, "--join", strings.Join(others(seeds, p.Gossip), ","),
 		}
 		settings := c.AppManagerSettings
 		if p.Kind == KindSite {
 			settings = c.SiteSettings
-			p.Args = append(p.Args, "--listen", p.GRPC, "--data", c.data(p.Name), "--members", strings.Join(names, ","))
-		} else {
-			p.Args = append(p.Args, "--grpc", p.GRPC)
+			p.Args = append(p.Args, "--data", c.data(p.Name), "--members", strings.Join(names, ","))
 		}
 		p.Args = append(p.Args, c.secureFlags(*p)...)
-		if _, told := settings["gossip-preset"]; !told {
-			p.Args = append(p.Args, "--gossip-preset", "local")
+		if _, told := settings["preset"]; !told {
+			p.Args = append(p.Args, "--preset", "local")
 		}
 		for _, name := range slices.Sorted(maps.Keys(settings)) {
 			p.Args = append(p.Args, "--"+name+"="+settings[name])

@@ -105,7 +105,7 @@ func TestApplyChangesWhatDiffers(t *testing.T) {
 	if _, known := read(t, cfg).Processes["am-us-2"]; known || running(gone.PID) {
 		t.Errorf("process %d of am-us-2 is known: %t, or runs", gone.PID, known)
 	}
-	cfg.SiteSettings = map[string]string{"wan": "none"}
+	cfg.SiteSettings = map[string]string{"latency": "none"}
 	if did, want := apply(t, cfg), kept(map[string]string{"eu-1": "restarted", "us-1": "restarted", "us-2": "restarted"}); !maps.Equal(did, want) {
 		t.Errorf("a setting: did %v, want %v", did, want)
 	}

@@ -29,7 +29,7 @@ func child(args []string) int {
 	data := fs.String("data", "", "")
 	fails := fs.Bool("fails", false, "")
 	stubborn := fs.Bool("stubborn", false, "")
-	for _, ignored := range []string{"name", "region", "cluster", "gossip", "gossip-preset", "join", "listen", "grpc", "members", "wan"} {
+	for _, ignored := range []string{"name", "region", "cluster", "gossip", "preset", "join", "grpc", "members", "latency"} {
 		fs.String(ignored, "", "")
 	}
 	fs.SetOutput(io.Discard)

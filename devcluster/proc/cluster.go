@@ -31,9 +31,9 @@ type Config struct {
 	Sites []string
 	// AppManagers are the names of the regions with an app manager.
 	AppManagers []string
-	// WAN is the latency injected between regions: "none", a matrix's name or a
+	// Latency is the latency injected between regions: "none", a matrix's name or a
 	// file; empty means "none".
-	WAN string
+	Latency string
 	// SiteArgs and AppManagerArgs are further arguments of each process.
 	SiteArgs, AppManagerArgs []string
 	// Grace is the time for a process to stop before it is killed; zero means 5s.
@@ -60,7 +60,7 @@ type Cluster struct {
 // before all are ready, no process is left behind.
 func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 	cfg.Cluster = cmp.Or(cfg.Cluster, "demo")
-	cfg.WAN = cmp.Or(cfg.WAN, "none")
+	cfg.Latency = cmp.Or(cfg.Latency, "none")
 	cfg.Grace = cmp.Or(cfg.Grace, 5*time.Second)
 	if len(cfg.Sites) == 0 {
 		return nil, errors.New("start a cluster: no sites")
@@ -131,8 +131,8 @@ func (c *Cluster) plan(ctx context.Context, held *ports, logs string) error {
 			}
 		}
 		p.Args = append(args,
-			"--cluster", c.cfg.Cluster, "--http", p.HTTP, "--gossip", p.Gossip,
-			"--gossip-preset", "local", "--wan", c.cfg.WAN, LifelineFlag)
+			"--cluster", c.cfg.Cluster, "--grpc", p.GRPC, "--http", p.HTTP, "--gossip", p.Gossip,
+			"--preset", "local", "--latency", c.cfg.Latency, LifelineFlag)
 		return p, nil
 	}
 	for _, s := range c.cfg.Sites {
@@ -140,7 +140,7 @@ func (c *Cluster) plan(ctx context.Context, held *ports, logs string) error {
 		if err != nil {
 			return err
 		}
-		p.Args = append(p.Args, "--listen", p.GRPC, "--data", p.Data, "--members", strings.Join(c.cfg.Sites, ","))
+		p.Args = append(p.Args, "--data", p.Data, "--members", strings.Join(c.cfg.Sites, ","))
 		p.Args = append(p.Args, c.cfg.SiteArgs...)
 		c.sites = append(c.sites, p)
 		seeds = append(seeds, p.Gossip)
@@ -150,7 +150,6 @@ func (c *Cluster) plan(ctx context.Context, held *ports, logs string) error {
 		if err != nil {
 			return err
 		}
-		p.Args = append(p.Args, "--grpc", p.GRPC)
 		p.Args = append(p.Args, c.cfg.AppManagerArgs...)
 		c.appManagers = append(c.appManagers, p)
 	}

@@ -37,14 +37,13 @@ func child(args []string) int {
 	fs := flag.NewFlagSet("child", flag.ContinueOnError)
 	name := fs.String("name", "", "")
 	httpAddr := fs.String("http", "", "")
-	listen := fs.String("listen", "", "")
 	grpc := fs.String("grpc", "", "")
 	gossip := fs.String("gossip", "", "")
 	data := fs.String("data", "", "")
 	lifeline := fs.Bool("exit-with-stdin", false, "")
 	stubborn := fs.Bool("stubborn", false, "")
 	failOnce := fs.String("fail-once", "", "")
-	for _, ignored := range []string{"region", "cluster", "gossip-preset", "wan", "members", "join"} {
+	for _, ignored := range []string{"region", "cluster", "preset", "latency", "members", "join"} {
 		fs.String(ignored, "", "")
 	}
 	fs.Usage = func() {}
@@ -64,7 +63,7 @@ func child(args []string) int {
 			return 3
 		}
 	}
-	for _, addr := range []string{*listen, *grpc, *gossip} {
+	for _, addr := range []string{*grpc, *gossip} {
 		if addr == "" {
 			continue
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/credtest"
+	"github.com/samya-db/samya/internal/node"
 	"github.com/samya-db/samya/internal/tlsconf"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site"
@@ -49,9 +50,11 @@ func start(tb testing.TB, limits access.Limits) *cluster {
 	siteTLS, siteGuard := c.guard(tlsconf.Site, "us", access.Config{Relays: true, Limits: limits, Audit: c.audit})
 	gossip := sitetest.FreePort(tb)
 	s, err := site.New(site.Config{
-		Cluster: "test", Name: "us", Region: "us", DataDir: filepath.Join(tb.TempDir(), "us"), Members: []string{"us"},
-		Listen: "127.0.0.1:0", HTTP: "127.0.0.1:0", Gossip: gossip, GossipPreset: "local",
-		TLS: siteTLS, Access: siteGuard, Restricted: true,
+		Config: node.Config{
+			Cluster: "test", Name: "us", Region: "us", GRPC: "127.0.0.1:0", HTTP: "127.0.0.1:0",
+			Gossip: node.Gossip{Bind: gossip}, Preset: "local", TLS: siteTLS, Access: siteGuard, Restricted: true,
+		},
+		DataDir: filepath.Join(tb.TempDir(), "us"), Members: []string{"us"},
 	})
 	if err != nil {
 		tb.Fatal(err)
@@ -59,9 +62,12 @@ func start(tb testing.TB, limits access.Limits) *cluster {
 	c.site = s
 	managerTLS, managerGuard := c.guard(tlsconf.AppManager, "am", access.Config{Limits: limits})
 	c.manager, err = appmgr.New(appmgr.Config{
-		Name: "am", Region: "us", Cluster: "test", HTTPAddr: "127.0.0.1:0", GRPCAddr: "127.0.0.1:0",
-		Gossip: appmgr.Gossip{Bind: "127.0.0.1:0", Join: []string{gossip}, Preset: "local"}, StopTimeout: time.Second,
-		TLS: managerTLS, Access: managerGuard, Restricted: true,
+		Config: node.Config{
+			Name: "am", Region: "us", Cluster: "test", GRPC: "127.0.0.1:0", HTTP: "127.0.0.1:0",
+			Gossip: node.Gossip{Bind: "127.0.0.1:0", Join: []string{gossip}}, Preset: "local",
+			TLS: managerTLS, Access: managerGuard, Restricted: true,
+		},
+		StopTimeout: time.Second,
 	})
 	if err != nil {
 		tb.Fatal(err)

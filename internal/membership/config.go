@@ -6,25 +6,11 @@ import (
 	"log/slog"
 	"net"
 	"strconv"
-	"time"
 
 	"github.com/hashicorp/memberlist"
 
 	"github.com/samya-db/samya/internal/name"
-)
-
-// Preset is a set of gossip intervals and time-outs.
-type Preset string
-
-// The presets. In parentheses: how long a silent node of a handful is at most thought
-// alive.
-const (
-	// PresetLocal is for processes on a single machine (some 3 s).
-	PresetLocal Preset = "local"
-	// PresetLAN is for a single region (some 4 s).
-	PresetLAN Preset = "lan"
-	// PresetWAN is for regions far apart (some 30 s).
-	PresetWAN Preset = "wan"
+	"github.com/samya-db/samya/internal/preset"
 )
 
 // Config configures a node's part in gossip.
@@ -39,8 +25,8 @@ type Config struct {
 	// Join are seeds, host:port each. This node may be a seed too, and no seed need be
 	// up.
 	Join []string
-	// Preset is local, lan or wan; empty: wan.
-	Preset Preset
+	// Preset is the preset of the intervals.
+	Preset preset.Name
 	// KeyFile has the keys that encrypt and authenticate gossip with AES, as ReadKeys
 	// takes them; empty: gossip in clear. The first key encrypts, and all keys are
 	// accepted. The file is read again every ten seconds, so that keys can be exchanged.
@@ -85,17 +71,8 @@ func (c Config) Validate() error {
 			errs = append(errs, err)
 		}
 	}
-	if _, ok := presets[c.preset()]; !ok {
-		bad("preset", "%.32q, must be local, lan or wan", string(c.Preset))
-	}
+	errs = append(errs, c.Preset.Check())
 	return errors.Join(errs...)
-}
-
-func (c Config) preset() Preset {
-	if c.Preset == "" {
-		return PresetWAN
-	}
-	return c.Preset
 }
 
 // ipPort parses "IP:port". A host name must be refused: memberlist would take it for "all
@@ -114,20 +91,4 @@ func ipPort(s string) (net.IP, int, error) {
 		return nil, 0, errors.New("port must be 0 to 65535")
 	}
 	return ip, int(p), nil
-}
-
-// pace is how often the seeds are called.
-type pace struct {
-	base func() *memberlist.Config
-	// first and most bound the back-off while this node is alone.
-	first, most time.Duration
-	// steady is the interval otherwise: a state sync with the seeds and with lost members
-	// joins the halves of a partition again.
-	steady time.Duration
-}
-
-var presets = map[Preset]pace{
-	PresetLocal: {memberlist.DefaultLocalConfig, 100 * time.Millisecond, 2 * time.Second, 5 * time.Second},
-	PresetLAN:   {memberlist.DefaultLANConfig, 250 * time.Millisecond, 5 * time.Second, 15 * time.Second},
-	PresetWAN:   {memberlist.DefaultWANConfig, 500 * time.Millisecond, 15 * time.Second, 30 * time.Second},
 }

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/memberlist"
+
+	"github.com/samya-db/samya/internal/preset"
 )
 
 // errClosed is the error of a closed Membership.
@@ -29,7 +31,7 @@ type Membership struct {
 	log    *slog.Logger
 	addr   string
 	seeds  []string
-	pace   pace
+	pace   preset.Seeds
 	cancel context.CancelFunc
 	stop   func() bool
 	loop   sync.WaitGroup
@@ -60,8 +62,8 @@ func Start(ctx context.Context, c Config) (*Membership, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parse bind address: %w", err)
 	}
-	p := presets[c.preset()]
-	conf := p.base()
+	timings, _ := preset.Of(c.Preset) // which Validate has checked
+	conf := timings.Gossip()
 	conf.Name = c.Self.ID()
 	// The label keeps clusters apart below everything else; with a key it is
 	// authenticated.
@@ -95,7 +97,7 @@ func Start(ctx context.Context, c Config) (*Membership, error) {
 	}
 
 	ctx, cancel := context.WithCancel(ctx)
-	m := &Membership{log: logger, seeds: slices.Clone(c.Join), pace: p, cancel: cancel, keyFile: c.KeyFile, keyring: keyring}
+	m := &Membership{log: logger, seeds: slices.Clone(c.Join), pace: timings.Seeds, cancel: cancel, keyFile: c.KeyFile, keyring: keyring}
 	m.table = newTable(c.Self)
 	conf.Delegate, conf.Events, conf.Alive = m.table, m.table, m.table
 	conf.Merge, conf.Ping = m.table, m.table
@@ -197,18 +199,18 @@ func (m *Membership) shutdown() error {
 // keepJoined calls the seeds, and lost members, until ctx ends: with back-off while this
 // node is alone, steadily otherwise.
 func (m *Membership) keepJoined(ctx context.Context) {
-	backoff := m.pace.first
+	backoff := m.pace.First
 	for {
 		if targets := m.table.targets(m.seeds, m.addr); len(targets) > 0 {
 			if _, err := m.list.Join(targets); err != nil && ctx.Err() == nil {
 				m.log.DebugContext(ctx, "no seed answers", slog.Any("error", err))
 			}
 		}
-		wait := m.pace.steady
+		wait := m.pace.Steady
 		if m.table.alone() {
-			wait, backoff = backoff, min(2*backoff, m.pace.most)
+			wait, backoff = backoff, min(2*backoff, m.pace.Most)
 		} else {
-			backoff = m.pace.first
+			backoff = m.pace.First
 		}
 		// Jitter keeps nodes that started together from calling together.
 		t := time.NewTimer(wait/2 + rand.N(wait))

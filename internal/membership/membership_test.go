@@ -17,6 +17,7 @@ import (
 
 	"github.com/samya-db/samya/devcluster/proc"
 	"github.com/samya-db/samya/internal/name"
+	"github.com/samya-db/samya/internal/preset"
 	"github.com/samya-db/samya/internal/testfuzz"
 )
 
@@ -38,7 +39,7 @@ func site(n string) Node {
 
 func start(t *testing.T, c Config) *Membership {
 	t.Helper()
-	c.Preset, c.tune = PresetLocal, quick
+	c.Preset, c.tune = preset.Local, quick
 	if c.Bind == "" {
 		c.Bind = "127.0.0.1:0"
 	}
@@ -361,7 +362,7 @@ func TestDelegatesRefuse(t *testing.T) {
 func TestEndOfContextCloses(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	// Nobody answers there: a join is under way when the context ends.
-	m, err := Start(ctx, Config{Self: site("us"), Bind: "127.0.0.1:0", Preset: PresetLocal, Join: []string{"192.0.2.1:7946"}})
+	m, err := Start(ctx, Config{Self: site("us"), Bind: "127.0.0.1:0", Preset: preset.Local, Join: []string{"192.0.2.1:7946"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -376,7 +377,7 @@ func TestEndOfContextCloses(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	good := func() Config {
-		return Config{Self: site("us"), Bind: "127.0.0.1:0", Join: []string{"seed.example:7946"}, Preset: PresetWAN}
+		return Config{Self: site("us"), Bind: "127.0.0.1:0", Join: []string{"seed.example:7946"}, Preset: preset.WAN}
 	}
 	if err := good().Validate(); err != nil {
 		t.Fatal(err)

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/memberlist"
+
+	"github.com/samya-db/samya/internal/preset"
 )
 
 // call is an attempt to reach another node.
@@ -47,7 +49,7 @@ func calling(t *testing.T, takes time.Duration) (m *Membership, calls <-chan cal
 	m = &Membership{
 		list: list, table: newTable(site("us")), log: slog.New(slog.DiscardHandler),
 		addr: "127.0.0.1:1", seeds: []string{"10.0.0.9:7946", "127.0.0.1:1"},
-		pace: pace{first: time.Second, most: 6 * time.Second, steady: time.Minute},
+		pace: preset.Seeds{First: time.Second, Most: 6 * time.Second, Steady: time.Minute},
 		stop: func() bool { return true },
 	}
 	m.table.NotifyJoin(told(site("us"), 1))

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/memberlist"
+
+	"github.com/samya-db/samya/internal/preset"
 )
 
 // logTo is a logger that writes lines to a channel. Lines beyond its room are lost.
@@ -41,15 +43,15 @@ func TestAdvertisedAddress(t *testing.T) {
 // TestSettingsOfMemberlist: the label of the gossip names the cluster, settings left out
 // keep the preset's values, and the seeds come from the start.
 func TestSettingsOfMemberlist(t *testing.T) {
-	for preset, want := range map[Preset]*memberlist.Config{
-		PresetLocal: memberlist.DefaultLocalConfig(), PresetLAN: memberlist.DefaultLANConfig(),
-		PresetWAN: memberlist.DefaultWANConfig(), "": memberlist.DefaultWANConfig(),
+	for name, want := range map[preset.Name]*memberlist.Config{
+		preset.Local: memberlist.DefaultLocalConfig(), preset.LAN: memberlist.DefaultLANConfig(),
+		preset.WAN: memberlist.DefaultWANConfig(), "": memberlist.DefaultWANConfig(),
 	} {
 		self := site("us")
 		self.Cluster = "prod"
 		join := []string{"192.0.2.1:7946"}
 		var got *memberlist.Config
-		m, err := Start(t.Context(), Config{Self: self, Bind: "127.0.0.1:0", Join: join, Preset: preset, tune: func(c *memberlist.Config) { got = c }})
+		m, err := Start(t.Context(), Config{Self: self, Bind: "127.0.0.1:0", Join: join, Preset: name, tune: func(c *memberlist.Config) { got = c }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,13 +60,13 @@ func TestSettingsOfMemberlist(t *testing.T) {
 			t.Error(err)
 		}
 		if got.Name != "site/us" || got.Label != "samya/prod" || !slices.Equal(m.seeds, []string{"192.0.2.1:7946"}) {
-			t.Errorf("%q goes by the name %q and the label %q, and calls %v", preset, got.Name, got.Label, m.seeds)
+			t.Errorf("%q goes by the name %q and the label %q, and calls %v", name, got.Name, got.Label, m.seeds)
 		}
 		if got.ProbeInterval != want.ProbeInterval || got.SuspicionMult != want.SuspicionMult || got.TCPTimeout != want.TCPTimeout || got.GossipInterval != want.GossipInterval {
-			t.Errorf("%q probes each %v, want %v", preset, got.ProbeInterval, want.ProbeInterval)
+			t.Errorf("%q probes each %v, want %v", name, got.ProbeInterval, want.ProbeInterval)
 		}
-		if p := m.pace; p.first >= p.most || p.most >= p.steady || p.steady > 30*time.Second {
-			t.Errorf("%q calls after %v to %v, steadily after %v", preset, p.first, p.most, p.steady)
+		if p := m.pace; p.First >= p.Most || p.Most >= p.Steady || p.Steady > 30*time.Second {
+			t.Errorf("%q calls after %v to %v, steadily after %v", name, p.First, p.Most, p.Steady)
 		}
 	}
 }
@@ -85,7 +87,7 @@ func TestHowManySeeds(t *testing.T) {
 func TestEndOfContextAlone(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	m, err := Start(ctx, Config{Self: site("us"), Bind: "127.0.0.1:0", Preset: PresetLocal, tune: quick})
+	m, err := Start(ctx, Config{Self: site("us"), Bind: "127.0.0.1:0", Preset: preset.Local, tune: quick})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +122,7 @@ func mute(c *memberlist.Config) {
 // for leaving. Whoever leaves or updates learns that the word did not go out.
 func TestNobodyWaitsWithoutEnd(t *testing.T) {
 	begin := func(name string, join ...string) *Membership {
-		m, err := Start(context.Background(), Config{Self: site(name), Bind: "127.0.0.1:0", Join: join, Preset: PresetLocal, tune: mute})
+		m, err := Start(context.Background(), Config{Self: site(name), Bind: "127.0.0.1:0", Join: join, Preset: preset.Local, tune: mute})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -193,3 +193,31 @@ func TestShown(t *testing.T) {
 		}
 	}
 }
+
+// TestFormerName: a former name of a setting is refused on the command line, in the
+// environment and in a file. Each error tells the present name.
+func TestFormerName(t *testing.T) {
+	kind := func() Kind {
+		f := pflag.NewFlagSet("thing", pflag.ContinueOnError)
+		f.String("grpc", "", "")
+		Former(f, "listen", "grpc")
+		return Kind{Name: "thing", Flags: f}
+	}
+	const want = "the name of this setting is now grpc"
+	for _, args := range [][]string{{"--listen", "a:1"}, {"--listen=a:1"}} {
+		if err := kind().Flags.Parse(args); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
+	_, err := Settle(kind().Flags, kind(), nil, func(k string) (string, bool) { return "a:1", k == "SAMYA_LISTEN" })
+	if err == nil || err.Error() != "environment variable SAMYA_LISTEN: "+want {
+		t.Error(err)
+	}
+	_, err = Parse("f.yaml", []byte("thing:\n  listen: a:1\n"), []Kind{kind()})
+	if err == nil || err.Error() != "f.yaml:2: thing.listen: "+want {
+		t.Error(err)
+	}
+	if keys := kind().Keys(); len(keys) != 1 || keys[0].Name != "grpc" {
+		t.Errorf("%d keys", len(keys))
+	}
+}

@@ -160,6 +160,12 @@ func (p *parser) section(kind Kind, node *yaml.Node) {
 	p.mapping(node, kind.Name+".", func(key string, k, v *yaml.Node) {
 		path := kind.Name + "." + key
 		f := kind.key(key)
+		if old := kind.Flags.Lookup(key); old != nil {
+			if was, ok := old.Value.(former); ok {
+				p.bad(k.Line, path, "%v", was.Set(""))
+				return
+			}
+		}
 		if f == nil {
 			p.bad(k.Line, kind.Name+"."+clip(key), "no such key; %s", alternatives(key, kind.Name, names))
 			return

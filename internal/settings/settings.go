@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 )
@@ -90,9 +91,10 @@ func envName(prefix, flag string) string {
 
 // FromEnvironment sets a flag from the environment, unless the command line has set it.
 // It returns the name of the variable, or "" if none is set. An empty variable counts as
-// not set.
+// not set. A variable of a former name is an error.
 func (k Kind) FromEnvironment(flags *pflag.FlagSet, f *pflag.Flag, env func(string) (string, bool)) (string, error) {
-	if f.Changed || f.Hidden || f.Name == "help" {
+	_, isFormer := f.Value.(former)
+	if f.Changed || f.Hidden && !isFormer || f.Name == "help" {
 		return "", nil
 	}
 	for _, name := range k.EnvNames(f.Name) {
@@ -112,6 +114,9 @@ func (k Kind) FromEnvironment(flags *pflag.FlagSet, f *pflag.Flag, env func(stri
 func set(flags *pflag.FlagSet, f *pflag.Flag, value string) error {
 	err := flags.Set(f.Name, value)
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		if _, ok := f.Value.(former); ok {
+			return invalid.Unwrap()
+		}
 		return fmt.Errorf("%.64q is no %s: %s", value, typeName(f), plain(invalid.Unwrap()))
 	}
 	return err
@@ -137,7 +142,8 @@ type Settled struct {
 type origin struct {
 	flag     bool
 	variable string
-	line     int // in the file
+	line     int    // in the file
+	preset   string // another setting with its value
 }
 
 // Settle sets the flags that the command line leaves alone from the environment.
@@ -189,8 +195,23 @@ func (s *Settled) take(section []entry) []error {
 	return errs
 }
 
-// Origin says where the value of a flag is from: "--data", "SAMYA_DATA", "site.yaml:3" or
-// "default".
+// Fill gives the flags that nothing has set the values that the setting by implies.
+func (s *Settled) Fill(by *pflag.Flag, values map[string]time.Duration) error {
+	for name, value := range values {
+		f := s.flags.Lookup(name)
+		if f == nil || f.Changed {
+			continue
+		}
+		if err := s.flags.Set(name, value.String()); err != nil {
+			return fmt.Errorf("%s %s: %w", by.Name, by.Value, err)
+		}
+		s.origins[name] = origin{preset: by.Name + " " + by.Value.String()}
+	}
+	return nil
+}
+
+// Origin says where the value of a flag is from: "--data", "SAMYA_DATA", "site.yaml:3",
+// "preset lan" or "default".
 func (s *Settled) Origin(flag string) string {
 	switch o := s.origins[flag]; {
 	case o.flag:
@@ -199,6 +220,8 @@ func (s *Settled) Origin(flag string) string {
 		return o.variable
 	case o.line != 0:
 		return fmt.Sprintf("%s:%d", s.file, o.line)
+	case o.preset != "":
+		return o.preset
 	}
 	return "default"
 }
@@ -245,7 +268,7 @@ func (s *Settled) place(text string) string {
 
 // field finds the key that an error is about, with the index in a list. Errors begin with
 // their field and a colon, as "join[0]: …". A part of a setting follows the name of the
-// whole: "gossip: preset: …" is about gossip-preset.
+// whole: "gossip: key: …" is about gossip-key-file.
 func (s *Settled) field(text string) (key, problem string) {
 	words := strings.SplitN(text, ": ", 4)
 	for n := len(words) - 1; n > 0; n-- {

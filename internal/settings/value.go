@@ -71,6 +71,29 @@ func (s *size) String() string {
 // Type implements [pflag.Value].
 func (s *size) Type() string { return "size" }
 
+// Former refuses the former name of a setting, wherever it stands, with an error that
+// tells the present name. The flag of the former name is hidden. old may end with a comma
+// and a shorthand.
+func Former(f *pflag.FlagSet, old, present string) {
+	old, shorthand, _ := strings.Cut(old, ",")
+	flag := f.VarPF(former(present), old, shorthand, "former name of --"+present)
+	flag.Hidden, flag.NoOptDefVal = true, "true"
+}
+
+// former is the value of a flag with a former name; it holds the present name.
+type former string
+
+// Set implements [pflag.Value].
+func (f former) Set(string) error {
+	return fmt.Errorf("the name of this setting is now %s", string(f))
+}
+
+// String implements [pflag.Value].
+func (f former) String() string { return "" }
+
+// Type implements [pflag.Value].
+func (f former) Type() string { return "former" }
+
 // typeName names the type of a flag's values.
 func typeName(f *pflag.Flag) string {
 	switch t := f.Value.Type(); t {

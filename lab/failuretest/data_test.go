@@ -110,8 +110,8 @@ func siteOn(t *testing.T, dir, cluster, site, members string) (status int, outpu
 	defer cancel()
 	args := []string{
 		"site", "--name", site, "--cluster", cluster, "--data", dir,
-		"--listen", sitetest.FreePort(t), "--http", sitetest.FreePort(t), "--gossip", sitetest.FreePort(t),
-		"--gossip-preset", "local", "--exit-with-stdin",
+		"--grpc", sitetest.FreePort(t), "--http", sitetest.FreePort(t), "--gossip", sitetest.FreePort(t),
+		"--preset", "local", "--exit-with-stdin",
 	}
 	if members != "none" {
 		args = append(args, "--members", members)

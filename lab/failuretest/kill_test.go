@@ -38,7 +38,7 @@ func TestKillUnderLoad(t *testing.T) {
 	rounds, wantOpen := pick(6, 30), pick(1, 5)
 	sampled := pick(200, 1000)
 	cluster := start(t, proc.Config{
-		Sites: regions, AppManagers: regions, WAN: "samya",
+		Sites: regions, AppManagers: regions, Latency: "samya",
 		// No answer may be forgotten before it is asked for again.
 		SiteArgs: []string{"--request-retention", "30m", "--strategy", "instance"},
 	})

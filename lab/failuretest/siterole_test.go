@@ -29,10 +29,10 @@ func playSite(args []string) int {
 	f.StringVar(&cfg.Name, "name", "", "")
 	f.StringVar(&cfg.Region, "region", "", "")
 	f.StringVar(&cfg.Cluster, "cluster", "", "")
-	f.StringVar(&cfg.Listen, "listen", "", "")
+	f.StringVar(&cfg.GRPC, "grpc", "", "")
 	f.StringVar(&cfg.HTTP, "http", "", "")
-	f.StringVar(&cfg.Gossip, "gossip", "", "")
-	f.StringVar(&cfg.GossipPreset, "gossip-preset", "", "")
+	f.StringVar(&cfg.Gossip.Bind, "gossip", "", "")
+	f.StringVar((*string)(&cfg.Preset), "preset", "", "")
 	f.StringVar(&cfg.DataDir, "data", "", "")
 	f.DurationVar(&cfg.RequestRetention, "request-retention", 0, "")
 	f.Int64Var(&cfg.CheckpointBytes, "checkpoint-bytes", 0, "")
@@ -41,7 +41,7 @@ func playSite(args []string) int {
 	f.StringVar(&members, "members", "", "")
 	f.StringVar(&join, "join", "", "")
 	f.StringVar(&cuts, strings.TrimPrefix(cutsFlag, "--"), "", "")
-	f.String("wan", "", "")
+	f.String("latency", "", "")
 	f.BoolVar(&lifeline, "exit-with-stdin", false, "")
 	for _, m := range cfg.Modules() {
 		f.StringVar(m.Choice, m.Name, "", "")
@@ -49,7 +49,7 @@ func playSite(args []string) int {
 	if err := f.Parse(args); err != nil {
 		return 2
 	}
-	cfg.Members, cfg.Join = strings.Split(members, ","), strings.Split(join, ",")
+	cfg.Members, cfg.Gossip.Join = strings.Split(members, ","), strings.Split(join, ",")
 	cfg.Logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	cfg.Fault = func(to string) bool {
 		_, err := os.Stat(cutFile(cuts, cfg.Name, to))

@@ -74,7 +74,7 @@ func TestATerminatedSiteEnds(t *testing.T) {
 // and looks for leftover processes and ports.
 func TestAnInterruptedDemoLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
-	cmd := exec.Command(samya(t), "demo", "--duration", "10m", "--data", dir, "--rate", "100")
+	cmd := exec.Command(samya(t), "demo", "--duration", "10m", "--dir", dir, "--rate", "100")
 	cmd.Stderr = os.Stderr
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
@@ -111,7 +111,7 @@ func TestAnInterruptedDemoLeavesNothing(t *testing.T) {
 	var ports []string
 	for _, argv := range children {
 		for i, arg := range argv[:len(argv)-1] {
-			if arg == "--listen" || arg == "--grpc" || arg == "--http" || arg == "--gossip" {
+			if arg == "--grpc" || arg == "--http" || arg == "--gossip" {
 				ports = append(ports, argv[i+1])
 			}
 		}

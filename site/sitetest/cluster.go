@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -17,6 +16,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/samya-db/samya/devcluster/proc"
+	"github.com/samya-db/samya/internal/node"
 	"github.com/samya-db/samya/internal/wan"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site"
@@ -89,9 +89,11 @@ func (c *Cluster) AwaitLinks() {
 func (c *Cluster) Boot(name string) {
 	c.t.Helper()
 	cfg := site.Config{
-		Cluster: "test", Name: name, Region: name, DataDir: filepath.Join(c.dir, name), Members: c.names,
-		Listen: "127.0.0.1:0", HTTP: "127.0.0.1:0", Gossip: "127.0.0.1:0", Join: []string{c.seed},
-		GossipPreset: "local", Logger: slog.New(slog.DiscardHandler),
+		Config: node.Config{
+			Cluster: "test", Name: name, Region: name, GRPC: "127.0.0.1:0", HTTP: "127.0.0.1:0",
+			Gossip: node.Gossip{Bind: "127.0.0.1:0", Join: []string{c.seed}}, Preset: "local",
+		},
+		DataDir: filepath.Join(c.dir, name), Members: c.names,
 		Fault: func(to string) bool {
 			c.mu.Lock()
 			defer c.mu.Unlock()
@@ -99,7 +101,7 @@ func (c *Cluster) Boot(name string) {
 		},
 	}
 	if name == c.names[0] {
-		cfg.Gossip = c.seed
+		cfg.Gossip.Bind = c.seed
 	}
 	if c.tweak != nil {
 		c.tweak(&cfg)

@@ -160,7 +160,7 @@ func TestVariables(t *testing.T) {
 		"half":       {map[string]any{"regions": map[string]any{"us": map[string]any{"app_managers": 1.5}}}, "0 to 10"},
 		"no site":    {map[string]any{"regions": map[string]any{"us": map[string]any{"sites": 0}}}, "must have a site"},
 		"setting":    {map[string]any{"site_settings": map[string]string{"members": "a"}}, "that the layout does not decide"},
-		"am setting": {map[string]any{"app_manager_settings": map[string]string{"--wan": "a"}}, "that the layout does not decide"},
+		"am setting": {map[string]any{"app_manager_settings": map[string]string{"--latency": "a"}}, "that the layout does not decide"},
 		"program":    {map[string]any{"samya": "/no/such/program"}, "no such file"},
 		"directory":  {map[string]any{"directory": "/"}, "directory of its own"},
 		"port":       {map[string]any{"site_port": 65300}, "1 to 65236"},

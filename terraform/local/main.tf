@@ -5,7 +5,7 @@
 locals {
   reserved_settings = [
     "access-file", "cluster", "config", "data", "exit-with-stdin", "gossip", "gossip-key-file", "grpc", "help", "http",
-    "insecure", "join", "listen", "members", "name", "region", "tls-ca", "tls-cert", "tls-crl", "tls-key",
+    "insecure", "join", "members", "name", "region", "tls-ca", "tls-cert", "tls-crl", "tls-key",
   ]
 
   directory = abspath(var.directory)

@@ -23,6 +23,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
+	"github.com/samya-db/samya/site/core/answer"
 )
 
 // loaded reads an image back as docker does.
@@ -249,8 +250,8 @@ func TestImageServes(t *testing.T) {
 	c := newContainer(t, loaded(t, r))
 	a := freeAddrs(t, 6)
 	settings := fmt.Sprintf(`
-site: {name: us, data: /var/lib/samya/us, members: [us], listen: %q, http: %q, gossip: %q, gossip-preset: local}
-appmgr: {name: am, region: us, http: %q, grpc: %q, gossip: %q, join: [%[3]q], gossip-preset: local}
+site: {name: us, data: /var/lib/samya/us, members: [us], grpc: %q, http: %q, gossip: %q, preset: local}
+appmgr: {name: am, region: us, http: %q, grpc: %q, gossip: %q, join: [%[3]q], preset: local}
 client: {addr: %[4]q}
 `, a[0], a[1], a[2], a[3], a[4], a[5])
 	file := filepath.Join(c.data, "samya.yaml")

@@ -58,7 +58,7 @@ All that is started is stopped, and all files are removed, also on Ctrl-C.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.quick {
-				for flag, quick := range map[string]string{"runs": "3", "time": "1s", "warmup": "300ms"} {
+				for flag, quick := range map[string]string{"rounds": "3", "duration": "1s", "warmup": "300ms"} {
 					if f := cmd.Flags().Lookup(flag); !f.Changed {
 						if err := f.Value.Set(quick); err != nil {
 							return fmt.Errorf("--%s: %w", flag, err)
@@ -71,18 +71,18 @@ All that is started is stopped, and all files are removed, also on Ctrl-C.`,
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&o.peers, "peers", peers, "what to compare with: "+strings.Join(peers, ", ")+`; "" for samya and the controls alone`)
-	f.IntVar(&o.rounds, "runs", 5, "how often to measure each")
-	f.DurationVar(&o.time, "time", 5*time.Second, "how long to measure each")
+	f.IntVar(&o.rounds, "rounds", 5, "how often to measure each")
+	f.DurationVar(&o.time, "duration", 5*time.Second, "how long to measure each")
 	f.DurationVar(&o.warmup, "warmup", time.Second, "how long to make load before")
-	f.BoolVar(&o.quick, "quick", false, "measure 3 times 1s each, which tells little on a busy machine")
+	f.BoolVar(&o.quick, "quick", false, "measure briefly: 3 times 1s each, which tells little on a busy machine")
 	f.StringVar(&o.dir, "dir", ".", "where to keep the data meanwhile: a directory on the disk under test")
 	f.StringVar(&o.bin, "samya", "", "the samya program (default: beside this one)")
 	f.StringVar(&o.postgresURL, "postgres-url", "", "measure this server instead of a PostgreSQL started here: postgres://user@host:port/database")
 	f.StringVar(&o.only, "only", "", "measure what matches this regular expression alone, of names such as samya/gRPC unary, 64 callers/hot")
 	f.BoolVar(&o.goals, "goals", false, "fail if a goal is missed, or not measured")
-	f.BoolVar(&o.json, "json", false, "print one line of JSON on stdout")
+	f.BoolVar(&o.json, "json", false, "print JSON, one line on stdout")
 	f.StringVar(&o.markdown, "markdown", "", "also write the tables to this file, or to their place in it if it is a page such as docs/performance.md")
-	f.StringVar(&o.chart, "chart", "", "also draw the rates to this SVG file")
+	f.StringVar(&o.chart, "svg", "", "draw to this SVG file: the rates")
 	f.DurationVar(&o.soak, "soak", 0, "instead, make load on samya's stream for so long, and fail if the site's memory grows")
 	return cmd
 }
@@ -194,9 +194,9 @@ func (o *compareOptions) read() (*compare.Options, error) {
 	c := &compare.Options{Rounds: o.rounds, Time: o.time, Warmup: o.warmup, Dir: o.dir}
 	switch {
 	case o.rounds < 1 || o.rounds > 1000:
-		return nil, errors.New("--runs must be within 1 and 1000")
+		return nil, errors.New("--rounds must be within 1 and 1000")
 	case o.time < 100*time.Millisecond || o.time > 10*time.Minute:
-		return nil, errors.New("--time must be within 100ms and 10m")
+		return nil, errors.New("--duration must be within 100ms and 10m")
 	case o.warmup < 0 || o.warmup > 10*time.Minute:
 		return nil, errors.New("--warmup must be within 0s and 10m")
 	}

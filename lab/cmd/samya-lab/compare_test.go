@@ -14,8 +14,8 @@ import (
 func TestCompareUsage(t *testing.T) {
 	for name, args := range map[string][]string{
 		"no such peer":   {"--peers", "redis,oracle"},
-		"no runs":        {"--runs", "0"},
-		"no time":        {"--time", "1ms"},
+		"no runs":        {"--rounds", "0"},
+		"no time":        {"--duration", "1ms"},
 		"negative":       {"--warmup", "-1s"},
 		"no pattern":     {"--only", "("},
 		"no samya":       {"--samya", filepath.Join(t.TempDir(), "none")},
@@ -47,8 +47,8 @@ func TestCompare(t *testing.T) {
 		t.Fatal(err)
 	}
 	args := []string{
-		"compare", "--dir", dir, "--samya", os.Args[0], "--peers", "", "--only", "bare sync", "--quick", "--runs", "2",
-		"--time", "1500ms", "--warmup", "0s", "--markdown", page, "--chart", chart,
+		"compare", "--dir", dir, "--samya", os.Args[0], "--peers", "", "--only", "bare sync", "--quick", "--rounds", "2",
+		"--duration", "1500ms", "--warmup", "0s", "--markdown", page, "--svg", chart,
 	}
 	code, stdout, stderr := runLab(t, append(args, "--json")...)
 	if code != exitOK || strings.Count(stdout, "\n") != 1 {

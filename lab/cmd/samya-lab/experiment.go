@@ -55,7 +55,7 @@ beside ours and why they differ. Fails if a goal is missed.`,
 	}
 	f := cmd.PersistentFlags()
 	f.BoolVar(&o.quick, "quick", false, "measure briefly, which shows that it works and little more")
-	f.BoolVar(&o.json, "json", false, "print one line of JSON on stdout")
+	f.BoolVar(&o.json, "json", false, "print JSON, one line on stdout")
 	f.Uint64Var(&o.seed, "seed", 1, "what is left to chance")
 	f.StringVar(&o.out, "out", filepath.Join("bin", "experiments"), "directory of the results")
 

@@ -47,7 +47,7 @@ to it.
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.variant, "variant", "all", "protocol to search: "+strings.Join(explore.Variants(), ", ")+" or all")
+	f.StringVar(&o.variant, "protocol", "all", "how redistributions are agreed: "+strings.Join(explore.Variants(), ", ")+" or all")
 	f.StringVar(&o.bound, "bound", "default", "bounds: "+strings.Join(explore.BoundsNames(), ", "))
 	f.IntVar(&o.bounds.Instances, "instances", 0, "redistributions after each other")
 	f.IntVar(&o.bounds.Leaders, "leaders", 0, "sites that may lead")
@@ -58,9 +58,9 @@ to it.
 	f.BoolVar(&o.bounds.Anywhere, "anywhere", false, "clients go to any site, not to one each")
 	f.Int64Var(&o.bounds.Tokens, "tokens", 0, "tokens of each site at the start")
 	f.BoolVar(&o.bounds.Plain, "plain", false, "without the reductions that rest on the protocol")
-	f.IntVar(&o.options.MaxStates, "max-states", 50_000_000, "give up, and fail, after so many states; 0 for never")
+	f.IntVar(&o.options.MaxStates, "max-states", 50_000_000, "give up after so many states, and fail; 0 for never")
 	f.StringSliceVar(&o.options.Ignore, "ignore", nil, "invariants not to check")
-	f.BoolVar(&o.json, "json", false, "print one line of JSON on stdout")
+	f.BoolVar(&o.json, "json", false, "print JSON, one line on stdout")
 	return cmd
 }
 
@@ -99,7 +99,7 @@ func (l *lab) explore(cmd *cobra.Command, o *exploreOptions) error {
 	for _, name := range variants {
 		v, err := explore.New(name, bounds)
 		if err != nil {
-			return &usageError{fmt.Errorf("--variant: %w", err)}
+			return &usageError{fmt.Errorf("--protocol: %w", err)}
 		}
 		options := o.options
 		options.Bounds, options.HealEvery, options.HealMost = bounds, 997, 5000

@@ -10,7 +10,7 @@ import (
 func TestExplore(t *testing.T) {
 	var out, errs bytes.Buffer
 	l := &lab{stdout: &out, stderr: &errs}
-	args := []string{"explore", "--variant", "majority", "--bound", "small", "--leaders", "1", "--json"}
+	args := []string{"explore", "--protocol", "majority", "--bound", "small", "--leaders", "1", "--json"}
 	if code := l.run(t.Context(), args); code != exitOK {
 		t.Fatalf("exit status %d: %s", code, &errs)
 	}
@@ -37,10 +37,10 @@ func TestExploreFails(t *testing.T) {
 		says string
 	}{
 		{[]string{"--bound", "huge"}, exitUsage, "--bound"},
-		{[]string{"--variant", "paxos"}, exitUsage, "--variant"},
+		{[]string{"--protocol", "paxos"}, exitUsage, "--protocol"},
 		{[]string{"--ballots", "9"}, exitUsage, "ballots is 9"},
 		{[]string{"more"}, exitUsage, "no arguments"},
-		{[]string{"--variant", "majority", "--max-states", "100"}, exitFailed, "not closed within 100 states"},
+		{[]string{"--protocol", "majority", "--max-states", "100"}, exitFailed, "not closed within 100 states"},
 	} {
 		var out, errs bytes.Buffer
 		l := &lab{stdout: &out, stderr: &errs}

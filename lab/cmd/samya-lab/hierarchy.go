@@ -39,7 +39,7 @@ go over all of them in turn. Fails if the books of any entity do not add up.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.Quick {
-				for flag, quick := range map[string]string{"rounds": "3", "time": "400ms", "settle": "10s"} {
+				for flag, quick := range map[string]string{"rounds": "3", "duration": "400ms", "settle": "10s"} {
 					if f := cmd.Flags().Lookup(flag); !f.Changed {
 						if err := f.Value.Set(quick); err != nil {
 							return fmt.Errorf("--%s: %w", flag, err)
@@ -54,21 +54,21 @@ go over all of them in turn. Fails if the books of any entity do not add up.`,
 	f.IntVar(&o.Orgs, "orgs", o.Orgs, "organisations")
 	f.IntVar(&o.Teams, "teams", o.Teams, "teams of each")
 	f.IntVar(&o.Leaves, "leaves", o.Leaves, "leaves of each team")
-	f.IntVar(&o.Partitions, "partitions", o.Partitions, "partitions, and so workers")
+	f.IntVar(&o.Partitions, "partitions", o.Partitions, "partitions, each with a worker")
 	f.IntVar(&o.Generators, "generators", o.Generators, "what makes requests side by side")
-	f.IntVar(&o.Window, "window", o.Window, "requests under way")
-	f.IntVar(&o.Rounds, "rounds", o.Rounds, "how often to measure each setup")
-	f.DurationVar(&o.Time, "time", o.Time, "how long to measure each")
-	f.DurationVar(&o.Warm, "warm", o.Warm, "how long to make requests before")
+	f.IntVar(&o.Window, "in-flight", o.Window, "requests under way at most")
+	f.IntVar(&o.Rounds, "rounds", o.Rounds, "how often to measure each")
+	f.DurationVar(&o.Time, "duration", o.Time, "how long to measure each")
+	f.DurationVar(&o.Warm, "warmup", o.Warm, "how long to make load before")
 	f.DurationVar(&o.Settle, "settle", o.Settle, "how long to wait at most until a map changes no more")
-	f.BoolVar(&o.Quick, "quick", false, "measure 3 times 400ms, and only what goals are of")
+	f.BoolVar(&o.Quick, "quick", false, "measure briefly: 3 times 400ms, and only what goals are of")
 	f.StringVar(&o.Only, "only", "", "measure what matches this regular expression alone, of names such as workers, learnt, root split")
 	f.StringVar(&o.Dir, "dir", "", "where stores are kept meanwhile: a directory on the disk under test (default: that of temporary files)")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "what is left to chance")
 	f.BoolVar(&o.goals, "goals", false, "fail if a goal is missed, or not measured")
-	f.BoolVar(&o.json, "json", false, "print one line of JSON on stdout")
+	f.BoolVar(&o.json, "json", false, "print JSON, one line on stdout")
 	f.StringVar(&o.out, "out", filepath.Join("bin", "experiments", hierarchy.Name), "directory of the results")
-	f.StringVar(&o.profile, "profile", "", "write a profile of the processor time to this file")
+	f.StringVar(&o.profile, "profile", "", "write a profile of the processor time to this file, for go tool pprof")
 	return cmd
 }
 

@@ -13,7 +13,7 @@ func TestHierarchy(t *testing.T) {
 	l := &lab{stdout: &out, stderr: &said}
 	dir := t.TempDir()
 	status := l.run(t.Context(), []string{
-		"hierarchy", "--quick", "--orgs", "8", "--teams", "2", "--leaves", "3", "--rounds", "1", "--time", "200ms", "--warm", "0s", "--settle", "100ms",
+		"hierarchy", "--quick", "--orgs", "8", "--teams", "2", "--leaves", "3", "--rounds", "1", "--duration", "200ms", "--warmup", "0s", "--settle", "100ms",
 		"--json", "--out", dir, "--goals",
 	})
 	// Nothing settles so soon, and an unmeasured goal is not met.

@@ -94,7 +94,7 @@ it. Both fail if a goal is missed.`,
 	f.DurationVar(&o.every, "every", time.Second, "least time between two cuts")
 	f.Int64Var(&o.interval, "interval", 100_000, "requests between two cuts of base")
 	f.Float64Var(&o.share, "share", 0, "most processor time of tracking and cutting, as a share of a core; 0 for 0.1, 1 for no bound")
-	f.Float64Var(&o.sample, "sample", 0, "share of requests to track; 0 adapts it to --share")
+	f.Float64Var(&o.sample, "track", 0, "share of requests to track; 0 adapts it to --share")
 	f.Float64Var(&o.gain, "gain", 0, "by what share a map must be better to be applied; 0 for 0.02, below 0 applies each")
 	f.BoolVar(&o.replace, "replace", false, "place keys that a new map does not have as if they were new, as the paper's code does")
 	f.StringVar(&o.workloadDir, "workload-dir", "", "run the files of this folder")
@@ -106,12 +106,12 @@ it. Both fail if a goal is missed.`,
 	f.IntVar(&o.valueSize, "value-size", 1024, "bytes of a value")
 	f.DurationVar(&o.tick, "tick", 250*time.Millisecond, "how often to take a sample for --csv and --svg")
 	f.StringVar(&o.csv, "csv", "", "write samples over time to this file")
-	f.StringVar(&o.svg, "svg", "", "draw them to this file")
-	f.StringVar(&o.profile, "profile", "", "write a profile of the run's processor time to this file, for go tool pprof")
+	f.StringVar(&o.svg, "svg", "", "draw to this SVG file: the samples")
+	f.StringVar(&o.profile, "profile", "", "write a profile of the processor time to this file, for go tool pprof")
 	f.BoolVar(&o.bench, "bench", false, "measure processor time an operation of all strategies instead")
 	f.BoolVar(&o.cost, "cost", false, "measure what repartitioning costs instead")
 	f.IntVar(&o.rounds, "rounds", 5, "how often to measure each, with --bench; with --cost at least 10")
-	f.BoolVar(&o.json, "json", false, "print one line of JSON on stdout")
+	f.BoolVar(&o.json, "json", false, "print JSON, one line on stdout")
 	return cmd
 }
 

@@ -47,20 +47,20 @@ only. With --budget, bugs are judged in a fresh order until the time is up.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.options.Root, "root", "", "root of the source tree; empty for that of the working directory")
-	f.Uint64Var(&o.options.First, "first", 1, "first seed")
-	f.Uint64Var(&o.options.Seeds, "seeds", 400, "seeds of each mode that a bug may take")
-	f.StringVar(&o.options.Bound, "bound", "default", "bounds of the search, see explore")
-	f.IntVar(&o.options.MaxStates, "max-states", 60_000, "give a search up after so many states; 0 for never")
-	f.IntVar(&o.options.Jobs, "jobs", 2, "bugs to look for at once")
-	f.DurationVar(&o.options.Budget, "budget", 0, "begin bugs for so long only, in an order that is drawn; 0 for all bugs")
+	f.Uint64Var(&o.options.First, "first", 1, "the first seed")
+	f.Uint64Var(&o.options.Seeds, "seeds", 400, "how many seeds to run, of each mode that a bug may take")
+	f.StringVar(&o.options.Bound, "bound", "default", "bounds: see explore")
+	f.IntVar(&o.options.MaxStates, "max-states", 60_000, "give up after so many states, in a search; 0 for never")
+	f.IntVar(&o.options.Jobs, "workers", 2, "how many run at a time: bugs")
+	f.DurationVar(&o.options.Budget, "budget", 0, "begin no more after this time, in an order that is drawn; 0 for all bugs")
 	f.Uint64Var(&o.options.Order, "order", 0, "draw the order for --budget from this number; 0 for a fresh one, which is printed")
 	f.StringVar(&o.judge, "judge", "", "bugs that are found by this only: sim, test or order; empty for all")
-	f.IntVar(&o.sample, "sample", 0, "so many bugs only, evenly spread; 0 for all")
-	f.DurationVar(&o.options.Timeout, "timeout", 10*time.Minute, "the longest that one build or one look may take")
+	f.IntVar(&o.sample, "sample", 0, "so many only, evenly spread; 0 for all")
+	f.DurationVar(&o.options.Timeout, "timeout", 10*time.Minute, "how long to wait at most, for one build or one look")
 	f.BoolVar(&o.options.SkipSearch, "no-search", false, "simulate only")
 	f.BoolVar(&o.options.SkipSim, "search-only", false, "search only, for the bugs that a search may find")
-	f.BoolVar(&o.list, "list", false, "list the bugs and do nothing else")
-	f.BoolVar(&o.json, "json", false, "print one line of JSON on stdout")
+	f.BoolVar(&o.list, "list", false, "list them and do nothing else")
+	f.BoolVar(&o.json, "json", false, "print JSON, one line on stdout")
 	return cmd
 }
 
@@ -86,7 +86,7 @@ func (l *lab) mutants(cmd *cobra.Command, o *mutantsOptions) error {
 		return nil
 	}
 	if o.options.Seeds == 0 || o.options.Jobs < 1 || o.options.MaxStates < 0 || o.options.Timeout <= 0 || o.sample < 0 || o.options.Budget < 0 {
-		return &usageError{errors.New("--seeds, --jobs and --timeout must be above zero, --max-states, --sample and --budget not below")}
+		return &usageError{errors.New("--seeds, --workers and --timeout must be above zero, --max-states, --sample and --budget not below")}
 	}
 	if o.options.Budget > 0 && o.options.Order == 0 {
 		o.options.Order = rand.Uint64N(1 << 32)

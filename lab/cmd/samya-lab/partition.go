@@ -73,18 +73,18 @@ The families:
 	f.IntVar(&o.vertices, "vertices", 0, "about how many vertices to draw; 0 for what the family is judged at")
 	f.StringVar(&o.save, "save", "", "write the graph that was drawn to this file")
 	f.IntVarP(&o.options.Parts, "parts", "k", 8, "into how many parts")
-	f.Uint64Var(&o.options.Seed, "seed", 1, "seed of the cut and of what is drawn")
+	f.Uint64Var(&o.options.Seed, "seed", 1, "what is left to chance: the cut and what is drawn")
 	f.Float64Var(&o.options.Imbalance, "imbalance", .03, "how much the heaviest part may weigh above the mean, as a share of it")
 	f.StringVar(&o.start, "start", "", "file of the present parts, one a line, -1 for none: move little")
 	f.StringVar(&o.out, "out", "", "write the parts to this file, one a line")
 	f.BoolVar(&o.weights, "weights", false, "tell the weight of each part")
 	f.StringVar(&o.gpmetis, "gpmetis", "gpmetis", "name or path of gpmetis; empty to leave it out")
-	f.BoolVar(&o.json, "json", false, "print one line of JSON on stdout")
+	f.BoolVar(&o.json, "json", false, "print JSON, one line on stdout")
 	f.BoolVar(&o.suite, "suite", false, "hold all families against gpmetis")
-	f.StringSliceVar(&o.suiteOptions.Families, "families", nil, "with --suite: these only, separated by commas")
-	f.IntVar(&o.sample, "sample", 0, "with --suite: so many families only, drawn by --seed; 0 for all")
-	f.IntVar(&o.suiteOptions.Seeds, "seeds", 3, "with --suite: graphs of each family")
-	f.IntVar(&o.suiteOptions.Runs, "runs", 5, "with --suite: runs of which the time is the median; 0 for no times")
+	f.StringSliceVar(&o.suiteOptions.Families, "families", nil, "these only, with --suite; separated by commas")
+	f.IntVar(&o.sample, "sample", 0, "so many only, of the families, with --suite, drawn by --seed; 0 for all")
+	f.IntVar(&o.suiteOptions.Seeds, "seeds", 3, "how many seeds to run, with --suite: graphs of each family")
+	f.IntVar(&o.suiteOptions.Runs, "rounds", 5, "how often to measure each, with --suite: the time is the median; 0 for no times")
 	return cmd
 }
 
@@ -322,7 +322,7 @@ func (l *lab) partitionSuite(cmd *cobra.Command, o *partitionOptions) error {
 	}
 	s := o.suiteOptions
 	if s.Seeds < 1 || s.Runs < 0 || o.vertices < 0 {
-		return &usageError{errors.New("--seeds must be above zero, --runs and --vertices not below")}
+		return &usageError{errors.New("--seeds must be above zero, --rounds and --vertices not below")}
 	}
 	if o.sample != 0 {
 		if most := len(graphs.Families()); o.sample < 0 || o.sample > most || s.Families != nil {

@@ -66,10 +66,10 @@ Azure public dataset publishes it. Either may be .gz.
 	f.StringSliceVar(&o.models, "models", []string{"all"}, "models: all, cheap (all but lstm), or names: "+strings.Join(predict.Names(), ", "))
 	f.Float64Var(&o.quantile, "tau", .95, "quantile of the peak to hold")
 	f.IntVar(&o.last, "last", 0, "judge on so many bins at the end alone; 0 for all")
-	f.StringVar(&o.plot, "plot", "", "write a picture (SVG) of the last series at the first horizon to this file")
+	f.StringVar(&o.plot, "svg", "", "draw to this SVG file: the last series at the first horizon")
 	f.StringVar(&o.plotModel, "plot-model", predict.Auto, "model of the picture")
 	f.IntVar(&o.plotBins, "plot-bins", 576, "bins at the end that the picture shows")
-	f.BoolVar(&o.json, "json", false, "print one line of JSON on stdout")
+	f.BoolVar(&o.json, "json", false, "print JSON, one line on stdout")
 	return cmd
 }
 

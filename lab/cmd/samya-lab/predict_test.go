@@ -27,7 +27,7 @@ func nearPeriodic(t *testing.T) string {
 func TestTable4(t *testing.T) {
 	path, picture := nearPeriodic(t), filepath.Join(t.TempDir(), "near.svg")
 	code, stdout, stderr := runLab(t, "predict", "--series", path, "--column", "net", "--horizon", "1",
-		"--models", "random-walk,arima,lstm,constant", "--json", "--plot", picture)
+		"--models", "random-walk,arima,lstm,constant", "--json", "--svg", picture)
 	if code != exitOK {
 		t.Fatalf("exit status %d: %s", code, stderr)
 	}
@@ -88,7 +88,7 @@ func TestPredictUsage(t *testing.T) {
 		{"trace", "which"},
 		{"trace azure", "azure-like"},
 		{"trace azure-like --variant x", "variant"},
-		{"trace azure-like --region 5", "region"},
+		{"trace azure-like --region-number 5", "region"},
 	} {
 		code, _, stderr := runLab(t, strings.Fields(test.args)...)
 		if code != exitUsage || !strings.Contains(stderr, test.names) {

@@ -24,7 +24,7 @@ import (
 // replayOptions are the flags of replay.
 type replayOptions struct {
 	workloads, settings []string
-	seeds               string
+	first, seeds        uint64
 	minutes             int
 	limit               int64
 	workers             int
@@ -64,15 +64,16 @@ do not balance in the end. Settings:
 		RunE: func(cmd *cobra.Command, _ []string) error { return l.replay(cmd.Context(), &o) },
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&o.workloads, "workload", replay.Workloads(), "workloads: "+strings.Join(replay.Workloads(), ", "))
-	f.StringVar(&o.seeds, "seeds", "1-5", "seeds: numbers and ranges, separated by commas")
+	f.StringSliceVar(&o.workloads, "workload", replay.Workloads(), "workload: "+strings.Join(replay.Workloads(), ", "))
+	f.Uint64Var(&o.seeds, "seeds", 5, "how many seeds to run")
+	f.Uint64Var(&o.first, "first", 1, "the first seed")
 	f.StringSliceVar(&o.settings, "settings", []string{"paper", "reactive", "instance", "transfer", "refuse"}, "settings; the first is what the others are compared to")
-	f.IntVar(&o.minutes, "minutes", 60, "play the first minutes of the hour alone")
+	f.IntVar(&o.minutes, "minutes", 60, "how many minutes to play: the first of the hour")
 	f.Int64Var(&o.limit, "limit", int64(replay.Limit), "limit of the entity")
-	f.IntVar(&o.workers, "workers", 2, "seeds that run at a time")
+	f.IntVar(&o.workers, "workers", 2, "how many run at a time: seeds")
 	f.BoolVar(&o.untrained, "untrained", false, "forecasts have not seen the days before the hour")
-	f.StringVar(&o.goals, "goals", "", "setting to hold against the goals, which fail the command if they are not met; plays what they need")
-	f.BoolVar(&o.json, "json", false, "print one line of JSON on stdout")
+	f.StringVar(&o.goals, "goals-of", "", "setting to hold against the goals, which fail the command if they are not met; plays what they need")
+	f.BoolVar(&o.json, "json", false, "print JSON, one line on stdout")
 	return cmd
 }
 
@@ -90,9 +91,12 @@ type replayed struct {
 func (l *lab) replay(ctx context.Context, o *replayOptions) error {
 	const binsAMinute = int(time.Minute / replay.Bin)
 	most := replay.MaxBins / binsAMinute
-	seeds, err := parseSeeds(o.seeds)
-	if err != nil {
-		return &usageError{fmt.Errorf("--seeds: %w", err)}
+	if o.seeds < 1 || o.seeds > maxSeeds {
+		return &usageError{fmt.Errorf("--seeds must be within 1 and %d", maxSeeds)}
+	}
+	seeds := make([]uint64, o.seeds)
+	for i := range seeds {
+		seeds[i] = o.first + uint64(i)
 	}
 	for _, w := range o.workloads {
 		if !slices.Contains(replay.Workloads(), w) {
@@ -168,7 +172,7 @@ func (l *lab) replay(ctx context.Context, o *replayOptions) error {
 			})
 		}
 	}
-	err = group.Wait()
+	err := group.Wait()
 	l.progressDone()
 	if err != nil {
 		return fmt.Errorf("replay: %w", err)
@@ -236,28 +240,6 @@ var errGoals = errors.New("not all goals are met")
 
 // maxSeeds bounds the seeds of one command.
 const maxSeeds = 10_000
-
-// parseSeeds reads seeds such as 1-5 or 1,3,7-9.
-func parseSeeds(s string) ([]uint64, error) {
-	var seeds []uint64
-	for part := range strings.SplitSeq(s, ",") {
-		from, to, isRange := strings.Cut(part, "-")
-		first, err := strconv.ParseUint(from, 10, 32)
-		last := first
-		if err == nil && isRange {
-			last, err = strconv.ParseUint(to, 10, 32)
-		}
-		if err != nil || last < first {
-			return nil, fmt.Errorf("%q is neither a number nor a range such as 1-5", part)
-		}
-		for ; first <= last; first++ {
-			if seeds = append(seeds, first); len(seeds) > maxSeeds {
-				return nil, fmt.Errorf("more than %d", maxSeeds)
-			}
-		}
-	}
-	return seeds, nil
-}
 
 // tellReplays prints a table for each workload.
 func (l *lab) tellReplays(told *replayed) error {

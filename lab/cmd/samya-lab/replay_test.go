@@ -10,7 +10,7 @@ import (
 )
 
 func TestReplay(t *testing.T) {
-	args := []string{"replay", "--workload", "fit,burst", "--seeds", "2,4-5", "--settings", "refuse,paper", "--minutes", "2", "--limit", "2000", "--untrained"}
+	args := []string{"replay", "--workload", "fit,burst", "--first", "3", "--seeds", "3", "--settings", "refuse,paper", "--minutes", "2", "--limit", "2000", "--untrained"}
 	code, stdout, stderr := runLab(t, append(args, "--json")...)
 	if code != exitOK {
 		t.Fatalf("exit status %d: %s", code, stderr)
@@ -27,7 +27,7 @@ func TestReplay(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &told); err != nil {
 		t.Fatal(err)
 	}
-	if told.Minutes != 2 || !slices.Equal(told.Seeds, []uint64{2, 4, 5}) || len(told.Results) != 12 || len(told.Summaries) != 4 {
+	if told.Minutes != 2 || !slices.Equal(told.Seeds, []uint64{3, 4, 5}) || len(told.Results) != 12 || len(told.Summaries) != 4 {
 		t.Fatalf("%+v", told)
 	}
 	for i, want := range []string{"fit refuse", "fit paper", "burst refuse", "burst paper"} {
@@ -65,16 +65,15 @@ func TestReplayTrained(t *testing.T) {
 
 func TestReplayUsage(t *testing.T) {
 	for args, names := range map[string]string{
-		"replay all":                  "no arguments",
-		"replay --workload single":    "single",
-		"replay --settings oracle":    "oracle",
-		"replay --settings=":          "--settings",
-		"replay --seeds 5-1":          "5-1",
-		"replay --seeds 1,,2":         "--seeds",
-		"replay --seeds 1-4000000000": "10000",
-		"replay --minutes 61":         "--minutes",
-		"replay --limit 0":            "--limit",
-		"replay --workers 0":          "--workers",
+		"replay all":               "no arguments",
+		"replay --workload single": "single",
+		"replay --settings oracle": "oracle",
+		"replay --settings=":       "--settings",
+		"replay --seeds 0":         "--seeds",
+		"replay --seeds 10001":     "10000",
+		"replay --minutes 61":      "--minutes",
+		"replay --limit 0":         "--limit",
+		"replay --workers 0":       "--workers",
 	} {
 		code, _, stderr := runLab(t, strings.Fields(args)...)
 		if code != exitUsage || !strings.Contains(stderr, names) {

@@ -40,12 +40,12 @@ those only.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return l.scenarios(cmd.Context(), &o, args) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.mode, "mode", "", "play in one mode only: majority, star or auto")
+	f.StringVar(&o.mode, "protocol", "", "how redistributions are agreed: majority, star or auto; empty: all that a scenario has")
 	f.Uint64Var(&o.first, "first", 1, "the first seed")
-	f.IntVar(&o.seeds, "seeds", 0, "seeds of each scenario and mode; 0 for as many as it has by itself")
-	f.IntVar(&o.workers, "workers", 2, "scenarios that are played at a time")
-	f.BoolVar(&o.list, "list", false, "list the scenarios and do nothing else")
-	f.BoolVar(&o.json, "json", false, "print one line of JSON on stdout")
+	f.IntVar(&o.seeds, "seeds", 0, "how many seeds to run, of each scenario and mode; 0 for as many as it has by itself")
+	f.IntVar(&o.workers, "workers", 2, "how many run at a time: scenarios")
+	f.BoolVar(&o.list, "list", false, "list them and do nothing else")
+	f.BoolVar(&o.json, "json", false, "print JSON, one line on stdout")
 	return cmd
 }
 
@@ -95,7 +95,7 @@ func (l *lab) scenarios(ctx context.Context, o *scenarioOptions, names []string)
 		return fmt.Errorf("scenarios: %w", err)
 	}
 	if len(played) == 0 {
-		return &usageError{fmt.Errorf("--mode: no scenario named says anything about %q", o.mode)}
+		return &usageError{fmt.Errorf("--protocol: no scenario named says anything about %q", o.mode)}
 	}
 	for i := range played {
 		r.Scenarios = append(r.Scenarios, played[i])

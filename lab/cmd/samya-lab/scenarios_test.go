@@ -14,8 +14,8 @@ func TestScenariosUsage(t *testing.T) {
 		{"quarters", "quarters"},
 		{"--seeds -1", "seeds"},
 		{"--workers 0", "workers"},
-		{"--mode paxos", "paxos"},
-		{"no-majority --mode star", "star"},
+		{"--protocol paxos", "paxos"},
+		{"no-majority --protocol star", "star"},
 	} {
 		code, _, stderr := runLab(t, append([]string{"scenarios"}, strings.Fields(test.args)...)...)
 		if code != exitUsage || !strings.Contains(stderr, test.names) {
@@ -44,7 +44,7 @@ func TestScenariosJSON(t *testing.T) {
 }
 
 func TestScenariosForPeople(t *testing.T) {
-	code, stdout, stderr := runLab(t, "scenarios", "pair", "--mode", "star", "--seeds", "1")
+	code, stdout, stderr := runLab(t, "scenarios", "pair", "--protocol", "star", "--seeds", "1")
 	if code != exitOK {
 		t.Fatalf("exit status %d: %s%s", code, stdout, stderr)
 	}

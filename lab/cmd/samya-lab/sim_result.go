@@ -164,7 +164,7 @@ func (r *simResult) add(o *simOptions, run sim.Options, reports []sim.Report, v 
 	if r.Invariant == "" {
 		r.Invariant = v.Invariant
 	}
-	replay := fmt.Sprintf("samya-lab sim --mode %s --sites %d --faults %s --first %d --seeds 1", o.mode, o.sites, o.faults, v.Seed)
+	replay := fmt.Sprintf("samya-lab sim --protocol %s --sites %d --faults %s --first %d --seeds 1", o.mode, o.sites, o.faults, v.Seed)
 	if o.short {
 		replay += " --short"
 	}

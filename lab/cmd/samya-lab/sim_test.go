@@ -23,7 +23,7 @@ func runLab(t *testing.T, args ...string) (code int, stdout, stderr string) {
 
 func TestSimUsage(t *testing.T) {
 	for _, test := range []struct{ args, names string }{
-		{"--mode paxos", "paxos"},
+		{"--protocol paxos", "paxos"},
 		{"--faults crush", "crush"},
 		{"--sites 10", "sites"},
 		{"--seeds 0", "seeds"},
@@ -57,7 +57,7 @@ func TestSimBudget(t *testing.T) {
 }
 
 func TestSimJSON(t *testing.T) {
-	code, stdout, stderr := runLab(t, "sim", "--seeds", "2", "--first", "7", "--mode", "auto", "--sites", "3", "--short", "--json")
+	code, stdout, stderr := runLab(t, "sim", "--seeds", "2", "--first", "7", "--protocol", "auto", "--sites", "3", "--short", "--json")
 	if code != exitOK {
 		t.Fatalf("exit status %d: %s", code, stderr)
 	}
@@ -113,7 +113,7 @@ func TestSimTellsViolations(t *testing.T) {
 	}
 	for _, want := range []string{
 		"agreement does not hold", "two values", "violations       1", "never happened",
-		"replay: samya-lab sim --mode star --sites 3 --faults crash,pause --first 12 --seeds 1\n",
+		"replay: samya-lab sim --protocol star --sites 3 --faults crash,pause --first 12 --seeds 1\n",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, &out)

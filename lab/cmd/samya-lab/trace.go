@@ -48,8 +48,8 @@ measured there, tokens are alike, and deployments do not depend on each other.`,
 			return trace.WriteCSV(l.stdout, s)
 		},
 	}
-	azure.Flags().StringVar(&variant, "variant", "single", "single: one large region; fit, tight, over: five that share a limit, with ever longer lifetimes; burst: fit, a deployment at once; batch: jobs at fixed times")
-	azure.Flags().IntVar(&region, "region", 0, "which of the five: 0 US, 1 AS, 2 EU, 3 AU, 4 SA")
+	azure.Flags().StringVar(&variant, "variant", "single", "shape of the demand: single, one large region; fit, tight, over: five that share a limit, with ever longer lifetimes; burst: fit, a deployment at once; batch: jobs at fixed times")
+	azure.Flags().IntVar(&region, "region-number", 0, "which of the five: 0 US, 1 AS, 2 EU, 3 AU, 4 SA")
 	near := &cobra.Command{
 		Use:   "near-periodic",
 		Short: "Signed demand that repeats itself every day, but for noise and bursts",
@@ -61,7 +61,7 @@ holdings to replay it makes no sense.`,
 		RunE: func(*cobra.Command, []string) error { return trace.WriteCSV(l.stdout, trace.NearPeriodic(seed)) },
 	}
 	for _, c := range []*cobra.Command{azure, near} {
-		c.Flags().Uint64Var(&seed, "seed", 1, "seed")
+		c.Flags().Uint64Var(&seed, "seed", 1, "what is left to chance")
 		cmd.AddCommand(c)
 	}
 	return cmd

@@ -48,12 +48,12 @@ read-modify-writes, each as a read and a write. The same flags give the same fil
 		RunE: func(cmd *cobra.Command, _ []string) error { return l.ycsb(cmd.Context(), &o) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.workload, "workload", "A", "A to F")
+	f.StringVar(&o.workload, "workload", "A", "workload: A to F")
 	o.mixFlags(cmd)
 	f.Int64Var(&o.operations, "operations", 1_000_000, "operations of all clients together")
 	f.IntVar(&o.clients, "clients", 8, "clients, each with a file of its own")
 	f.StringVar(&o.out, "out", "", "folder to write to; it must be empty, or not be there")
-	f.BoolVar(&o.json, "json", false, "print one line of JSON on stdout")
+	f.BoolVar(&o.json, "json", false, "print JSON, one line on stdout")
 	return cmd
 }
 
@@ -63,7 +63,7 @@ func (o *ycsbOptions) mixFlags(cmd *cobra.Command) {
 	f.IntVar(&o.records, "records", 100_000, "records that are there before")
 	f.StringVar(&o.distribution, "distribution", "", "which keys are wanted: zipfian, latest or uniform (default: the workload's)")
 	f.StringVar(&o.lengths, "scan-length", "1-100", "shortest and longest scan")
-	f.Uint64Var(&o.seed, "seed", 1, "seed")
+	f.Uint64Var(&o.seed, "seed", 1, "what is left to chance")
 }
 
 // make makes the workload that the flags name.

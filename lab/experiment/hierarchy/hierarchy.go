@@ -67,7 +67,7 @@ func (o *Options) check() error {
 		{"leaves", o.Leaves, 1, 10_000},
 		{"partitions", o.Partitions, 2, 64},
 		{"generators", o.Generators, 1, 64},
-		{"window", o.Window, 64 * o.Generators, 1 << 16},
+		{"in-flight", o.Window, 64 * o.Generators, 1 << 16},
 		{"rounds", o.Rounds, 1, 1000},
 	} {
 		if n.got < n.low || n.got > n.high {
@@ -77,13 +77,13 @@ func (o *Options) check() error {
 	if o.Orgs*o.Teams*o.Leaves > 200_000 {
 		return fmt.Errorf("%w: %d leaves, want 200000 at most", experiment.ErrOptions, o.Orgs*o.Teams*o.Leaves)
 	}
-	for flag, d := range map[string]time.Duration{"time": o.Time, "settle": o.Settle} {
+	for flag, d := range map[string]time.Duration{"duration": o.Time, "settle": o.Settle} {
 		if d <= 0 || d > time.Hour {
 			return fmt.Errorf("%w: --%s is %v, want above 0s and at most 1h", experiment.ErrOptions, flag, d)
 		}
 	}
 	if o.Warm < 0 || o.Warm > time.Hour {
-		return fmt.Errorf("%w: --warm is %v, want 0s to 1h", experiment.ErrOptions, o.Warm)
+		return fmt.Errorf("%w: --warmup is %v, want 0s to 1h", experiment.ErrOptions, o.Warm)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package realtime
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -51,19 +52,19 @@ type options struct {
 	scarce    bool
 	limit     int64
 	bin, dir  string
-	siteArgs  []string
+	settings  map[string]string
 }
 
 func declare(flags *pflag.FlagSet) experiment.Run {
 	var o options
 	most := replay.MaxBins / binsAMinute
-	flags.StringSliceVar(&o.workloads, "workload", []string{"fit", "tight"}, "workloads: "+strings.Join(replay.Workloads(), ", "))
-	flags.IntVar(&o.minutes, "minutes", 1, fmt.Sprintf("how many minutes of the demand to play, 1 to %d", most))
+	flags.StringSliceVar(&o.workloads, "workload", []string{"fit", "tight"}, "workload: "+strings.Join(replay.Workloads(), ", "))
+	flags.IntVar(&o.minutes, "minutes", 1, fmt.Sprintf("how many minutes to play, 1 to %d", most))
 	flags.Int64Var(&o.limit, "limit", int64(replay.Limit), "limit of the entity")
 	flags.BoolVar(&o.scarce, "scarce", true, "also play each with a limit that is as tight for these minutes as --limit is for the hour")
 	flags.StringVar(&o.bin, "samya", "", "the samya program (default: beside this one)")
 	flags.StringVar(&o.dir, "dir", "", "where to keep the data meanwhile (default: that of temporary files)")
-	flags.StringSliceVar(&o.siteArgs, "site-args", nil, "further arguments of each site, such as --protocol=star; virtual time knows nothing of them")
+	flags.StringToStringVar(&o.settings, "site-settings", nil, "further flags of all sites, name=value,…; virtual time knows nothing of them")
 	return func(ctx context.Context, env *experiment.Env) (*experiment.Result, error) {
 		if err := o.check(most); err != nil {
 			return nil, err
@@ -147,6 +148,10 @@ func PlayBoth(ctx context.Context, o Options) (*Played, error) {
 // run plays all workloads.
 func (o *options) run(ctx context.Context, env *experiment.Env) (*experiment.Result, error) {
 	var plays []Options
+	var siteArgs []string
+	for _, name := range slices.Sorted(maps.Keys(o.settings)) {
+		siteArgs = append(siteArgs, "--"+name+"="+o.settings[name])
+	}
 	for _, w := range o.workloads {
 		d, err := replay.Draw(w, env.Seed, o.minutes*binsAMinute)
 		if err != nil {
@@ -155,7 +160,7 @@ func (o *options) run(ctx context.Context, env *experiment.Env) (*experiment.Res
 		if env.Quick {
 			d = Cut(d, quickSpan)
 		}
-		one := Options{Demand: d, Limit: o.limit, Bin: o.bin, Dir: o.dir, SiteArgs: o.siteArgs}
+		one := Options{Demand: d, Limit: o.limit, Bin: o.bin, Dir: o.dir, SiteArgs: siteArgs}
 		plays = append(plays, one)
 		if !o.scarce {
 			continue

@@ -142,7 +142,7 @@ func start(ctx context.Context, o *Options, dir string) (*proc.Cluster, error) {
 	ctx, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
 	return proc.Start(ctx, proc.Config{
-		Bin: o.Bin, Dir: dir, Cluster: "realtime", Sites: regions, AppManagers: regions[:1], WAN: "samya", Grace: grace,
+		Bin: o.Bin, Dir: dir, Cluster: "realtime", Sites: regions, AppManagers: regions[:1], Latency: "samya", Grace: grace,
 		SiteArgs: append([]string{"--log-level", "warn"}, o.SiteArgs...), AppManagerArgs: []string{"--log-level", "warn"},
 	})
 }

@@ -52,12 +52,12 @@ type pauseOptions struct {
 }
 
 func (o *pauseOptions) flags(f *pflag.FlagSet) {
-	f.IntVar(&o.records, "records", 200_000, "keys, and so vertices")
+	f.IntVar(&o.records, "records", 200_000, "records that are there before: keys, and so vertices")
 	f.IntVar(&o.switches, "switches", 100, "how many switches to see under each strategy")
-	f.IntVar(&o.workers, "workers", 4, "partitions")
-	f.IntVar(&o.clients, "clients", 8, "clients of strategy soft")
-	f.IntVar(&o.valueSize, "value", 1024, "bytes of a value")
-	f.DurationVar(&o.limit, "limit", 5*time.Minute, "fail if it takes longer under one strategy")
+	f.IntVar(&o.workers, "partitions", 4, "partitions, each with a worker")
+	f.IntVar(&o.clients, "clients", 8, "clients, of strategy soft")
+	f.IntVar(&o.valueSize, "value-size", 1024, "bytes of a value")
+	f.DurationVar(&o.limit, "timeout", 5*time.Minute, "how long to wait at most, under each strategy")
 }
 
 func (o *pauseOptions) check() error {
@@ -70,13 +70,13 @@ func (o *pauseOptions) check() error {
 	case o.switches < 1 || o.switches > 1_000_000:
 		return bad("switches", "within 1 and 1000000")
 	case o.workers < 2 || o.workers > 64:
-		return bad("workers", "within 2 and 64")
+		return bad("partitions", "within 2 and 64")
 	case o.clients < 1 || o.clients > 1024:
 		return bad("clients", "within 1 and 1024")
 	case o.valueSize < 1 || o.valueSize > 1<<20:
-		return bad("value", "within 1 and 1048576")
+		return bad("value-size", "within 1 and 1048576")
 	case o.limit < time.Second || o.limit > 24*time.Hour:
-		return bad("limit", "within 1s and 24h")
+		return bad("timeout", "within 1s and 24h")
 	}
 	return nil
 }

@@ -60,17 +60,17 @@ type options struct {
 const fewer = 5
 
 func (o *options) flags(f *pflag.FlagSet) {
-	f.StringSliceVar(&o.workloads, "workloads", []string{"A", "D", "E"}, "workloads of YCSB: A, D, E")
-	f.IntSliceVar(&o.workers, "workers", []int{2, 4}, "partitions, and so workers")
-	f.StringVar(&o.policies, "policies", "", "run what matches this regular expression alone, such as ^(RR|Async W); "+dropName+" is the runs that show what a cut does to the throughput")
-	f.IntVar(&o.rounds, "rounds", 5, "how often to run each")
-	f.IntVar(&o.records, "records", 100_000, "keys that are there before")
-	f.IntVar(&o.operations, "operations", 200_000, "requests of a run on E; on A and D five times as many")
+	f.StringSliceVar(&o.workloads, "workload", []string{"A", "D", "E"}, "workload: A, D, E")
+	f.IntSliceVar(&o.workers, "partitions", []int{2, 4}, "partitions, each with a worker")
+	f.StringVar(&o.policies, "only", "", "measure what matches this regular expression alone, such as ^(RR|Async W); "+dropName+" is the runs that show what a cut does to the throughput")
+	f.IntVar(&o.rounds, "rounds", 5, "how often to measure each")
+	f.IntVar(&o.records, "records", 100_000, "records that are there before")
+	f.IntVar(&o.operations, "operations", 200_000, "operations of all clients together: of a run on E; on A and D five times as many")
 	f.BoolVar(&o.inserts, "inserts", false, "E writes new keys, as YCSB and the code of the paper do; otherwise it updates, as the paper says")
-	f.IntVar(&o.valueSize, "value", 1024, "bytes of a value; the paper's have 4096")
-	f.IntVar(&o.inFlight, "in-flight", 1<<13, "requests under way at most, whatever Q is")
-	f.DurationVar(&o.every, "every", 100*time.Millisecond, "the least time between two cuts of Async")
-	f.Float64Var(&o.share, "share", .1, "bound of the processor time of tracking and cutting, as a share of a core")
+	f.IntVar(&o.valueSize, "value-size", 1024, "bytes of a value; the paper's have 4096")
+	f.IntVar(&o.inFlight, "in-flight", 1<<13, "requests under way at most; whatever Q is")
+	f.DurationVar(&o.every, "every", 100*time.Millisecond, "least time between two cuts, of Async")
+	f.Float64Var(&o.share, "share", .1, "most processor time of tracking and cutting, as a share of a core")
 }
 
 // check refuses flags out of range.
@@ -80,19 +80,19 @@ func (o *options) check() error {
 	}
 	for _, w := range o.workloads {
 		if !slices.Contains([]string{"A", "D", "E"}, w) {
-			return bad("workloads", "of A, D and E, not "+w)
+			return bad("workload", "of A, D and E, not "+w)
 		}
 	}
 	for _, n := range o.workers {
 		if n < 2 || n > 64 {
-			return bad("workers", "within 2 and 64")
+			return bad("partitions", "within 2 and 64")
 		}
 	}
 	switch {
 	case len(o.workloads) == 0:
-		return bad("workloads", "one at least")
+		return bad("workload", "one at least")
 	case len(o.workers) == 0:
-		return bad("workers", "one at least")
+		return bad("partitions", "one at least")
 	case o.rounds < 1 || o.rounds > 1000:
 		return bad("rounds", "within 1 and 1000")
 	case o.records < 1000 || o.records > 1<<24:
@@ -100,7 +100,7 @@ func (o *options) check() error {
 	case o.operations < 1000 || o.operations > 1<<26:
 		return bad("operations", "within 1000 and 67108864")
 	case o.valueSize < 1 || o.valueSize > 1<<20:
-		return bad("value", "within 1 and 1048576")
+		return bad("value-size", "within 1 and 1048576")
 	case o.inFlight < 16 || o.inFlight > 1<<20:
 		return bad("in-flight", "within 16 and 1048576")
 	case o.every < 0 || o.every > time.Hour:
@@ -110,7 +110,7 @@ func (o *options) check() error {
 	}
 	var err error
 	if o.only, err = regexp.Compile(o.policies); err != nil {
-		return fmt.Errorf("%w: --policies: %w", experiment.ErrOptions, err)
+		return fmt.Errorf("%w: --only: %w", experiment.ErrOptions, err)
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func parsed(t *testing.T, args ...string) *options {
 func TestComparisonRuns(t *testing.T) {
 	var mu sync.Mutex
 	var opened []kvpart.Options
-	o := parsed(t, "--records", "1000", "--operations", "1000", "--rounds", "2", "--in-flight", "64", "--value", "10", "--workers", "2,3", "--policies", "^(SW|RR|Base|Async W=1e3|drop)")
+	o := parsed(t, "--records", "1000", "--operations", "1000", "--rounds", "2", "--in-flight", "64", "--value-size", "10", "--partitions", "2,3", "--only", "^(SW|RR|Base|Async W=1e3|drop)")
 	steps := 0
 	r, err := o.run(t.Context(), env(false, &steps), func(ko kvpart.Options) (store, error) {
 		mu.Lock()
@@ -94,19 +94,19 @@ func TestComparisonRuns(t *testing.T) {
 
 func TestFlagsAreChecked(t *testing.T) {
 	for _, args := range [][]string{
-		{"--workloads", "F"},
-		{"--workloads", ""},
-		{"--workers", "1"},
-		{"--workers", "65"},
+		{"--workload", "F"},
+		{"--workload", ""},
+		{"--partitions", "1"},
+		{"--partitions", "65"},
 		{"--rounds", "0"},
 		{"--records", "999"},
 		{"--operations", "1"},
-		{"--value", "0"},
+		{"--value-size", "0"},
 		{"--in-flight", "1"},
 		{"--every", "-1s"},
 		{"--share", "0"},
 		{"--share", "1.5"},
-		{"--policies", "("},
+		{"--only", "("},
 	} {
 		steps := 0
 		_, err := parsed(t, args...).run(t.Context(), env(true, &steps), nil)
@@ -119,7 +119,7 @@ func TestFlagsAreChecked(t *testing.T) {
 func TestFailedRunFails(t *testing.T) {
 	broken := errors.New("broken")
 	steps := 0
-	_, err := parsed(t, "--records", "1000", "--operations", "1000", "--value", "10").run(t.Context(), env(true, &steps), func(ko kvpart.Options) (store, error) {
+	_, err := parsed(t, "--records", "1000", "--operations", "1000", "--value-size", "10").run(t.Context(), env(true, &steps), func(ko kvpart.Options) (store, error) {
 		f := newFake(ko)
 		f.fails = broken
 		return f, nil
@@ -141,7 +141,7 @@ func withRates(o *options, rates map[string]float64) *measured {
 }
 
 func TestJudging(t *testing.T) {
-	o := parsed(t, "--workloads", "E", "--workers", "4")
+	o := parsed(t, "--workload", "E", "--partitions", "4")
 	if err := o.check(); err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func TestPauseRuns(t *testing.T) {
 	o := &pauseOptions{}
 	f := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	o.flags(f)
-	if err := f.Parse([]string{"--records", "1000", "--switches", "100", "--value", "10", "--clients", "2"}); err != nil {
+	if err := f.Parse([]string{"--records", "1000", "--switches", "100", "--value-size", "10", "--clients", "2"}); err != nil {
 		t.Fatal(err)
 	}
 	var opened []*fake
@@ -262,8 +262,8 @@ func TestPauseGivesUp(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	for name, spoil := range map[string]func(*pauseOptions){
-		"--records": func(o *pauseOptions) { o.records = 1 }, "--switches": func(o *pauseOptions) { o.switches = 0 }, "--workers": func(o *pauseOptions) { o.workers = 1 },
-		"--clients": func(o *pauseOptions) { o.clients = 0 }, "--value": func(o *pauseOptions) { o.valueSize = 0 }, "--limit": func(o *pauseOptions) { o.limit = 0 },
+		"--records": func(o *pauseOptions) { o.records = 1 }, "--switches": func(o *pauseOptions) { o.switches = 0 }, "--partitions": func(o *pauseOptions) { o.workers = 1 },
+		"--clients": func(o *pauseOptions) { o.clients = 0 }, "--value-size": func(o *pauseOptions) { o.valueSize = 0 }, "--timeout": func(o *pauseOptions) { o.limit = 0 },
 	} {
 		bad := *o
 		spoil(&bad)

@@ -4,11 +4,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"github.com/samya-db/samya/lab/experiment"
 	"github.com/samya-db/samya/lab/experiment/realtime"
 	"github.com/samya-db/samya/lab/plot"
+	"github.com/spf13/pflag"
 )
 
 // latencyStudy is Table 6 with Figures 8 and 9.
@@ -29,7 +28,7 @@ played instead, and nothing is held against goals.`,
 	real:   &realtime.Experiment,
 	own: func(o *options, f *pflag.FlagSet) {
 		f.StringVar(&o.trace, "trace", "", "CSV file of demand, or a vmtable.csv, to play instead of the workloads")
-		f.StringVar(&o.column, "column", "", "column of the CSV file that holds the demand, if it has several")
+		f.StringVar(&o.column, "column", "", "column of demand, if the CSV file has several")
 	},
 }
 

@@ -118,7 +118,7 @@ const (
 
 func (o *options) flags(f *pflag.FlagSet) {
 	f.IntVar(&o.seeds, "seeds", 0, "how many seeds to run, from --seed on; 0: 20, 10 or 3, by the run's cost")
-	f.IntVar(&o.minutes, "minutes", maxMinutes, "run for no longer than this; goals of what the paper runs for longer are not measured")
+	f.IntVar(&o.minutes, "minutes", maxMinutes, "how many minutes to play, at most; goals of what the paper runs for longer are not measured")
 	f.DurationVar(&o.service, "service", 0, "how long a processor is busy with a request; 0s: as measured on this machine at the start")
 	f.DurationVar(&o.commit, "commit", 300*time.Microsecond, "how long a disk takes to make a transaction durable")
 }

@@ -6,7 +6,7 @@
 locals {
   reserved_settings = [
     "access-file", "cluster", "config", "data", "exit-with-stdin", "gossip", "gossip-key-file", "grpc", "help", "http",
-    "insecure", "join", "listen", "members", "name", "region", "tls-ca", "tls-cert", "tls-crl", "tls-key",
+    "insecure", "join", "members", "name", "region", "tls-ca", "tls-cert", "tls-crl", "tls-key",
   ]
 
   ports = {
@@ -82,22 +82,22 @@ locals {
   # Command lines. ${NAME}, ${ADDRESS} and ${SERVE} are filled in by systemd, from
   # what a machine has found out of itself at its first start.
   site_flags = merge({
-    gossip-preset = "wan"
-    log-format    = "json"
+    preset     = "wan"
+    log-format = "json"
     }, var.site_settings, local.secure_flags.site, {
     name    = "$${NAME}"
     region  = var.region
     cluster = var.cluster
     members = join(",", var.members)
     data    = var.paths.data
-    listen  = "$${ADDRESS}:${local.ports.site.grpc}"
+    grpc    = "$${ADDRESS}:${local.ports.site.grpc}"
     http    = "$${ADDRESS}:${local.ports.site.http}"
     gossip  = "$${ADDRESS}:${local.ports.site.gossip}"
     join    = local.join
   })
   app_manager_flags = merge({
-    gossip-preset = "wan"
-    log-format    = "json"
+    preset     = "wan"
+    log-format = "json"
     }, var.app_manager_settings, local.secure_flags.app_manager, {
     name    = "$${NAME}"
     region  = var.region
