@@ -128,15 +128,15 @@ func badFields() []answerCase {
 		acquireCase("acquire, long wait", &samyav1.AcquireRequest{Entity: vm, Tokens: 1, Wait: durationpb.New(61 * time.Second)},
 			invalid("wait", "1m1s, at most 60s")),
 		acquireCase("acquire, wait of two signs", &samyav1.AcquireRequest{Entity: vm, Tokens: 1, Wait: &durationpb.Duration{Seconds: 1, Nanos: -1}},
-			invalid("wait", "no valid duration")),
+			invalid("wait", "not a valid duration, at least 0s and at most 60s")),
 		acquireCase("acquire, wait beyond all", &samyav1.AcquireRequest{Entity: vm, Tokens: 1, Wait: &durationpb.Duration{Seconds: math.MaxInt64}},
-			invalid("wait", "no valid duration")),
+			invalid("wait", "not a valid duration, at least 0s and at most 60s")),
 		acquireCase("acquire at another site", &samyav1.AcquireRequest{Entity: vm, Tokens: 1, Site: "eu"},
 			invalid("site", "this is site us")),
 		acquireCase("acquire, everything wrong",
 			&samyav1.AcquireRequest{Entity: "/", Tokens: -5, RequestId: "a b", Site: "mars", Wait: durationpb.New(-1)},
 			invalid("entity", badName, "tokens", "-5"+tooFewTokens, "request_id", badIDCharater,
-				"site", "this is site us", "wait", "-1ns, at least 0s")),
+				"wait", "-1ns, at least 0s", "site", "this is site us")),
 		{"release, everything wrong", func(c caller) error {
 			return c.release(&samyav1.ReleaseRequest{Entity: "a/", RequestId: long, Site: "eu"})
 		}, codes.InvalidArgument, invalid("entity", badName, "tokens", "0"+tooFewTokens, "request_id", longID, "site", "this is site us")},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/checks"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/input"
@@ -46,15 +47,14 @@ func (s tokens) acquireAll(ctx context.Context, r *samyav1.BatchRequest) (*samya
 // most left.
 func (s *Site) readAll(in *input.AcquireAll, r *samyav1.BatchRequest, left time.Duration) (asked, error) {
 	q := asked{requestID: r.GetRequestId()}
-	wait, waitErr := waitOf(r)
 	tries, triesErr := s.tries(r)
-	idErr, siteErr := optionalID(q.requestID), s.addressed(r.GetSite())
 	if q.requestID == "" {
 		q.requestID = ulid.Make().String()
 	}
-	if err := errors.Join(idErr, siteErr, waitErr, triesErr); err != nil {
+	if err := errors.Join(s.addressed(r.GetSite()), s.boundary().Batch(r), triesErr); err != nil {
 		return q, apierr.FromName(err)
 	}
+	wait := checks.WaitOf(r.GetWait(), defaultWait)
 	all := make([]input.Part, len(r.GetOperations()))
 	for i, op := range r.GetOperations() {
 		a := op.GetAcquire()

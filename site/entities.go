@@ -8,6 +8,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/checks"
 	"github.com/samya-db/samya/internal/name"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site/core"
@@ -88,20 +89,12 @@ func (s entities) MoveEntity(
 
 func (s entities) change(ctx context.Context, ch *input.Change) (answer.Answer, error) {
 	err := errors.Join(
-		name.Entity("name", ch.Name), name.Limit("limit", int64(ch.Limit)), name.Parent("parent", ch.Parent), optionalID(ch.RequestID),
+		name.Entity("name", ch.Name), name.Limit("limit", int64(ch.Limit)), name.Parent("parent", ch.Parent), checks.RequestID("request_id", ch.RequestID),
 	)
 	if err != nil {
 		return answer.Answer{}, apierr.FromName(err)
 	}
 	return s.decide(ctx, ch)
-}
-
-// optionalID checks a request id, if there is one.
-func optionalID(id string) error {
-	if id == "" {
-		return nil
-	}
-	return name.RequestID("request_id", id)
 }
 
 // decide has the sites decide a change with checked fields.

@@ -11,6 +11,7 @@ import (
 	"github.com/oklog/ulid/v2"
 	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/checks"
 	"github.com/samya-db/samya/internal/name"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site/core"
@@ -25,10 +26,9 @@ const defaultPage = 100
 // RenewLease implements samyav1.TokenServiceServer.
 func (s tokens) RenewLease(ctx context.Context, r *samyav1.RenewLeaseRequest) (*samyav1.RenewLeaseResponse, error) {
 	id, leaseErr := s.ownLease(r.GetLease())
-	var ttl time.Duration
 	var ttlErr error
 	if r.GetTtl() != nil {
-		ttl, ttlErr = ttlOf("ttl", r.GetTtl())
+		ttlErr = checks.TTL("ttl", r.GetTtl())
 	}
 	if err := errors.Join(leaseErr, ttlErr); err != nil {
 		return nil, apierr.FromName(err)
@@ -36,7 +36,7 @@ func (s tokens) RenewLease(ctx context.Context, r *samyav1.RenewLeaseRequest) (*
 	if err := expired(ctx); err != nil {
 		return nil, err
 	}
-	in := &input.RenewLease{Lease: keyOf(id), TTL: ticks(ttl), Touches: touches(ctx)}
+	in := &input.RenewLease{Lease: keyOf(id), TTL: ticks(r.GetTtl().AsDuration()), Touches: touches(ctx)}
 	q := asked{requestID: id}
 	a, err := s.engine.Do(ctx, func(c input.Call) input.Input { in.Call = c; return in })
 	if err != nil {
@@ -52,7 +52,7 @@ func (s tokens) RenewLease(ctx context.Context, r *samyav1.RenewLeaseRequest) (*
 func (s tokens) CommitLease(ctx context.Context, r *samyav1.CommitLeaseRequest) (*samyav1.CommitLeaseResponse, error) {
 	id, leaseErr := s.ownLease(r.GetLease())
 	if err := errors.Join(
-		leaseErr, name.Released("tokens", r.GetTokens(), 0), optionalID(r.GetRequestId()),
+		leaseErr, name.Released("tokens", r.GetTokens(), 0), checks.RequestID("request_id", r.GetRequestId()),
 	); err != nil {
 		return nil, apierr.FromName(err)
 	}
@@ -153,19 +153,10 @@ func (s *Site) leaseRef(lease string) (*input.LeaseRef, error) {
 	return &input.LeaseRef{Home: core.SiteID(home), Request: keyOf(id)}, nil
 }
 
-// leaseTerms reads the terms of the lease that an acquire asks for; nil for none.
-func leaseTerms(l *samyav1.LeaseTerms) (*input.LeaseTerms, error) {
+// leaseTerms are the terms of the lease that an acquire asks for; nil for none.
+func leaseTerms(l *samyav1.LeaseTerms, requestID string) *input.LeaseTerms {
 	if l == nil {
-		return nil, nil
+		return nil
 	}
-	ttl, err := ttlOf("lease.ttl", l.GetTtl())
-	return &input.LeaseTerms{TTL: ticks(ttl), Holder: l.GetHolder()},
-		errors.Join(err, name.Holder("lease.holder", l.GetHolder()))
-}
-
-func ttlOf(field string, d *durationpb.Duration) (time.Duration, error) {
-	if d.CheckValid() != nil {
-		return 0, &name.Error{Field: field, Problem: "no valid duration, at least 1s and at most 168h (7 days)"}
-	}
-	return d.AsDuration(), name.TTL(field, d.AsDuration())
+	return &input.LeaseTerms{ID: requestID, TTL: ticks(l.GetTtl().AsDuration()), Holder: l.GetHolder()}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/checks"
 	"github.com/samya-db/samya/internal/name"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site/core/answer"
@@ -35,7 +36,7 @@ func (s cluster) GetMode(ctx context.Context, _ *samyav1.GetModeRequest) (*samya
 
 // SetMode implements samyav1.ClusterServiceServer.
 func (s cluster) SetMode(ctx context.Context, r *samyav1.SetModeRequest) (*samyav1.SetModeResponse, error) {
-	if err := errors.Join(name.Mode("protocol", r.GetProtocol()), optionalID(r.GetRequestId())); err != nil {
+	if err := errors.Join(name.Mode("protocol", r.GetProtocol()), checks.RequestID("request_id", r.GetRequestId())); err != nil {
 		return nil, apierr.FromName(err)
 	}
 	a, err := s.decide(ctx, &input.Change{

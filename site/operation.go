@@ -8,6 +8,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/checks"
 	"github.com/samya-db/samya/internal/mux"
 	"github.com/samya-db/samya/internal/name"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
@@ -16,7 +17,6 @@ import (
 	"github.com/samya-db/samya/site/core/attempt"
 	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/engine"
-	"google.golang.org/protobuf/types/known/durationpb"
 )
 
 // operation is an acquire or a release of a batch or a stream, from its request to its
@@ -70,21 +70,12 @@ func (s *Site) read(o *operation, r *samyav1.Operation, left time.Duration) erro
 // readAcquire checks the fields of an acquire, gives it an id if it has none, and fills
 // in the core's input. The caller waits for at most left.
 func (s *Site) readAcquire(in *input.Acquire, r *samyav1.AcquireRequest, left time.Duration) (asked, error) {
-	wait, waitErr := waitOf(r)
 	tries, triesErr := s.tries(r)
-	terms, leaseErr := leaseTerms(r.GetLease())
-	least := name.MinTokens("min_tokens", r.GetMinTokens(), r.GetTokens())
-	if r.GetTokens() < 1 {
-		// The error is about the tokens alone.
-		least = nil
-	}
-	q, err := s.admit(r, 1, waitErr, triesErr, leaseErr, least)
+	q, err := s.admit(r, s.boundary().Acquire(r), triesErr)
 	if err != nil {
 		return q, err
 	}
-	if terms != nil {
-		terms.ID = q.requestID
-	}
+	wait, terms := checks.WaitOf(r.GetWait(), defaultWait), leaseTerms(r.GetLease(), q.requestID)
 	*in = input.Acquire{
 		Entity: q.entity, Tokens: core.Tokens(q.tokens), Request: keyOf(q.requestID),
 		Wait: ticks(within(left, wait)), Least: core.Tokens(r.GetMinTokens()), DryRun: r.GetDryRun(), Lease: terms, Tries: tries,
@@ -95,12 +86,13 @@ func (s *Site) readAcquire(in *input.Acquire, r *samyav1.AcquireRequest, left ti
 // readRelease does the same for a release.
 func (s *Site) readRelease(in *input.Release, r *samyav1.ReleaseRequest) (asked, error) {
 	tries, triesErr := s.tries(r)
-	lease, leaseErr := s.leaseRef(r.GetLease())
-	least := int64(1)
-	if r.GetLease() != "" {
-		least = 0
+	checked := s.boundary().Release(r)
+	var lease *input.LeaseRef
+	var leaseErr error
+	if checked == nil {
+		lease, leaseErr = s.leaseRef(r.GetLease())
 	}
-	q, err := s.admit(r, least, triesErr, leaseErr)
+	q, err := s.admit(r, checked, triesErr, leaseErr)
 	if err != nil {
 		return q, err
 	}
@@ -190,22 +182,22 @@ type movement interface {
 	GetSite() string
 }
 
-// admit checks a request's fields before anything is begun, and gives the request an id
-// if it has none. more are the errors of its other fields.
-func (s *Site) admit(r movement, least int64, more ...error) (asked, error) {
+// admit refuses a request with errors in its fields before anything is begun, and gives
+// the request an id if it has none.
+func (s *Site) admit(r movement, faults ...error) (asked, error) {
 	q := asked{entity: r.GetEntity(), requestID: r.GetRequestId(), tokens: r.GetTokens()}
-	var idErr error
 	if q.requestID == "" {
 		q.requestID = ulid.Make().String()
-	} else {
-		idErr = name.RequestID("request_id", q.requestID)
 	}
-	siteErr := s.addressed(r.GetSite())
-	entityErr, tokensErr := name.Entity("entity", q.entity), name.Released("tokens", q.tokens, least)
-	if err := errors.Join(entityErr, tokensErr, idErr, siteErr, errors.Join(more...)); err != nil {
+	if err := errors.Join(errors.Join(faults...), s.addressed(r.GetSite())); err != nil {
 		return q, apierr.FromName(err)
 	}
 	return q, nil
+}
+
+// boundary is the check of requests from app managers and clients.
+func (s *Site) boundary() checks.Boundary {
+	return checks.Boundary{MaxSites: len(s.members.Sites), MaxRelays: attempt.MaxRelays}
 }
 
 // addressed refuses a request for another site; empty stands for any site.
@@ -234,18 +226,6 @@ func timeLeft(ctx context.Context) time.Duration {
 		return forEver
 	}
 	return time.Until(deadline)
-}
-
-// waitOf returns how long a request may wait for tokens.
-func waitOf(r interface{ GetWait() *durationpb.Duration }) (time.Duration, error) {
-	switch w := r.GetWait(); {
-	case w == nil:
-		return defaultWait, nil
-	case w.CheckValid() != nil:
-		return 0, &name.Error{Field: "wait", Problem: "no valid duration"}
-	default:
-		return w.AsDuration(), name.Wait("wait", w.AsDuration())
-	}
 }
 
 // within shortens a wait so that the answer reaches a caller who waits for left.

@@ -44,7 +44,7 @@ func TestMovementFields(t *testing.T) {
 		{&samyav1.AcquireRequest{Attempt: name.MaxAttempt + 1, RequestId: "x", NotAfter: soon}, "attempt", "at most 1048575"},
 		{&samyav1.AcquireRequest{Tried: []string{"eu"}}, "tried", "after the first"},
 		{&samyav1.AcquireRequest{Attempt: 2, RequestId: "x", NotAfter: soon, Tried: []string{"mars"}}, "tried", "no site"},
-		{&samyav1.AcquireRequest{Attempt: 2, RequestId: "x", NotAfter: soon, Tried: []string{"us", "eu", "as", "us"}}, "tried", "at most the 3"},
+		{&samyav1.AcquireRequest{Attempt: 2, RequestId: "x", NotAfter: soon, Tried: []string{"us", "eu", "as", "us"}}, "tried", "at most 3"},
 		{&samyav1.AcquireRequest{NotAfter: timestamppb.New(time.Now().Add(time.Hour))}, "not_after", "at most 1m50s ahead"},
 		{&samyav1.AcquireRequest{NotAfter: &timestamppb.Timestamp{Nanos: -1}}, "not_after", "no valid time"},
 		{&samyav1.AcquireRequest{Lease: &samyav1.LeaseTerms{}}, "lease.ttl", "no valid duration"},

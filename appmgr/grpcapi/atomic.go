@@ -3,13 +3,13 @@ package grpcapi
 import (
 	"cmp"
 	"context"
-	"errors"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/samya-db/samya/appmgr/route"
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/checks"
 	"github.com/samya-db/samya/internal/parts"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
@@ -17,14 +17,10 @@ import (
 // AcquireAll makes an atomic batch at one site, and like an acquire at the next where
 // that is safe. The caller has checked the operations; acquireAll may change req.
 func (s *Service) AcquireAll(ctx context.Context, req *samyav1.BatchRequest) (*samyav1.BatchResponse, error) {
-	wait := siteWait
-	var waitErr error
-	if req.GetWait() != nil {
-		wait, waitErr = duration("wait", req.GetWait())
-	}
-	if err := errors.Join(checkAttempt(req), site(req.GetSite()), waitErr); err != nil {
+	if err := boundary.Batch(req); err != nil {
 		return nil, apierr.FromName(err)
 	}
+	wait := checks.WaitOf(req.GetWait(), siteWait)
 	moves := s.router.Movement(req, wait)
 	req.RequestId = s.id(req.GetRequestId())
 	req.NotAfter = timestamppb.New(moves.NotAfter)

@@ -36,11 +36,11 @@ func TestLastAttempt(t *testing.T) {
 // TestTriedSitesAreBounded: a request may name maxSites sites, and no more.
 func TestTriedSitesAreBounded(t *testing.T) {
 	for n, good := range map[int]bool{route.MaxSites: true, route.MaxSites + 1: false, 2 * route.MaxSites: false} {
-		in := &samyav1.AcquireRequest{RequestId: "id-1", Attempt: 2, NotAfter: timestamppb.New(time.Now())}
+		in := &samyav1.AcquireRequest{Entity: "acme/vm", Tokens: 1, RequestId: "id-1", Attempt: 2, NotAfter: timestamppb.New(time.Now())}
 		for i := range n {
 			in.Tried = append(in.Tried, fmt.Sprint("s", i))
 		}
-		e := apierr.FromName(checkAttempt(in))
+		e := apierr.FromName(boundary.Acquire(in))
 		if good != (e == nil) || !good && (len(e.Violations) != 1 || e.Violations[0].Field != "tried") {
 			t.Errorf("%d sites: %v", n, e)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/samya-db/samya/appmgr/route"
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/checks"
 	"github.com/samya-db/samya/internal/name"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
@@ -16,7 +17,7 @@ func (s *Service) RenewLease(ctx context.Context, in *samyav1.RenewLeaseRequest)
 	home, _, err := name.Lease("lease", in.GetLease())
 	var ttlErr error
 	if in.GetTtl() != nil {
-		ttlErr = ttl("ttl", in.GetTtl())
+		ttlErr = checks.TTL("ttl", in.GetTtl())
 	}
 	if err := errors.Join(err, ttlErr); err != nil {
 		return nil, apierr.FromName(err)

@@ -8,13 +8,13 @@ import (
 	"github.com/oklog/ulid/v2"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/samya-db/samya/appmgr/limiter"
 	"github.com/samya-db/samya/appmgr/reads"
 	"github.com/samya-db/samya/appmgr/route"
 	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/checks"
 	"github.com/samya-db/samya/internal/name"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
@@ -102,7 +102,7 @@ type changing interface {
 // site gets all fields of the request, and an id if the caller gave none. A request that
 // waits for sites counts among those that wait.
 func change[Q changing, R proto.Message](ctx context.Context, s *Service, c route.Call, in Q, resp R, faults ...error) (none R, _ error) {
-	if err := errors.Join(append(faults, requestID(in.GetRequestId()))...); err != nil {
+	if err := errors.Join(append(faults, checks.RequestID("request_id", in.GetRequestId()))...); err != nil {
 		return none, apierr.FromName(err)
 	}
 	if w, ok := any(in).(interface{ GetWaitApplied() bool }); ok && w.GetWaitApplied() {
@@ -143,26 +143,10 @@ func (s *Service) id(given string) string {
 	return s.newID()
 }
 
-func requestID(id string) error {
-	if id == "" {
-		return nil
-	}
-	return name.RequestID("request_id", id)
-}
-
 // version checks a version or generation.
 func version(field string, v uint64) error {
 	if v > MaxVersion {
 		return &name.Error{Field: field, Problem: "at most 9007199254740991"}
 	}
 	return nil
-}
-
-// duration reads a protobuf duration, which may hold more than Go's.
-func duration(field string, d *durationpb.Duration) (time.Duration, error) {
-	if err := d.CheckValid(); err != nil {
-		return 0, &name.Error{Field: field, Problem: "not a valid duration, at least 0s and at most 60s"}
-	}
-	v := d.AsDuration()
-	return v, name.Wait(field, v)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -13,7 +12,7 @@ import (
 	"github.com/samya-db/samya/appmgr/route"
 	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/apierr"
-	"github.com/samya-db/samya/internal/name"
+	"github.com/samya-db/samya/internal/checks"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -24,17 +23,10 @@ func (s *Service) Acquire(ctx context.Context, in *samyav1.AcquireRequest) (*sam
 
 // AcquireInPlace is Acquire, but may change req.
 func (s *Service) AcquireInPlace(ctx context.Context, req *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
-	wait := siteWait
-	var waitErr error
-	if req.GetWait() != nil {
-		wait, waitErr = duration("wait", req.GetWait())
-	}
-	if err := errors.Join(
-		name.Entity("entity", req.GetEntity()), name.Tokens("tokens", req.GetTokens()), checkAttempt(req),
-		site(req.GetSite()), waitErr, name.MinTokens("min_tokens", req.GetMinTokens(), req.GetTokens()), leaseTerms(req.GetLease()),
-	); err != nil {
+	if err := boundary.Acquire(req); err != nil {
 		return nil, apierr.FromName(err)
 	}
+	wait := checks.WaitOf(req.GetWait(), siteWait)
 	moves := s.router.Movement(req, wait)
 	req.RequestId = s.id(req.GetRequestId())
 	c := route.Call{Site: req.GetSite(), RequestID: req.GetRequestId(), Entity: req.GetEntity()}
@@ -84,22 +76,13 @@ func (s *Service) Release(ctx context.Context, in *samyav1.ReleaseRequest) (*sam
 
 // ReleaseInPlace is Release, but may change req.
 func (s *Service) ReleaseInPlace(ctx context.Context, req *samyav1.ReleaseRequest) (*samyav1.ReleaseResponse, error) {
-	least, home := int64(1), ""
-	var leaseErr error
-	if req.GetLease() != "" {
-		least = 0
-		home, _, leaseErr = name.Lease("lease", req.GetLease())
-	}
-	if err := errors.Join(
-		name.Entity("entity", req.GetEntity()), name.Released("tokens", req.GetTokens(), least), checkAttempt(req),
-		site(req.GetSite()), leaseErr,
-	); err != nil {
+	if err := boundary.Release(req); err != nil {
 		return nil, apierr.FromName(err)
 	}
 	moves := s.router.Movement(req, 0)
 	req.RequestId = s.id(req.GetRequestId())
 	c := route.Call{
-		First: home, Site: req.GetSite(), RequestID: req.GetRequestId(), Entity: req.GetEntity(),
+		First: checks.Home(req), Site: req.GetSite(), RequestID: req.GetRequestId(), Entity: req.GetEntity(),
 		Moves: moves, Until: time.Now().Add(changeTime),
 	}
 	req.NotAfter = timestamppb.New(c.Moves.NotAfter)
@@ -119,58 +102,5 @@ func (s *Service) ReleaseInPlace(ctx context.Context, req *samyav1.ReleaseReques
 // request.
 var errForeign = errors.New("the site answered what it was not asked")
 
-// checkAttempt checks the fields of a request that tell of its attempts.
-func checkAttempt(r route.Attempted) error {
-	errs := []error{requestID(r.GetRequestId()), name.Attempt("attempt", int64(r.GetAttempt()))}
-	bad := func(field, problem string) { errs = append(errs, &name.Error{Field: field, Problem: problem}) }
-	for i, s := range r.GetTried() {
-		if i == route.MaxSites {
-			bad("tried", fmt.Sprintf("%d sites, at most %d", len(r.GetTried()), route.MaxSites))
-			break
-		}
-		errs = append(errs, name.Site("tried", s))
-	}
-	switch t := r.GetNotAfter(); {
-	case t != nil && t.CheckValid() != nil:
-		bad("not_after", "no valid time")
-	case t == nil && r.GetAttempt() > 1:
-		bad("not_after", "missing: an attempt after the first has that of the first")
-	}
-	if r.GetAttempt() > 1 && r.GetRequestId() == "" {
-		bad("request_id", "missing: an attempt after the first has that of the first")
-	}
-	if r.GetAttempt() <= 1 && len(r.GetTried()) > 0 {
-		bad("tried", "only in attempts after the first")
-	}
-	if r.GetRelay() != 0 {
-		bad("relay", "is for app managers to set")
-	}
-	return errors.Join(errs...)
-}
-
-func site(s string) error {
-	if s == "" {
-		return nil
-	}
-	return name.Site("site", s)
-}
-
-// leaseTerms checks the lease terms of an acquire.
-func leaseTerms(l *samyav1.LeaseTerms) error {
-	if l == nil {
-		return nil
-	}
-	return errors.Join(ttl("lease.ttl", l.GetTtl()), name.Holder("lease.holder", l.GetHolder()))
-}
-
-// ttl checks a time to live.
-func ttl(field string, d interface {
-	CheckValid() error
-	AsDuration() time.Duration
-},
-) error {
-	if d.CheckValid() != nil {
-		return &name.Error{Field: field, Problem: "no valid duration, at least 1s and at most 168h (7 days)"}
-	}
-	return name.TTL(field, d.AsDuration())
-}
+// boundary is the check of requests from outside.
+var boundary = checks.Boundary{MaxSites: route.MaxSites}

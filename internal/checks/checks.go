@@ -1,0 +1,160 @@
+// Package checks has the checks of acquires, releases and atomic batches. App managers and
+// sites make them alike, each at its own boundary: the bounds and formats of all fields,
+// and how a request's fields fit together. The package refuses to know which sites there
+// are, what time it is, and what a request finds at a site.
+package checks
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/samya-db/samya/internal/name"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+// Boundary says what differs between boundaries.
+type Boundary struct {
+	// MaxSites bounds the sites that tried may name.
+	MaxSites int
+	// MaxRelays bounds the tries of an app manager; 0 where app managers are no callers.
+	MaxRelays uint32
+}
+
+// Attempted is the part of a request that tells of its attempts.
+type Attempted interface {
+	GetRequestId() string
+	GetSite() string
+	GetAttempt() uint32
+	GetRelay() uint32
+	GetTried() []string
+	GetNotAfter() *timestamppb.Timestamp
+}
+
+// Acquire checks all fields of an acquire. Its error joins a [name.Error] for each field
+// at fault, as do the errors of the other checks.
+func (b Boundary) Acquire(r *samyav1.AcquireRequest) error {
+	return errors.Join(
+		name.Entity("entity", r.GetEntity()), name.Tokens("tokens", r.GetTokens()), b.attempts(r), Wait("wait", r.GetWait()),
+		name.MinTokens("min_tokens", r.GetMinTokens(), r.GetTokens()), leaseTerms(r.GetLease()),
+	)
+}
+
+// Release checks all fields of a release.
+func (b Boundary) Release(r *samyav1.ReleaseRequest) error {
+	least := int64(1)
+	var leaseErr error
+	if r.GetLease() != "" {
+		least = 0
+		_, _, leaseErr = name.Lease("lease", r.GetLease())
+	}
+	return errors.Join(
+		name.Entity("entity", r.GetEntity()), name.Released("tokens", r.GetTokens(), least), b.attempts(r), leaseErr,
+	)
+}
+
+// Home is the site of the lease that a checked release names; empty for none.
+func Home(r *samyav1.ReleaseRequest) string {
+	if r.GetLease() == "" {
+		return ""
+	}
+	home, _, err := name.Lease("lease", r.GetLease())
+	if err != nil {
+		return ""
+	}
+	return home
+}
+
+// Batch checks all fields of an atomic batch but its operations.
+func (b Boundary) Batch(r *samyav1.BatchRequest) error {
+	return errors.Join(b.attempts(r), Wait("wait", r.GetWait()))
+}
+
+// Wait checks for how long a request may wait: 0 s to 60 s; nil is the site's default.
+func Wait(field string, d *durationpb.Duration) error {
+	switch {
+	case d == nil:
+		return nil
+	case d.CheckValid() != nil:
+		return &name.Error{Field: field, Problem: "not a valid duration, at least 0s and at most 60s"}
+	}
+	return name.Wait(field, d.AsDuration())
+}
+
+// TTL checks the time to live of a lease: 1 s to 7 days.
+func TTL(field string, d *durationpb.Duration) error {
+	if d.CheckValid() != nil {
+		return &name.Error{Field: field, Problem: "no valid duration, at least 1s and at most 168h (7 days)"}
+	}
+	return name.TTL(field, d.AsDuration())
+}
+
+// RequestID checks a request id; empty is none.
+func RequestID(field, id string) error {
+	if id == "" {
+		return nil
+	}
+	return name.RequestID(field, id)
+}
+
+func leaseTerms(l *samyav1.LeaseTerms) error {
+	if l == nil {
+		return nil
+	}
+	return errors.Join(TTL("lease.ttl", l.GetTtl()), name.Holder("lease.holder", l.GetHolder()))
+}
+
+// attempts checks the site and the attempts of a request. Most requests have neither.
+func (b Boundary) attempts(r Attempted) error {
+	idErr := RequestID("request_id", r.GetRequestId())
+	var siteErr error
+	if r.GetSite() != "" {
+		siteErr = name.Site("site", r.GetSite())
+	}
+	if r.GetAttempt() == 0 && r.GetRelay() == 0 && r.GetNotAfter() == nil && len(r.GetTried()) == 0 {
+		return errors.Join(idErr, siteErr)
+	}
+	errs := []error{idErr, siteErr, name.Attempt("attempt", int64(r.GetAttempt()))}
+	bad := func(field, format string, args ...any) {
+		errs = append(errs, &name.Error{Field: field, Problem: fmt.Sprintf(format, args...)})
+	}
+	switch n := r.GetRelay(); {
+	case n > 0 && b.MaxRelays == 0:
+		bad("relay", "is for app managers to set")
+	case n > b.MaxRelays:
+		bad("relay", "%d, at most %d", n, b.MaxRelays)
+	}
+	later := r.GetAttempt() > 1 || r.GetRelay() > 0 && b.MaxRelays > 0
+	if later && r.GetRequestId() == "" {
+		bad("request_id", "missing: an attempt after the first has that of the first")
+	}
+	switch tried := r.GetTried(); {
+	case len(tried) == 0:
+	case !later:
+		bad("tried", "only in attempts after the first")
+	case len(tried) > b.MaxSites:
+		bad("tried", "%d sites, at most %d", len(tried), b.MaxSites)
+	default:
+		for _, s := range tried {
+			errs = append(errs, name.Site("tried", s))
+		}
+	}
+	switch at := r.GetNotAfter(); {
+	case at == nil && later:
+		bad("not_after", "missing: an attempt after the first has that of the first")
+	case at != nil && at.CheckValid() != nil:
+		bad("not_after", "no valid time")
+	}
+	return errors.Join(errs...)
+}
+
+// WaitOf is the wait of a request that Wait has checked, or the default.
+func WaitOf(d *durationpb.Duration, otherwise time.Duration) time.Duration {
+	if d == nil {
+		return otherwise
+	}
+	return d.AsDuration()
+}

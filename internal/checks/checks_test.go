@@ -1,0 +1,73 @@
+package checks
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/samya-db/samya/internal/apierr"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+// TestBoundaries: each fault of an acquire is told with its field, at both boundaries or
+// at one of them.
+func TestBoundaries(t *testing.T) {
+	outside, inside := Boundary{MaxSites: 3}, Boundary{MaxSites: 3, MaxRelays: 255}
+	soon := timestamppb.New(time.Now().Add(time.Minute))
+	for name, tc := range map[string]struct {
+		change         func(r *samyav1.AcquireRequest)
+		atOut, atSites string // fields at fault
+	}{
+		"good":                  {func(*samyav1.AcquireRequest) {}, "", ""},
+		"no entity":             {func(r *samyav1.AcquireRequest) { r.Entity = "" }, "entity", "entity"},
+		"no tokens":             {func(r *samyav1.AcquireRequest) { r.Tokens = 0 }, "tokens", "tokens"},
+		"more than all":         {func(r *samyav1.AcquireRequest) { r.MinTokens = 4 }, "min_tokens", "min_tokens"},
+		"a long wait":           {func(r *samyav1.AcquireRequest) { r.Wait = durationpb.New(time.Hour) }, "wait", "wait"},
+		"a bad site":            {func(r *samyav1.AcquireRequest) { r.Site = "U" }, "site", "site"},
+		"a bad id":              {func(r *samyav1.AcquireRequest) { r.RequestId = "a b" }, "request_id", "request_id"},
+		"a lease without time":  {func(r *samyav1.AcquireRequest) { r.Lease = new(samyav1.LeaseTerms) }, "lease.ttl", "lease.ttl"},
+		"a second attempt":      {func(r *samyav1.AcquireRequest) { r.Attempt, r.RequestId, r.NotAfter = 2, "x", soon }, "", ""},
+		"without an end":        {func(r *samyav1.AcquireRequest) { r.Attempt, r.RequestId = 2, "x" }, "not_after", "not_after"},
+		"without an id":         {func(r *samyav1.AcquireRequest) { r.Attempt, r.NotAfter = 2, soon }, "request_id", "request_id"},
+		"no time":               {func(r *samyav1.AcquireRequest) { r.NotAfter = &timestamppb.Timestamp{Nanos: -1} }, "not_after", "not_after"},
+		"a relay":               {func(r *samyav1.AcquireRequest) { r.Relay, r.RequestId, r.NotAfter = 1, "x", soon }, "relay", ""},
+		"the last relay":        {func(r *samyav1.AcquireRequest) { r.Relay, r.RequestId, r.NotAfter = 255, "x", soon }, "relay", ""},
+		"a relay too many":      {func(r *samyav1.AcquireRequest) { r.Relay, r.RequestId, r.NotAfter = 256, "x", soon }, "relay", "relay"},
+		"a first attempt tried": {func(r *samyav1.AcquireRequest) { r.Tried = []string{"us"} }, "tried", "tried"},
+		"tried everywhere": {func(r *samyav1.AcquireRequest) {
+			r.Attempt, r.RequestId, r.NotAfter, r.Tried = 2, "x", soon, []string{"as", "eu", "us"}
+		}, "", ""},
+		"tried elsewhere too": {func(r *samyav1.AcquireRequest) {
+			r.Attempt, r.RequestId, r.NotAfter, r.Tried = 2, "x", soon, []string{"as", "eu", "sa", "us"}
+		}, "tried", "tried"},
+	} {
+		r := &samyav1.AcquireRequest{Entity: "acme/vm", Tokens: 3}
+		tc.change(r)
+		for b, want := range map[Boundary]string{outside: tc.atOut, inside: tc.atSites} {
+			var fields []string
+			if e := apierr.FromName(b.Acquire(r)); e != nil {
+				for _, v := range e.Violations {
+					fields = append(fields, v.Field)
+				}
+			}
+			if got := strings.Join(fields, " "); got != want {
+				t.Errorf("%s at %+v: %q is at fault, want %q", name, b, got, want)
+			}
+		}
+	}
+}
+
+// TestPlainRequestsAllocateNothing: a check costs no memory where there is no fault.
+func TestPlainRequestsAllocateNothing(t *testing.T) {
+	b, r := Boundary{MaxSites: 3}, &samyav1.AcquireRequest{Entity: "acme/vm", Tokens: 3, RequestId: "x", Wait: durationpb.New(0)}
+	if n := testing.AllocsPerRun(100, func() {
+		if err := b.Acquire(r); err != nil {
+			t.Error(err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
