@@ -13,6 +13,7 @@ import (
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/httpapi"
 	"github.com/samya-db/samya/internal/httpapi/httpapitest"
+	"github.com/samya-db/samya/redistribute"
 )
 
 // shell runs command lines against a fake app manager.
@@ -300,7 +301,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		"bad workload":      {"demo --workload forest", exitUsage, `workload: "forest", must be one of entity, hierarchy`},
 		"entity of a tree":  {"demo --workload hierarchy --entity acme", exitUsage, "entity: the workload hierarchy has entities of its own"},
 		"site without name": {"site --data x --members us", exitUsage, "name: empty"},
-		"bad policy":        {"site --name us --data x --members us --policy y", exitUsage, "policy: \"y\", must be one of demand, equal-risk, paper"},
+		"bad policy":        {"site --name us --data x --members us --policy y", exitUsage, "policy: \"y\", must be one of " + strings.Join(redistribute.Names(), ", ")},
 		"bad preset":        {"appmgr --name am --preset moon", exitUsage, "preset"},
 		"bad log format":    {"appmgr --name am --log-format xml", exitUsage, "log-format"},
 		"bad log level":     {"site --name us --log-level loud", exitUsage, "log-level"},
@@ -360,7 +361,7 @@ func TestCompletion(t *testing.T) {
 	for line, want := range map[string]string{
 		"__complete entity get acme/v":      "acme/vm\n:4\n",
 		"__complete acquire acme/":          "acme/seats\nacme/vm\n:4\n",
-		"__complete site --policy p":        "demand\nequal-risk\npaper\n:4\n",
+		"__complete site --policy p":        strings.Join(redistribute.Names(), "\n") + "\n:4\n",
 		"__complete acquire acme/vm 3":      ":4\n",
 		"__complete entity set-limit a":     "acme/seats\nacme/vm\n:4\n",
 		"__complete appmgr --latency s":     "none\nsamya\n:0\n",

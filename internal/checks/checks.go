@@ -38,7 +38,7 @@ type Attempted interface {
 // at fault, as do the errors of the other checks.
 func (b Boundary) Acquire(r *samyav1.AcquireRequest) error {
 	return errors.Join(
-		name.Entity("entity", r.GetEntity()), name.Tokens("tokens", r.GetTokens()), b.attempts(r), Wait("wait", r.GetWait()),
+		name.Entity("entity", r.GetEntity()), name.Tokens("tokens", r.GetTokens()), b.attempts(r), wait("wait", r.GetWait()),
 		name.MinTokens("min_tokens", r.GetMinTokens(), r.GetTokens()), leaseTerms(r.GetLease()),
 	)
 }
@@ -70,11 +70,11 @@ func Home(r *samyav1.ReleaseRequest) string {
 
 // Batch checks all fields of an atomic batch but its operations.
 func (b Boundary) Batch(r *samyav1.BatchRequest) error {
-	return errors.Join(b.attempts(r), Wait("wait", r.GetWait()))
+	return errors.Join(b.attempts(r), wait("wait", r.GetWait()))
 }
 
-// Wait checks for how long a request may wait: 0 s to 60 s; nil is the site's default.
-func Wait(field string, d *durationpb.Duration) error {
+// wait checks for how long a request may wait: 0 s to 60 s; nil is the site's default.
+func wait(field string, d *durationpb.Duration) error {
 	switch {
 	case d == nil:
 		return nil
@@ -151,7 +151,7 @@ func (b Boundary) attempts(r Attempted) error {
 	return errors.Join(errs...)
 }
 
-// WaitOf is the wait of a request that Wait has checked, or the default.
+// WaitOf is the wait of a request that a check has found good, or the default.
 func WaitOf(d *durationpb.Duration, otherwise time.Duration) time.Duration {
 	if d == nil {
 		return otherwise
