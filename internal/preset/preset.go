@@ -150,9 +150,9 @@ var reference string
 // Reference writes the table of presets as a section of documentation.
 func Reference(w io.Writer) error {
 	var b strings.Builder
-	b.WriteString(reference + "| key | " + string(WAN) + " | " + string(LAN) + " | " + string(Local) + " | meaning |\n|---|---|---|---|---|\n")
+	b.WriteString(reference + "| key | " + string(WAN) + " | " + string(LAN) + " | " + string(Local) + " |\n|---|---|---|---|\n")
 	for _, row := range table {
-		cell := ""
+		cell := row.meaning
 		if row.name != "" {
 			cell = "`" + row.name + "`"
 		}
@@ -161,7 +161,7 @@ func Reference(w io.Writer) error {
 			t := presets[n]
 			fmt.Fprintf(&b, " %v |", row.of(&t, t.Gossip()))
 		}
-		fmt.Fprintf(&b, " %s |\n", row.meaning)
+		b.WriteString("\n")
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("write the table of presets: %w", err)

@@ -12,16 +12,26 @@ import (
 //go:embed reference.md
 var reference string
 
-// Reference writes all keys of the kinds as a page of documentation.
+// Reference writes all keys of the kinds as a page of documentation. A key that means
+// the same in an earlier kind refers to it.
 func Reference(w io.Writer, kinds []Kind) error {
 	var b strings.Builder
 	b.WriteString(reference)
+	earlier := make(map[string]string) // kind by key and meaning
 	for _, k := range kinds {
 		fmt.Fprintf(&b, "\n## `%s`\n\nFor %s.\n\n", k.Name, k.About)
 		b.WriteString("| key | value | default | environment | meaning |\n|---|---|---|---|---|\n")
 		for _, f := range k.Keys() {
 			_, usage := pflag.UnquoteUsage(f)
-			fmt.Fprintf(&b, "| `%s` | %s | %s | `%s` | %s |\n", f.Name, typeName(f), defaultOf(f), k.EnvNames(f.Name)[0], cell(usage))
+			meaning := cell(usage)
+			if first, ok := earlier[f.Name+" "+usage]; ok {
+				meaning = fmt.Sprintf("[above](#%s)", first)
+			} else {
+				earlier[f.Name+" "+usage] = k.Name
+			}
+			// The page tells once how values are written.
+			value, _, _ := strings.Cut(typeName(f), " (")
+			fmt.Fprintf(&b, "| `%s` | %s | %s | `%s` | %s |\n", f.Name, value, defaultOf(f), k.EnvNames(f.Name)[0], meaning)
 		}
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {

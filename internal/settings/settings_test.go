@@ -235,7 +235,7 @@ func TestReference(t *testing.T) {
 	for _, want := range []string{
 		"\n## `thing`\n\nFor things.\n",
 		"\n| `name` | text | `none` | `SAMYA_NAME` | its name \\| in full |\n",
-		"\n| `limit` | size (64MiB, 64MB) | `64MiB` | `SAMYA_LIMIT` | how much |\n",
+		"\n| `limit` | size | `64MiB` | `SAMYA_LIMIT` | how much |\n",
 		"\n| `join` | list | `[x]` | `SAMYA_JOIN` | where |\n",
 	} {
 		if !strings.Contains(b.String(), want) {
