@@ -29,6 +29,7 @@ func TestBoundaries(t *testing.T) {
 		"a bad site":            {func(r *samyav1.AcquireRequest) { r.Site = "U" }, "site", "site"},
 		"a bad id":              {func(r *samyav1.AcquireRequest) { r.RequestId = "a b" }, "request_id", "request_id"},
 		"a lease without time":  {func(r *samyav1.AcquireRequest) { r.Lease = new(samyav1.LeaseTerms) }, "lease.ttl", "lease.ttl"},
+		"a first attempt":       {func(r *samyav1.AcquireRequest) { r.Attempt = 1 }, "", ""},
 		"a second attempt":      {func(r *samyav1.AcquireRequest) { r.Attempt, r.RequestId, r.NotAfter = 2, "x", soon }, "", ""},
 		"without an end":        {func(r *samyav1.AcquireRequest) { r.Attempt, r.RequestId = 2, "x" }, "not_after", "not_after"},
 		"without an id":         {func(r *samyav1.AcquireRequest) { r.Attempt, r.NotAfter = 2, soon }, "request_id", "request_id"},
