@@ -80,8 +80,11 @@ func (c *admitting) acquire(a *input.Acquire) {
 
 // begun grants or refuses an acquire seen for the first time, or lets it wait.
 func (c *admitting) begun(call input.Call, r *request, ch charge, wait Tick) {
-	for e := range ch.entities() {
-		c.endHold(e)
+	if ch.exceeds(r) == nil {
+		// An acquire of more than a limit leaves no trace.
+		for e := range ch.entities() {
+			c.endHold(e)
+		}
 	}
 	if c.stopping {
 		wait = 0
