@@ -155,6 +155,22 @@ func TestHold(t *testing.T) {
 	r.unanswered(r.acquireAsync("c", "e", 301, "large at last", 60_000))
 }
 
+// TestExcessEndsNoHold: an acquire of more than a limit leaves no trace, and does not serve
+// the acquires that waited for a hold whose time is up.
+func TestExcessEndsNoHold(t *testing.T) {
+	r := newRig(t, 3, func(c *core.Config) { c.Hold = 300 })
+	r.create("e", 900)
+	r.cut["c"] = true
+	r.acquireAsync("c", "e", 301, "large", 60_000)
+	waits := r.acquireAsync("c", "e", 2, "waits", 5000)
+	// The site is late for the end of the hold.
+	r.now.Tick, r.now.Wall = r.now.Tick+300, r.now.Wall+300
+	r.wantCode(r.acquire("c", "e", 901, "more than the limit"), answer.ExceedsLimit)
+	r.unanswered(waits)
+	r.wantCode(r.acquire("c", "e", 1, "cannot wait"), answer.OK)
+	r.wantCode(r.answer(waits), answer.OK)
+}
+
 // TestHoldServesLarge: an acquire that needs the tokens of several sites gets them though
 // others ask for tokens all the time.
 func TestHoldServesLarge(t *testing.T) {
