@@ -71,6 +71,24 @@ func TestCutShort(t *testing.T) {
 	})
 }
 
+// TestCutOfWhatGrew cuts a file every few bytes, at most the part by which it grew: the
+// frames there are gone.
+func TestCutOfWhatGrew(t *testing.T) {
+	lengths := []int{100, 150_000, 200, 150_000}
+	for at := int64(header); ; at += 4093 {
+		d, base := simdisk.New(rand.New(rand.NewPCG(1, 0))), newBase()
+		name := segments(t, d, base, lengths, 0)[0]
+		if at >= d.Size(name) {
+			return
+		}
+		d.Truncate(name, at)
+		_, err := journal.Open(disk{d}, base, journal.Options{Owner: owner})
+		if damage, ok := errors.AsType[*journal.DamageError](err); !ok || damage.File != name || damage.Offset != at {
+			t.Errorf("%s is cut at %d: %v", name, at, err)
+		}
+	}
+}
+
 // TestSpareIsCut cuts the spare file at any byte, or damages its header: nothing is
 // missing, neither then nor once the log reuses the file and the power is lost.
 func TestSpareIsCut(t *testing.T) {
