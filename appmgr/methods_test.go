@@ -121,16 +121,16 @@ func TestEveryMethodIsGuarded(t *testing.T) {
 				return nil
 			}
 			go func() { _ = r.limiter.Do(t.Context(), "grpc", "Acquire", held) }()
-			for range limiter.MaxLasting {
-				go func() { _ = r.limiter.DoLasting(t.Context(), "grpc", "WatchEntity", held) }()
-				go func() { _ = r.limiter.DoLasting(t.Context(), "grpc", "Stream", held) }()
+			for range limiter.MaxStreaming {
+				go func() { _ = r.limiter.DoStreaming(t.Context(), "grpc", "WatchEntity", held) }()
+				go func() { _ = r.limiter.DoStreaming(t.Context(), "grpc", "Stream", held) }()
 			}
 			synctest.Wait()
 		}
 		fill()
 		each("full", apierr.Overloaded)
-		if got := r.limiter.UnderWay(); got != 2*limiter.MaxLasting+1 {
-			t.Errorf("%d requests and streams under way after refusals, want %d", got, 2*limiter.MaxLasting+1)
+		if got := r.limiter.UnderWay(); got != 2*limiter.MaxStreaming+1 {
+			t.Errorf("%d requests and streams under way after refusals, want %d", got, 2*limiter.MaxStreaming+1)
 		}
 		close(release)
 		synctest.Wait()

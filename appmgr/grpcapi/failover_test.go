@@ -115,9 +115,9 @@ func TestNoFailoverWithoutAnID(t *testing.T) {
 	}
 }
 
-// TestAfterAnUnclearTry: after an unclear try, an answer is final only if its site has
+// TestAfterAnIndeterminateTry: after an indeterminate try, an answer is final only if its site has
 // recorded it with the earlier tries.
-func TestAfterAnUnclearTry(t *testing.T) {
+func TestAfterAnIndeterminateTry(t *testing.T) {
 	for _, c := range []struct {
 		answer error
 		want   apierr.Reason

@@ -53,7 +53,7 @@ type unimplemented struct {
 func New(in *reads.Reads, router *route.Router, g *limiter.Limiter, waiting int) *Service {
 	return &Service{
 		Reads: in, router: router, limiter: g, newID: func() string { return ulid.Make().String() },
-		streaming: limiter.NewPortions(limiter.MaxLasting), waiting: limiter.NewPortions(waiting),
+		streaming: limiter.NewPortions(limiter.MaxStreaming), waiting: limiter.NewPortions(waiting),
 	}
 }
 

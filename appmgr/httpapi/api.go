@@ -90,10 +90,10 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case op.Always:
 		err = op.do(a, w, r.WithContext(ctx), entity)
 	case op.method.Stream:
-		ctx, release := a.Access.Lasting(ctx, r)
+		ctx, release := a.Access.Streaming(ctx, r)
 		defer release()
 		r = r.WithContext(ctx)
-		err = a.Limiter.DoLasting(ctx, "http", op.Name, func() error { return op.do(a, w, r, entity) })
+		err = a.Limiter.DoStreaming(ctx, "http", op.Name, func() error { return op.do(a, w, r, entity) })
 	default:
 		r = r.WithContext(ctx)
 		err = a.Limiter.Do(ctx, "http", op.Name, func() error { return op.do(a, w, r, entity) })

@@ -31,8 +31,8 @@ type Limiter struct {
 	streams map[string]*atomic.Int64
 }
 
-// MaxLasting bounds the streams under way of each method.
-const MaxLasting = 10_000
+// MaxStreaming bounds the streams under way of each method.
+const MaxStreaming = 10_000
 
 // New makes a limiter that lets at most limit requests in at a time.
 func New(limit int, reg prometheus.Registerer, log *slog.Logger) (*Limiter, error) {
@@ -146,12 +146,12 @@ func (l *Limiter) Stream(srv any, stream grpc.ServerStream, info *grpc.StreamSer
 	if _, known := l.streams[method]; !known {
 		method = NoMethod
 	}
-	return l.DoLasting(stream.Context(), "grpc", method, call)
+	return l.DoStreaming(stream.Context(), "grpc", method, call)
 }
 
-// DoLasting runs f as a watch or stream of the method of the API, or refuses it. Streams
+// DoStreaming runs f as a watch or stream of the method of the API, or refuses it. Streams
 // last as long as their callers want, so each method has a bound of its own.
-func (l *Limiter) DoLasting(ctx context.Context, api, method string, f func() error) (err error) {
+func (l *Limiter) DoStreaming(ctx context.Context, api, method string, f func() error) (err error) {
 	defer func() {
 		reason := "OK"
 		if err != nil {
@@ -165,7 +165,7 @@ func (l *Limiter) DoLasting(ctx context.Context, api, method string, f func() er
 	}
 	under := l.streams[method]
 	defer under.Add(-1)
-	if under.Add(1) > MaxLasting {
+	if under.Add(1) > MaxStreaming {
 		return apierr.Overload("", time.Second)
 	}
 	return l.kept(ctx, method, f)

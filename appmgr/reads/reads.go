@@ -41,7 +41,7 @@ func New(name, cluster string, r *route.Router, g *limiter.Limiter, reg promethe
 		return nil, err
 	}
 	return &Reads{
-		name: name, cluster: cluster, router: r, limiter: g, metrics: m, seen: newLastSeen(maxSeen), watching: limiter.NewPortions(limiter.MaxLasting),
+		name: name, cluster: cluster, router: r, limiter: g, metrics: m, seen: newLastSeen(maxSeen), watching: limiter.NewPortions(limiter.MaxStreaming),
 	}, nil
 }
 

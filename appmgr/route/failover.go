@@ -36,8 +36,8 @@ type Movement struct {
 	Batch   *samyav1.BatchRequest
 	Granted *samyav1.BatchResponse
 
-	// unclear are the sites of the tries that may have run.
-	unclear []string
+	// indeterminate are the sites of the tries that may have run.
+	indeterminate []string
 }
 
 // Attempted is the part of acquires, releases and atomic batches that tells of their
@@ -76,7 +76,7 @@ func (m *Movement) next() {
 	if m == nil {
 		return
 	}
-	relay, tried := uint32(len(m.unclear)), m.reached()
+	relay, tried := uint32(len(m.indeterminate)), m.reached()
 	if m.Batch != nil {
 		m.Batch.Relay, m.Batch.Tried = relay, tried
 		return
@@ -96,7 +96,7 @@ func (m *Movement) reached() []string {
 		return nil
 	}
 	sites := slices.Clone(m.tried)
-	for _, s := range m.unclear {
+	for _, s := range m.indeterminate {
 		if !slices.Contains(sites, s) {
 			sites = append(sites, s)
 		}
@@ -121,14 +121,14 @@ func (r *Router) final(c Call, err error) error {
 	if c.Changes != nil {
 		return r.finalChange(c, err)
 	}
-	if err == nil || c.Moves == nil || len(c.Moves.unclear) == 0 && c.Moves.attempt == 1 {
+	if err == nil || c.Moves == nil || len(c.Moves.indeterminate) == 0 && c.Moves.attempt == 1 {
 		return err
 	}
 	e := apierr.From(err)
 	switch e.Reason {
 	case apierr.InvalidField, apierr.RequestIDReused, apierr.RequestExpired:
 		// These reasons refuse the attempt itself.
-		if len(c.Moves.unclear) == 0 {
+		if len(c.Moves.indeterminate) == 0 {
 			return e
 		}
 	default:
@@ -137,8 +137,8 @@ func (r *Router) final(c Call, err error) error {
 		}
 	}
 	site := e.Site
-	if n := len(c.Moves.unclear); n > 0 {
-		site = c.Moves.unclear[n-1]
+	if n := len(c.Moves.indeterminate); n > 0 {
+		site = c.Moves.indeterminate[n-1]
 	}
 	u := r.Unknown(c, site, e)
 	if e.Reason == apierr.Canceled {
@@ -150,41 +150,41 @@ func (r *Router) final(c Call, err error) error {
 // Change is an administrative change that is tried at site after site. Sites keep the
 // decision on a request id, so that a later try learns of an earlier one.
 type Change struct {
-	// unclear is the site of the last try that may have made the change; empty for none.
-	unclear string
+	// indeterminate is the site of the last try that may have made the change; empty for none.
+	indeterminate string
 }
 
 // finalChange turns the outcome of the last try into the outcome of a change. After a try
 // that may have made the change, only the decision on its id settles anything. A refusal
 // for want of time or sites concerns the last try alone.
 func (r *Router) finalChange(c Call, err error) error {
-	if err == nil || c.Changes.unclear == "" {
+	if err == nil || c.Changes.indeterminate == "" {
 		return err
 	}
 	e := apierr.From(err)
 	if e.Reason.SettlesChange() || e.Reason == apierr.OutcomeUnknown {
 		return e
 	}
-	u := r.Unknown(c, c.Changes.unclear, e)
+	u := r.Unknown(c, c.Changes.indeterminate, e)
 	if e.Reason == apierr.Canceled {
 		u.Reason = apierr.Canceled
 	}
 	return u
 }
 
-// allowance bounds a try: it is over with its context, at a time, or when its site is
+// deadline bounds a try: it is over with its context, at a time, or when its site is
 // found to be down. A context for each try would cost more than the rest of the try.
-type allowance struct {
+type deadline struct {
 	ctx  context.Context
 	by   time.Time       // zero: none
 	gone <-chan struct{} // nil: the site may be down for a while
 }
 
-// allowance returns the allowance of a try at a site. If another try can follow, the try
+// deadline returns the deadline of a try at a site. If another try can follow, the try
 // has its own time and ends when its site is found to be down. Otherwise the caller's
 // time could be over before a site that answers was asked.
-func (c *Call) allowance(ctx context.Context, l *link, more bool) allowance {
-	a := allowance{ctx: ctx, by: c.Until}
+func (c *Call) deadline(ctx context.Context, l *link, more bool) deadline {
+	a := deadline{ctx: ctx, by: c.Until}
 	if c.Moves == nil || !c.Moves.owned || !more {
 		return a
 	}
@@ -196,7 +196,7 @@ func (c *Call) allowance(ctx context.Context, l *link, more bool) allowance {
 }
 
 // over returns why the try is over, or nil if it is not.
-func (a *allowance) over() error {
+func (a *deadline) over() error {
 	if err := a.ctx.Err(); err != nil {
 		return err
 	}
@@ -212,7 +212,7 @@ func (a *allowance) over() error {
 }
 
 // pause waits for d or until the try is over. It returns why the try is over, or nil.
-func (a *allowance) pause(d time.Duration) error {
+func (a *deadline) pause(d time.Duration) error {
 	if d <= 0 {
 		return a.over()
 	}
@@ -231,6 +231,6 @@ func (a *allowance) pause(d time.Duration) error {
 
 // over returns why the caller's time is up, or nil if it is not.
 func (c *Call) over(ctx context.Context) error {
-	whole := allowance{ctx: ctx, by: c.Until}
+	whole := deadline{ctx: ctx, by: c.Until}
 	return whole.over()
 }

@@ -12,11 +12,11 @@ import (
 // own try alone, the outcome is unknown. The error then names the site where the request
 // may have run. A caller that gave up is told Canceled.
 func TestFinal(t *testing.T) {
-	moved := func(attempt uint32, unclear ...string) Call {
-		return Call{RequestID: "id", Entity: "acme", Moves: &Movement{attempt: attempt, unclear: unclear, NotAfter: time.Unix(9, 0)}}
+	moved := func(attempt uint32, indeterminate ...string) Call {
+		return Call{RequestID: "id", Entity: "acme", Moves: &Movement{attempt: attempt, indeterminate: indeterminate, NotAfter: time.Unix(9, 0)}}
 	}
-	changed := func(unclear string) Call {
-		return Call{RequestID: "id", Entity: "acme", Changes: &Change{unclear: unclear}}
+	changed := func(indeterminate string) Call {
+		return Call{RequestID: "id", Entity: "acme", Changes: &Change{indeterminate: indeterminate}}
 	}
 	for name, test := range map[string]struct {
 		call Call
@@ -24,22 +24,22 @@ func TestFinal(t *testing.T) {
 		want apierr.Reason
 		site string
 	}{
-		"a first try":                        {moved(1), apierr.Overload("eu", 0), apierr.Overloaded, "eu"},
-		"a first try of a later attempt":     {moved(2), apierr.Overload("eu", 0), apierr.OutcomeUnknown, "eu"},
-		"behind an unclear one":              {moved(1, "us", "ap"), apierr.Overload("eu", 0), apierr.OutcomeUnknown, "ap"},
-		"settled":                            {moved(1, "us"), apierr.NoTokens("acme", "eu", 2, 1, 0), apierr.OutOfTokens, "eu"},
-		"canceled":                           {moved(1, "us"), apierr.Canceled, apierr.Canceled, "us"},
-		"too late, a later attempt":          {moved(2), apierr.RequestExpired, apierr.RequestExpired, ""},
-		"too late, behind an unclear one":    {moved(1, "us"), apierr.RequestExpired, apierr.OutcomeUnknown, "us"},
-		"reused, behind an unclear one":      {moved(1, "us"), apierr.Reused("id", "eu"), apierr.OutcomeUnknown, "us"},
-		"done":                               {moved(1, "us"), nil, "", ""},
-		"a change":                           {changed(""), apierr.NoQuorum, apierr.NoQuorum, ""},
-		"a change behind an unclear one":     {changed("us"), apierr.NoQuorum, apierr.OutcomeUnknown, "us"},
-		"a change that is settled":           {changed("us"), apierr.Exists("acme"), apierr.EntityExists, ""},
-		"a change of an entity not found":    {changed("us"), apierr.NotFound("acme"), apierr.OutcomeUnknown, "us"},
-		"a change whose caller gave up":      {changed("us"), apierr.Canceled, apierr.Canceled, "us"},
-		"a change whose last try is unclear": {changed("us"), apierr.Unknown("id", "eu", nil), apierr.OutcomeUnknown, "eu"},
-		"a change that is done":              {changed("us"), nil, "", ""},
+		"a first try":                              {moved(1), apierr.Overload("eu", 0), apierr.Overloaded, "eu"},
+		"a first try of a later attempt":           {moved(2), apierr.Overload("eu", 0), apierr.OutcomeUnknown, "eu"},
+		"behind an indeterminate one":              {moved(1, "us", "ap"), apierr.Overload("eu", 0), apierr.OutcomeUnknown, "ap"},
+		"settled":                                  {moved(1, "us"), apierr.NoTokens("acme", "eu", 2, 1, 0), apierr.OutOfTokens, "eu"},
+		"canceled":                                 {moved(1, "us"), apierr.Canceled, apierr.Canceled, "us"},
+		"too late, a later attempt":                {moved(2), apierr.RequestExpired, apierr.RequestExpired, ""},
+		"too late, behind an indeterminate one":    {moved(1, "us"), apierr.RequestExpired, apierr.OutcomeUnknown, "us"},
+		"reused, behind an indeterminate one":      {moved(1, "us"), apierr.Reused("id", "eu"), apierr.OutcomeUnknown, "us"},
+		"done":                                     {moved(1, "us"), nil, "", ""},
+		"a change":                                 {changed(""), apierr.NoQuorum, apierr.NoQuorum, ""},
+		"a change behind an indeterminate one":     {changed("us"), apierr.NoQuorum, apierr.OutcomeUnknown, "us"},
+		"a change that is settled":                 {changed("us"), apierr.Exists("acme"), apierr.EntityExists, ""},
+		"a change of an entity not found":          {changed("us"), apierr.NotFound("acme"), apierr.OutcomeUnknown, "us"},
+		"a change whose caller gave up":            {changed("us"), apierr.Canceled, apierr.Canceled, "us"},
+		"a change whose last try is indeterminate": {changed("us"), apierr.Unknown("id", "eu", nil), apierr.OutcomeUnknown, "eu"},
+		"a change that is done":                    {changed("us"), nil, "", ""},
 	} {
 		err := (&Router{}).final(test.call, test.last)
 		if got := apierr.ReasonOf(err); got != test.want {

@@ -29,21 +29,21 @@ func TestJudge(t *testing.T) {
 		// no movement.
 		once, read bool
 
-		again   bool
-		want    apierr.Reason
-		unclear bool
-		reach   health.Reach
-		shunned bool
+		again         bool
+		want          apierr.Reason
+		indeterminate bool
+		reach         health.Reach
+		shunned       bool
 	}{
 		"never sent":                 {fate: unsent, err: broken, again: true, want: apierr.SiteUnavailable, reach: health.Down},
-		"lost":                       {fate: lost, err: broken, again: true, want: apierr.OutcomeUnknown, unclear: true, reach: health.Down},
-		"lost, cannot be repeated":   {fate: lost, err: broken, once: true, want: apierr.OutcomeUnknown, unclear: true, reach: health.Down},
+		"lost":                       {fate: lost, err: broken, again: true, want: apierr.OutcomeUnknown, indeterminate: true, reach: health.Down},
+		"lost, cannot be repeated":   {fate: lost, err: broken, once: true, want: apierr.OutcomeUnknown, indeterminate: true, reach: health.Down},
 		"a lost read":                {fate: lost, err: broken, read: true, again: true, want: apierr.SiteUnavailable, reach: health.Down},
-		"a slow try":                 {fate: lost, err: late, over: late, again: true, want: apierr.OutcomeUnknown, unclear: true, reach: health.Up},
+		"a slow try":                 {fate: lost, err: late, over: late, again: true, want: apierr.OutcomeUnknown, indeterminate: true, reach: health.Up},
 		"a slow try never sent":      {fate: unsent, err: late, over: late, again: true, want: apierr.SiteUnavailable, reach: health.Up},
-		"the caller's time is up":    {fate: lost, err: late, over: late, up: true, want: apierr.OutcomeUnknown, unclear: true, reach: health.Up},
+		"the caller's time is up":    {fate: lost, err: late, over: late, up: true, want: apierr.OutcomeUnknown, indeterminate: true, reach: health.Up},
 		"up before it was sent":      {fate: unsent, err: late, over: late, up: true, want: apierr.DeadlineExceeded, reach: health.Up},
-		"the caller gave up":         {fate: lost, err: gone, over: gone, up: true, want: apierr.Canceled, unclear: true, reach: health.Up},
+		"the caller gave up":         {fate: lost, err: gone, over: gone, up: true, want: apierr.Canceled, indeterminate: true, reach: health.Up},
 		"gave up before it was sent": {fate: unsent, err: gone, over: gone, up: true, want: apierr.Canceled, reach: health.Up},
 		"overloaded":                 {fate: answered, err: apierr.Overload("us", 2*time.Second), again: true, want: apierr.Overloaded, reach: health.Up, shunned: true},
 		"stopping":                   {fate: answered, err: apierr.ShuttingDown, again: true, want: apierr.ShuttingDown, reach: health.Down},
@@ -54,9 +54,9 @@ func TestJudge(t *testing.T) {
 		"too late at the site":       {fate: answered, err: apierr.DeadlineExceeded, over: late, again: true, want: apierr.DeadlineExceeded, reach: health.Up},
 		"too late for the caller":    {fate: answered, err: apierr.DeadlineExceeded, over: late, up: true, want: apierr.DeadlineExceeded, reach: health.Up},
 		"too late by its own clock":  {fate: answered, err: apierr.DeadlineExceeded, want: apierr.DeadlineExceeded, reach: health.Up},
-		"unknown to the site":        {fate: answered, err: apierr.Unknown("id", "us", nil), again: true, want: apierr.OutcomeUnknown, unclear: true, reach: health.Up},
-		"unknown, time is up":        {fate: answered, err: apierr.Unknown("id", "us", nil), over: late, up: true, want: apierr.OutcomeUnknown, unclear: true, reach: health.Up},
-		"canceled at the site":       {fate: answered, err: apierr.Canceled, again: true, want: apierr.OutcomeUnknown, unclear: true, reach: health.Up},
+		"unknown to the site":        {fate: answered, err: apierr.Unknown("id", "us", nil), again: true, want: apierr.OutcomeUnknown, indeterminate: true, reach: health.Up},
+		"unknown, time is up":        {fate: answered, err: apierr.Unknown("id", "us", nil), over: late, up: true, want: apierr.OutcomeUnknown, indeterminate: true, reach: health.Up},
+		"canceled at the site":       {fate: answered, err: apierr.Canceled, again: true, want: apierr.OutcomeUnknown, indeterminate: true, reach: health.Up},
 		"no tokens":                  {fate: answered, err: apierr.NoTokens("acme", "us", 2, 1, 0), want: apierr.OutOfTokens, reach: health.Up},
 		"no entity":                  {fate: answered, err: apierr.NotFound("acme"), want: apierr.EntityNotFound, reach: health.Up},
 	} {
@@ -77,7 +77,7 @@ func TestJudge(t *testing.T) {
 				case test.up:
 					c.Until = time.Now()
 				}
-				again, err := r.router.judge(ctx, test.over, c, l, test.fate, test.err)
+				again, err := r.router.classify(ctx, test.over, c, l, test.fate, test.err)
 				e := apierr.From(err)
 				if again != test.again || e.Reason != test.want {
 					r.t.Errorf("%v, again %t; want %s, again %t", err, again, test.want, test.again)
@@ -85,8 +85,8 @@ func TestJudge(t *testing.T) {
 				if e.RequestID != "id" || e.Entity != "acme" {
 					r.t.Errorf("it does not say of what: %+v", e)
 				}
-				if got := slices.Equal(m.unclear, []string{"us"}); got != test.unclear || !got && len(m.unclear) > 0 {
-					r.t.Errorf("unclear at %q, want that it is: %t", m.unclear, test.unclear)
+				if got := slices.Equal(m.indeterminate, []string{"us"}); got != test.indeterminate || !got && len(m.indeterminate) > 0 {
+					r.t.Errorf("indeterminate at %q, want that it is: %t", m.indeterminate, test.indeterminate)
 				}
 				h := l.state()
 				if h.Reach != test.reach || h.Overloaded(time.Now()) != test.shunned {

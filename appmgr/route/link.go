@@ -207,8 +207,8 @@ func (l *link) invoke(ctx context.Context, method string, req, resp proto.Messag
 	return f, err
 }
 
-// invokeWhile is invoke within the allowance of a try.
-func (l *link) invokeWhile(a allowance, method string, req, resp proto.Message) (fate, error) {
+// invokeWhile is invoke within the deadline of a try.
+func (l *link) invokeWhile(a deadline, method string, req, resp proto.Message) (fate, error) {
 	ctx, cancel := context.WithCancelCause(a.ctx)
 	defer cancel(nil)
 	if !a.by.IsZero() {
@@ -230,7 +230,7 @@ func (l *link) invokeWhile(a allowance, method string, req, resp proto.Message) 
 
 // operate makes an acquire or a release and returns its fate. The error is nil only if
 // the fate is answered.
-func (l *link) operate(a allowance, op *samyav1.Operation) (*samyav1.Result, fate, error) {
+func (l *link) operate(a deadline, op *samyav1.Operation) (*samyav1.Result, fate, error) {
 	if err := a.pause(l.delay); err != nil {
 		return nil, unsent, err
 	}

@@ -236,7 +236,7 @@ type Call struct {
 
 // send makes the call at a site and returns its fate. The error is nil only if the fate
 // is answered.
-func (c *Call) send(a allowance, l *link) (f fate, err error) {
+func (c *Call) send(a deadline, l *link) (f fate, err error) {
 	switch {
 	case c.Moves == nil:
 		return l.invoke(a.ctx, c.Method, c.Req, c.Resp)
@@ -276,7 +276,7 @@ func (r *Router) Do(ctx context.Context, c Call) error {
 		}
 		last = firstOverload(last, apierr.From(err))
 	}
-	if c.Moves != nil && len(c.Moves.unclear) > 0 || c.Changes != nil && c.Changes.unclear != "" {
+	if c.Moves != nil && len(c.Moves.indeterminate) > 0 || c.Changes != nil && c.Changes.indeterminate != "" {
 		return r.final(c, last)
 	}
 	if last == nil && passed {
@@ -319,19 +319,19 @@ func (r *Router) try(ctx context.Context, c Call, site string, more bool) (again
 		return true, r.annotate(apierr.Overload(site, time.Second), c, site)
 	}
 	defer l.leave()
-	given := c.allowance(ctx, l, more)
+	given := c.deadline(ctx, l, more)
 	f, err := c.send(given, l)
 	l.calls[f].Inc()
 	if err == nil {
 		return false, nil
 	}
-	return r.judge(ctx, given.over(), c, l, f, err)
+	return r.classify(ctx, given.over(), c, l, f, err)
 }
 
-// judge turns the fate of a failed call into an error, and reports whether another site
+// classify turns the fate of a failed call into an error, and reports whether another site
 // may be tried. It also records the failure in the site's health. over is why the try is
 // over, nil if it is not. The caller's time is never up before the try is over.
-func (r *Router) judge(ctx context.Context, over error, c Call, l *link, f fate, err error) (again bool, _ error) {
+func (r *Router) classify(ctx context.Context, over error, c Call, l *link, f fate, err error) (again bool, _ error) {
 	site, timeUp := l.info.Name, c.over(ctx)
 	if f == answered {
 		e := apierr.FromGRPC(err)
@@ -356,14 +356,14 @@ func (r *Router) judge(ctx context.Context, over error, c Call, l *link, f fate,
 			// The call reached the site when the try was over, and was not begun.
 			return over != nil && timeUp == nil, r.annotate(e, c, site)
 		case apierr.OutcomeUnknown, apierr.Canceled:
-			return c.unclear(site) && timeUp == nil, r.Unknown(c, site, e)
+			return c.indeterminate(site) && timeUp == nil, r.Unknown(c, site, e)
 		}
 		return false, r.annotate(e, c, site)
 	}
 	if timeUp != nil {
 		// The end of the caller's time says nothing about the site.
 		if f != unsent {
-			c.unclear(site)
+			c.indeterminate(site)
 		}
 		return false, r.outOfTime(c, site, f, timeUp)
 	}
@@ -375,20 +375,20 @@ func (r *Router) judge(ctx context.Context, over error, c Call, l *link, f fate,
 		e.Err = err
 		return true, r.annotate(e, c, site)
 	}
-	return c.unclear(site), r.Unknown(c, site, err)
+	return c.indeterminate(site), r.Unknown(c, site, err)
 }
 
-// unclear notes that a try at site may have run, and reports whether another
+// indeterminate notes that a try at site may have run, and reports whether another
 // site may be tried.
-func (c *Call) unclear(site string) bool {
+func (c *Call) indeterminate(site string) bool {
 	switch {
 	case c.Changes != nil:
-		c.Changes.unclear = site
+		c.Changes.indeterminate = site
 		return true
 	case c.Moves == nil:
 		return c.Read
 	}
-	c.Moves.unclear = append(c.Moves.unclear, site)
+	c.Moves.indeterminate = append(c.Moves.indeterminate, site)
 	return c.Moves.owned
 }
 

@@ -38,9 +38,9 @@ func TestTimeUpNamesTheSite(t *testing.T) {
 			"the site has refused":     {answered, apierr.NoTokens("e", "us", 3, 0, 0), nil},
 		} {
 			m := r.router.Movement(fake.Take, time.Second)
-			again, err := r.router.judge(ctx, ctx.Err(), Call{Moves: m, RequestID: "id-1"}, r.router.link("us"), c.f, c.err)
-			if again || !slices.Equal(m.unclear, c.tried) {
-				r.t.Errorf("%s: %v, unclear are %v, another site is tried: %t", what, err, m.unclear, again)
+			again, err := r.router.classify(ctx, ctx.Err(), Call{Moves: m, RequestID: "id-1"}, r.router.link("us"), c.f, c.err)
+			if again || !slices.Equal(m.indeterminate, c.tried) {
+				r.t.Errorf("%s: %v, indeterminate are %v, another site is tried: %t", what, err, m.indeterminate, again)
 			}
 		}
 	})

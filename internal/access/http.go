@@ -28,9 +28,9 @@ func (g *Guard) HTTP(r *http.Request, method string) (context.Context, error) {
 	return context.WithValue(r.Context(), sessionKey{}, s), nil
 }
 
-// Lasting returns a context for a request that lasts; ctx must come from HTTP. The
+// Streaming returns a context for a request that lasts; ctx must come from HTTP. The
 // context ends, with the reason as its cause, when the caller may not go on.
-func (g *Guard) Lasting(ctx context.Context, r *http.Request) (context.Context, func()) {
+func (g *Guard) Streaming(ctx context.Context, r *http.Request) (context.Context, func()) {
 	s, shows := sessionOf(ctx), shownBy(r)
 	return g.lasting(ctx, func() error { return g.again(s, shows) })
 }

@@ -251,7 +251,7 @@ func TestCertificateOfALongCall(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ctx, release := g.Lasting(ctx, r)
+			ctx, release := g.Streaming(ctx, r)
 			defer release()
 			g.Look()
 			if ctx.Err() != nil {
