@@ -217,6 +217,14 @@ func TestOneSpellingOfAJWT(t *testing.T) {
 			t.Errorf("it ends with %q, the issuer's with %q: %v", letter, last, err)
 		}
 	}
+	for _, space := range []string{" ", "\t", "\n", "\r", "\u00a0", "\u2003"} {
+		for _, at := range []int{1, strings.IndexByte(jwt, '.') + 2, len(jwt) - 1} {
+			_, err := g.admit(samyav1.TokenService_Acquire_FullMethodName, credentials{authorization: "Bearer " + jwt[:at] + space + jwt[at:]})
+			if err == nil {
+				t.Errorf("with %q at %d it is taken", space, at)
+			}
+		}
+	}
 }
 
 // TestJWTEnds: a token is good until it ends, however often it was shown before, and

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
@@ -115,10 +116,14 @@ func parseKeys(b []byte) ([]jose.JSONWebKey, error) {
 // looksLikeJWT reports whether a token has the three parts of a JWT.
 func looksLikeJWT(token string) bool { return strings.Count(token, ".") == 2 }
 
-// canonical reports whether the signature of a JWT is canonical base64url (RFC 4648,
-// section 3.5). Decoders ignore up to four bits of its last letter. Without this check a
-// JWT would have up to 16 spellings, each with its own place among verified tokens.
+// canonical reports whether a JWT has its only spelling: no white space, which decoders
+// strip, and a signature in canonical base64url (RFC 4648, section 3.5), as decoders ignore
+// up to four bits of its last letter. Without this check a JWT would have any number of
+// spellings, each with its own place among verified tokens.
 func canonical(token string) bool {
+	if strings.ContainsFunc(token, unicode.IsSpace) {
+		return false
+	}
 	signature := token[strings.LastIndexByte(token, '.')+1:]
 	b, err := base64.RawURLEncoding.DecodeString(signature)
 	return err == nil && base64.RawURLEncoding.EncodeToString(b) == signature
@@ -127,7 +132,7 @@ func canonical(token string) bool {
 // callerOf verifies a JWT and returns the caller that it names.
 func (p *policy) callerOf(token string, now time.Time) (*principal, error) {
 	if !canonical(token) {
-		return nil, errors.New("its signature is not canonical base64url")
+		return nil, errors.New("it has white space, or its signature is not canonical base64url")
 	}
 	parsed, err := jwt.ParseSigned(token, algorithms)
 	if err != nil {
