@@ -28,6 +28,11 @@ func (q *queue) holds(arrived uint64) bool {
 	return q != nil && q.hold.by != nil && (arrived == 0 || arrived > q.hold.by.arrived)
 }
 
+// holdIsOver reports whether others wait for an acquire although their time is over.
+func (q *queue) holdIsOver(now Tick) bool {
+	return q != nil && q.hold.by != nil && q.hold.until <= now
+}
+
 // keep has others wait for the longest waiting acquire, counted by a redistribution that
 // begins, or that the site joins.
 func (c *assessing) keep(e *entity) {

@@ -80,9 +80,9 @@ func (c *admitting) acquire(a *input.Acquire) {
 
 // begun grants or refuses an acquire seen for the first time, or lets it wait.
 func (c *admitting) begun(call input.Call, r *request, ch charge, wait Tick) {
-	if ch.exceeds(r) == nil {
+	for i := range ch {
 		// An acquire of more than a limit leaves no trace.
-		for e := range ch.entities() {
+		if e := ch[i].of; e.queue.holdIsOver(c.now.Tick) && ch.exceeds(r) == nil {
 			c.endHold(e)
 		}
 	}

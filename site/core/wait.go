@@ -2,7 +2,7 @@ package core
 
 // endHold ends a hold whose time is over, and serves the acquires that waited for it.
 func (c *admitting) endHold(e *entity) {
-	if e.queue != nil && e.queue.hold.by != nil && e.queue.hold.until <= c.now.Tick {
+	if e.queue.holdIsOver(c.now.Tick) {
 		e.unhold()
 		c.serveQueue(e)
 	}
