@@ -23,7 +23,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
-	"github.com/samya-db/samya/site/core/answer"
 )
 
 // loaded reads an image back as docker does.
