@@ -296,7 +296,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		"missing argument":  {"acquire acme/vm", exitUsage, "1 argument, want NAME N"},
 		"unknown command":   {"entity make a", exitUsage, "samya entity --help"},
 		"unknown flag":      {"sites --all", exitUsage, "--all"},
-		"bad output":        {"sites -o json", exitUsage, "the name of this setting is now json"},
+		"bad output":        {"sites -o json", exitUsage, "--output is --json now"},
 		"bad demo":          {"demo --rate 0", exitUsage, "rate: 0, must be above 0"},
 		"bad workload":      {"demo --workload forest", exitUsage, `workload: "forest", must be one of entity, hierarchy`},
 		"entity of a tree":  {"demo --workload hierarchy --entity acme", exitUsage, "entity: the workload hierarchy has entities of its own"},

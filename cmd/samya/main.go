@@ -93,7 +93,7 @@ Exit status:
 	root.SetIn(p.stdin)
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{settings.FlagError(err)} })
 	root.AddGroup(
 		&cobra.Group{ID: groupServe, Title: "Run a cluster:"},
 		&cobra.Group{ID: groupTalk, Title: titleTalk},

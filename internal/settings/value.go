@@ -80,6 +80,19 @@ func Former(f *pflag.FlagSet, old, present string) {
 	flag.Hidden, flag.NoOptDefVal = true, "true"
 }
 
+// FlagError is the error of a command line, told by the names of flags alone where a flag
+// has a former name.
+func FlagError(err error) error {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	if present, is := invalid.GetFlag().Value.(former); is {
+		return fmt.Errorf("--%s is --%s now", invalid.GetFlag().Name, string(present))
+	}
+	return err
+}
+
 // former is the value of a flag with a former name; it holds the present name.
 type former string
 
