@@ -104,7 +104,7 @@ func Slowly(f *Site) {
 // KeepsTime makes a site judge not_after by its own clock, as sites do.
 func (f *Site) KeepsTime() {
 	f.OnAcquire = func(_ context.Context, in *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
-		switch left := in.GetNotAfter().AsTime().Sub(time.Now().Add(f.Ahead)); {
+		switch left := in.GetNotAfter().AsTime().Sub(f.now()); {
 		case left < 0:
 			return nil, apierr.New(apierr.RequestExpired, "too late by this site's clock")
 		case left > 290*time.Second:

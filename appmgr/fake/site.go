@@ -39,9 +39,9 @@ type Site struct {
 	UnaryOnly bool // it serves no streams
 	// Health answers probes; nil: the site serves.
 	Health healthpb.HealthServer
-	// Ahead is how far the site's clock is ahead.
-	Ahead time.Duration
-	// Arrived gets the requests that come by unary calls; nil: none.
+	// ahead, in nanoseconds, is how far the site's clock is ahead. Probes read it at any time.
+	ahead atomic.Int64
+	// Arrived gets the requests that come by unary calls; nil: none. A test sets it before Up.
 	Arrived func(any)
 
 	OnAcquire func(context.Context, *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error)
@@ -62,6 +62,12 @@ type Site struct {
 	// probed answers probes where health is nil.
 	probed *grpchealth.Server
 }
+
+// SetAhead sets the site's clock ahead of the true one, or behind it where d is negative.
+func (f *Site) SetAhead(d time.Duration) { f.ahead.Store(int64(d)) }
+
+// now is the time by the site's clock.
+func (f *Site) now() time.Time { return time.Now().Add(time.Duration(f.ahead.Load())) }
 
 // Serves makes the site answer probes that it serves, or that it does not.
 func (f *Site) Serves(serving bool) {
@@ -292,7 +298,7 @@ func (f *Site) Up() {
 	defer f.mu.Unlock()
 	f.pipe = bufconn.Listen(1 << 20)
 	f.srv = grpc.NewServer(grpc.UnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-		_ = grpc.SetHeader(ctx, metadata.Pairs(health.ClockHeader, health.ClockTold(time.Now().Add(f.Ahead))))
+		_ = grpc.SetHeader(ctx, metadata.Pairs(health.ClockHeader, health.ClockTold(f.now())))
 		if f.Arrived != nil {
 			f.Arrived(req)
 		}

@@ -31,7 +31,7 @@ func TestSitesWhoseClockDiffers(t *testing.T) {
 		inBubble(t, fake.ThreeSites, nil, func(r *rig) {
 			t := r.t
 			for site, ahead := range map[string]time.Duration{"us": c.us, "eu": c.eu, "au": c.au} {
-				r.sites[site].Ahead = ahead
+				r.sites[site].SetAhead(ahead)
 				r.sites[site].KeepsTime()
 			}
 			// Before any probe has seen the clocks, if a clock is right, and after.
