@@ -26,9 +26,6 @@ func (c *assessing) situation(e *entity) policy.Situation {
 	}
 	c.loans(e, &s)
 	s.Direct = c.mods.Strategy.Direct()
-	if c.gossip.lackingOf == e {
-		s.Lacking = c.gossip.lacking
-	}
 	return s
 }
 
@@ -51,6 +48,7 @@ func (e *entity) situation(now Tick, forecast predict.Forecast) policy.Situation
 		Pace:      e.demand.paceAt(now),
 		Forecast:  forecast,
 		LastGrant: e.rebalance.lastGrant,
+		Lacking:   e.rebalance.lacking,
 		Changing:  firstDue(e.limitChanges()) != nil,
 
 		Refused:      e.exhaustionNow().refused,
@@ -87,8 +85,8 @@ func (c *assessing) summary(e *entity) message.Summary {
 }
 
 // counted is the number of the last waiting acquire that a want covers.
-func (c *assessing) counted(e *entity) uint64 {
-	if e.queue.len() > 0 && c.mods.Want.Waiting(c.situation(e)) < e.queue.asked() {
+func (c *assessing) counted(e *entity, s *policy.Situation) uint64 {
+	if e.queue.len() > 0 && c.mods.Want.Waiting(*s) < e.queue.asked() {
 		return e.queue.oldest().number
 	}
 	return e.queue.last()

@@ -58,7 +58,7 @@ func newCore(common *common) *Core {
 	limiting := &limiting{common: common, assessing: assessing}
 	auditing := &auditing{common: common, peering: peering, assessing: assessing}
 	rebalancing := &rebalancing{common: common, peering: peering, assessing: assessing, admitting: admitting, limiting: limiting}
-	gossiping := &gossiping{common: common, peering: peering, assessing: assessing, auditing: auditing, rebalancing: rebalancing}
+	gossiping := &gossiping{common: common, peering: peering, assessing: assessing, auditing: auditing}
 	sharding := &sharding{common: common}
 	cataloguing := &cataloguing{
 		common: common, peering: peering, forecasting: forecasting, reading: reading, sharding: sharding, leasing: leasing,

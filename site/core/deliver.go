@@ -47,10 +47,17 @@ func (c *Core) deliver(d input.Deliver) {
 				case env.Audit != nil:
 					c.auditing.audited(e, env.Audit)
 				case env.Transfer != nil:
+					c.peering.told(e, env.Transfer)
 					c.rebalancing.stepTransfer(e, transfer.Input{Receive: env.Transfer})
 				default:
 					c.rebalancing.stepMajority(e, avantan.Input{Receive: &env.Message})
+					c.limiting.heardApplied(e, &env.Message)
 				}
+				if len(c.rebalancing.consequences) == 0 {
+					c.assessing.schedule(e)
+				}
+				// The next message may ask for the tokens that this message brought.
+				c.rebalancing.settle()
 				return
 			}
 			// A later generation than any known here means that this site has missed a

@@ -146,12 +146,11 @@ func (c *assessing) doubt(e *entity) {
 
 // debtDue reports whether the site looks at a debt again although nothing seemed left to
 // pay it: no acquire is refused that would have others asked. It does so when the pause
-// is over, and once others report enough to pay it all.
-func (c *assessing) debtDue(e *entity) bool {
+// is over, and once others report enough to pay it all. left is the number of tokens
+// reported since the exhaustion began.
+func (c *assessing) debtDue(e *entity, left Tokens) bool {
 	if e.books.Left() >= 0 {
 		return false
 	}
-	d := e.exhaustionNow()
-	left, _ := c.peering.toldSince(e, d.since)
-	return c.now.Tick >= d.until || left >= -e.books.Left() && c.now.Tick >= e.rebalance.triggered+c.cfg.Tell
+	return c.now.Tick >= e.exhaustionNow().until || left >= -e.books.Left() && c.now.Tick >= e.rebalance.triggered+c.cfg.Tell
 }

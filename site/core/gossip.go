@@ -12,7 +12,6 @@ type gossiping struct {
 	*peering
 	*assessing
 	*auditing
-	*rebalancing
 }
 
 const (
@@ -44,9 +43,8 @@ func (c *gossiping) tellBusy() {
 		own := c.assessing.summary(e)
 		summaries = append(summaries, own)
 		c.peering.hasTold(e, &own)
-		g.lackingOf, g.lacking = e, c.peering.lacking(e, &own)
-		c.rebalancing.rebalance(e)
-		g.lackingOf = nil
+		e.rebalance.lacking = c.peering.lacking(e, &own)
+		c.check(e)
 		c.auditing.suspect(e)
 	}
 	g.wake = 0

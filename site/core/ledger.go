@@ -5,6 +5,7 @@ import (
 
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/redistribute"
+	"github.com/samya-db/samya/site/core/policy"
 )
 
 // entityLedger shows an entity's books to its protocol.
@@ -15,17 +16,17 @@ type entityLedger struct {
 
 // Pledge implements avantan.Ledger.
 func (l *entityLedger) Pledge(_ avantan.Instance, press avantan.Press) (avantan.Contribution, bool) {
-	l.e.rebalance.pledged = l.c.assessing.counted(l.e)
+	s := l.c.assessing.situation(l.e)
+	l.e.rebalance.pledged = l.c.assessing.counted(l.e, &s)
 	l.c.assessing.keep(l.e)
-	return l.pledge(press, true), true
+	return l.pledge(&s, press, true), true
 }
 
 // pledge moves an offer out of the tokens left. An entity in debt offers all tokens to an
 // instance that may take them off the debt, and its usable tokens to other instances.
-func (l *entityLedger) pledge(press avantan.Press, settles bool) avantan.Contribution {
+func (l *entityLedger) pledge(s *policy.Situation, press avantan.Press, settles bool) avantan.Contribution {
 	c, e := l.c, l.e
-	s := c.assessing.situation(e)
-	offer := c.mods.Offer.Offer(s, press)
+	offer := c.mods.Offer.Offer(*s, press)
 	owes := e.debt() != nil
 	if owes && settles {
 		offer = e.books.Left() - e.lacking()
@@ -35,8 +36,8 @@ func (l *entityLedger) pledge(press avantan.Press, settles bool) avantan.Contrib
 	// them.
 	promised, _ := e.pledged()
 	bound := promised + c.assessing.inFlight(e)
-	target, median := c.mods.Want.Target(s)
-	queued := max(0, c.mods.Want.Waiting(s)-kept)
+	target, median := c.mods.Want.Target(*s)
+	queued := max(0, c.mods.Want.Waiting(*s)-kept)
 	c.keepWhole(e, e.books.Pledge(offer))
 	c.dirtyBooks(e)
 	if owes && !settles && s.Left <= 0 {
@@ -93,11 +94,11 @@ func (l *entityLedger) outcome(v *avantan.Value) (outcome, error) {
 		return o, nil
 	}
 	name, settles := policyOf(v)
-	policy, err := redistribute.ByName(name)
+	shares, err := redistribute.ByName(name)
 	if err != nil {
 		return outcome{}, fmt.Errorf("choosing the decided policy: %w", err)
 	}
-	grants, debt, err := shareOut(v, policy, delta, o.debt, settles)
+	grants, debt, err := shareOut(v, shares, delta, o.debt, settles)
 	if err != nil {
 		return outcome{}, fmt.Errorf("sharing out the pool: %w", err)
 	}

@@ -71,10 +71,6 @@ type gossip struct {
 	next int
 	// wake is the time of the next round; 0 for never.
 	wake Tick
-	// lacking is the others' lack of the entity lackingOf, while the site looks at that
-	// entity; see Situation.
-	lacking   Tokens
-	lackingOf *entity
 }
 
 // view is another site's report of an entity.
@@ -135,10 +131,11 @@ func (c *peering) spent(e *entity, site SiteID, amount Tokens) {
 	}
 }
 
-// refused notes how many tokens a site had left when it gave none.
-func (c *peering) refused(e *entity, site SiteID, left Tokens) {
-	if i := slices.Index(c.cfg.Members, site); i >= 0 && e.views != nil && e.views[i].at != 0 {
-		e.views[i].left, e.views[i].at = left, max(1, c.now.Tick)
+// told notes the number of tokens that a site had left when it refused any.
+func (c *peering) told(e *entity, m *transfer.Message) {
+	i := slices.Index(c.cfg.Members, m.From)
+	if m.Kind == transfer.Refuse && i >= 0 && e.views != nil && e.views[i].at != 0 {
+		e.views[i].left, e.views[i].at = m.Left, max(1, c.now.Tick)
 	}
 }
 

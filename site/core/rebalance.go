@@ -5,6 +5,7 @@ import (
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/avantan/transfer"
 	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/core/policy"
 )
 
@@ -21,62 +22,8 @@ type rebalancing struct {
 	transferMachine transfer.Config
 	// applied is the last instance applied in the current step of a machine, if any.
 	applied *settled
-}
-
-// payDebt begins an instance where the entity is in debt: for acquires that wait, or once
-// in a while to take tokens that came back here off the debt.
-func (c *rebalancing) payDebt(e *entity) {
-	waits := e.queue.len() > 0 && (c.assessing.emptyFor(e) == 0 || e.noQuorum())
-	switch {
-	case e.owed() == 0 || e.busy():
-		return
-	case waits:
-		c.started(e, policy.ReactiveReason, policy.Majority)
-	case c.assessing.debtWake(e) != 0 && c.assessing.debtWake(e) <= c.now.Tick:
-		c.started(e, policy.DebtReason, policy.Majority)
-	default:
-		return
-	}
-	c.begin(e)
-}
-
-// dryAgain reports whether a recent exhaustion has come back: the other sites together
-// report fewer tokens than end an exhaustion, and fewer than this site lacks.
-func (c *rebalancing) dryAgain(e *entity, s *policy.Situation) bool {
-	d := e.itsExhaustion()
-	enough := min(worth(e), e.lacks())
-	if d.shown == 0 || c.now.Tick > d.shown+memory || s.Elsewhere >= enough || !c.peering.hearsAll(e) {
-		return false
-	}
-	shown := d.shown
-	c.giveUp(e)
-	d.shown = shown
-	return true
-}
-
-// probe asks for tokens that others report in an exhaustion, if it is time to.
-func (c *rebalancing) probe(e *entity, s *policy.Situation) {
-	d := e.itsExhaustion()
-	left, spare := c.peering.toldSince(e, d.since)
-	waits := e.queue.len() > 0 && (e.noQuorum() || c.now.Tick < d.began+youngExhaustion+keepWaiting)
-	if waits && left >= max(1, e.limit/fewPart) && s.SinceTrigger >= c.cfg.Tell/2 {
-		e.rebalance.short = false
-		c.redistribute(e, s, policy.ExhaustionReason, false)
-		return
-	}
-	switch {
-	case waits && !e.noQuorum():
-		return
-	case d.refused == 0 && !waits || left == 0 || s.SinceTrigger < c.cfg.Tell:
-		return
-	case spare < worth(e) && c.now.Tick < d.until:
-		return
-	}
-	// The tokens that lie about are fewer than sites keep unless they are pressed.
-	e.rebalance.press = avantan.PressAll
-	c.assessing.pauseExhaustion(d)
-	c.redistribute(e, s, policy.ExhaustionReason, false)
-	d.refused = 0
+	// consequences are for settle to carry out.
+	consequences []consequence
 }
 
 // rebalance is a site's progress in getting the tokens that an entity is short of.
@@ -104,234 +51,168 @@ type rebalance struct {
 	looked Tick
 	// triggered is the tick at which this site last began a redistribution.
 	triggered Tick
+	// lacking is the others' lack of the entity after a round of gossip, until the site
+	// has looked at the entity; see Situation.
+	lacking Tokens
 }
 
-// settled is the outcome of an applied instance for this site.
-type settled struct {
-	// counted is the number of the last waiting acquire that this site's contribution
-	// counted; 0 if unknown.
-	counted uint64
-	// member: the instance moved this site's tokens.
-	member bool
-	// kept is the number of tokens that the members kept back.
-	kept Tokens
-	// moved is the number of tokens that members got beyond their offers.
-	moved Tokens
-	// used: the acquires waiting at the members take all offers.
-	used bool
-	// absent: the instance left out a site that seems to be reachable.
-	absent bool
-	// gap: this site may have missed results of limit changes that are forgotten by now.
-	gap bool
-}
-
-// noQuorumPatiences is the number of Patience periods for which a site that found no
-// majority believes that there is none.
-const noQuorumPatiences = 4
-
-// rebalance begins a redistribution if the trigger says so and none is under way. A site
-// joins a redistribution under way instead.
+// rebalance begins a redistribution if there is a reason to, and none is under way. A
+// site joins a redistribution under way instead.
 func (c *rebalancing) rebalance(e *entity) {
 	if e.halted() {
 		return
 	}
-	if e.majority != nil && overdue(e.limitChanges(), e.majority) {
-		notProposed(e.limitChanges())
-		c.begin(e)
-		return
-	}
-	urgent := e.queue.len() > 0 || e.books.Left() < 0
 	if e.queue.len() == 0 && !e.owes() {
 		e.rebalance.short = false
 	}
-	c.assessing.doubt(e)
-	s := c.assessing.situation(e)
-	reason := c.mods.Trigger.Due(s)
-	if reason == "" && e.exhaustionNow().since == 0 && e.debt() == nil {
+	o := c.assessing.look(e)
+	m := c.plan(e, &o)
+	if m == (move{}) {
 		return
 	}
-	switch {
-	case s.Changing && !e.busy():
-		c.started(e, reason, policy.Majority)
-		c.begin(e)
-		return
-	case e.debt() != nil:
-		c.payDebt(e)
-		return
-	case reason == policy.LimitReason:
-		return
-	case c.assessing.emptyFor(e) > 0 && !c.assessing.debtDue(e):
-		c.probe(e, &s)
-		return
-	case reason == "":
-		if s.Rate < policy.IdleRate {
-			// Otherwise the next acquire waits, and has others asked.
-			c.probe(e, &s)
-		}
-		return
-	}
-	if reason == policy.AheadReason {
-		c.instance(e, reason)
-		return
-	}
-	if s.Elsewhere, s.Told = c.peering.elsewhere(e); c.mods.Trigger.Due(s) == "" {
+	if !m.anew {
 		e.rebalance.triggered = c.now.Tick
-		return
+		c.out.Events = append(c.out.Events, event.Event{Kind: event.RedistributionStarted, Entity: e.name, Trigger: m.reason, Variant: m.by})
 	}
-	c.redistribute(e, &s, reason, urgent)
+	switch m.by {
+	case policy.Direct:
+		c.fetch(e, m.need, &o)
+	case policy.Star:
+		c.beginStar(e, &o.Situation)
+	default:
+		c.begin(e)
+	}
 }
 
-// redistribute gets tokens from other sites; waiting acquires make it urgent.
-func (c *rebalancing) redistribute(e *entity, s *policy.Situation, reason string, urgent bool) {
-	if urgent && !e.redistributing() && c.dryAgain(e, s) {
-		return
+// move is a redistribution to begin: its reason and its means. The zero move begins none.
+type move struct {
+	reason string
+	by     policy.Variant
+	// anew says that the sequence begins the instance that waits anew, without a change.
+	anew bool
+	// need is the number of tokens to ask for in direct transfers.
+	need Tokens
+}
+
+// plan chooses the redistribution that a site begins.
+func (c *rebalancing) plan(e *entity, o *outlook) move {
+	switch {
+	case o.late:
+		return move{anew: true, by: policy.Majority}
+	case !o.worthwhile:
+		return move{}
+	case o.Changing && !e.busy():
+		return move{reason: o.reason, by: policy.Majority}
+	case e.debt() != nil:
+		return c.payDebt(e, o)
+	case o.reason == policy.LimitReason:
+		return move{}
+	case o.empty && !o.payable:
+		return c.probe(e, o)
+	case o.reason == "" && o.Rate >= policy.IdleRate:
+		return move{}
+	case o.reason == "":
+		// Otherwise the next acquire waits, and has others asked.
+		return c.probe(e, o)
+	case o.reason == policy.AheadReason:
+		return c.instance(e, o, o.reason)
 	}
-	crowd := c.assessing.inCrowd(e)
-	if crowd && (e.redistributing() || c.assessing.waitsForTurn(e)) {
-		return
+	if o.Elsewhere, o.Told = o.elsewhere, o.told; c.mods.Trigger.Due(o.Situation) == "" {
+		e.rebalance.triggered = c.now.Tick
+		return move{}
 	}
-	direct := c.mods.Strategy.Direct() && !crowd
-	hopeless := s.Told && s.Elsewhere < worth(e)
+	return c.redistribute(e, o, o.reason, e.queue.len() > 0 || e.books.Left() < 0)
+}
+
+// payDebt plans an instance where the entity is in debt: for acquires that wait, or once
+// in a while to take tokens that came back here off the debt.
+func (c *rebalancing) payDebt(e *entity, o *outlook) move {
+	waits := e.queue.len() > 0 && (!o.empty || e.noQuorum())
+	switch {
+	case e.owed() == 0 || e.busy():
+		return move{}
+	case waits:
+		return move{reason: policy.ReactiveReason, by: policy.Majority}
+	case o.debtWake != 0 && o.debtWake <= c.now.Tick:
+		return move{reason: policy.DebtReason, by: policy.Majority}
+	}
+	return move{}
+}
+
+// probe asks for tokens that others report in an exhaustion, if it is time to.
+func (c *rebalancing) probe(e *entity, o *outlook) move {
+	d := e.itsExhaustion()
+	waits := e.queue.len() > 0 && (e.noQuorum() || c.now.Tick < d.began+youngExhaustion+keepWaiting)
+	if waits && o.left >= max(1, e.limit/fewPart) && o.SinceTrigger >= c.cfg.Tell/2 {
+		e.rebalance.short = false
+		return c.redistribute(e, o, policy.ExhaustionReason, false)
+	}
+	switch {
+	case waits && !e.noQuorum():
+		return move{}
+	case d.refused == 0 && !waits || o.left == 0 || o.SinceTrigger < c.cfg.Tell:
+		return move{}
+	case o.spare < worth(e) && c.now.Tick < d.until:
+		return move{}
+	}
+	// The tokens that lie about are fewer than sites keep unless they are pressed.
+	e.rebalance.press = avantan.PressAll
+	c.assessing.pauseExhaustion(d)
+	d.refused = 0
+	return c.redistribute(e, o, policy.ExhaustionReason, false)
+}
+
+// redistribute plans to get tokens from other sites; waiting acquires make it urgent.
+func (c *rebalancing) redistribute(e *entity, o *outlook, reason string, urgent bool) move {
+	if urgent && !e.redistributing() && c.dryAgain(e, o) {
+		c.consequences = append(c.consequences, consequence{of: e, dry: true, shown: e.exhaustion.shown})
+		return move{}
+	}
+	if o.crowd && (e.redistributing() || c.assessing.waitsForTurn(e)) {
+		return move{}
+	}
+	direct := c.mods.Strategy.Direct() && !o.crowd
+	hopeless := o.Told && o.Elsewhere < worth(e)
 	if hopeless && urgent {
 		e.rebalance.press = avantan.PressAll
 	}
-	switch {
-	case direct && !e.rebalance.short && (!hopeless || !urgent) && c.fetch(e, s, reason):
-	case direct && !urgent:
-	default:
-		c.instance(e, reason)
-	}
-}
-
-// instance begins an instance under the variant of the mode, if it can.
-func (c *rebalancing) instance(e *entity, reason string) {
-	switch {
-	case c.assessing.variant(e) == policy.Star:
-		if !e.starBusy() {
-			c.started(e, reason, policy.Star)
-			c.beginStar(e)
+	if direct && !e.rebalance.short && (!hopeless || !urgent) {
+		if e.transfer != nil && e.transfer.Open() {
+			return move{}
 		}
-	case !e.busy():
-		c.started(e, reason, policy.Majority)
-		c.begin(e)
-	}
-}
-
-func (c *rebalancing) started(e *entity, reason string, v policy.Variant) {
-	e.rebalance.triggered = c.now.Tick
-	c.out.Events = append(c.out.Events, event.Event{Kind: event.RedistributionStarted, Entity: e.name, Trigger: reason, Variant: v})
-}
-
-// begin has the protocol begin an instance, with the first change that waits. If the
-// change lowers the limit, or there is a debt, it asks sites for all their tokens, and to
-// stand still: a site could still grant the tokens it keeps, while more is out than the
-// limit.
-func (c *rebalancing) begin(e *entity) {
-	p := avantan.Proposal{Policy: c.cfg.Policy, Press: e.rebalance.press}
-	settles := e.owed() > 0 || e.owes()
-	if ch := firstDue(e.limitChanges()); ch != nil {
-		p.Change = ch.encoded
-		ch.proposed = true
-		if r, err := e.classify(ch.encoded); err == nil && r.delta(e) < 0 {
-			settles = true
+		if need := c.shortOf(o); need > 0 && len(o.donors) > 0 {
+			return move{reason: reason, by: policy.Direct, need: need}
 		}
 	}
-	if settles {
-		p.Policy, p.Press = settling+c.cfg.Policy, avantan.PressHold
+	if direct && !urgent {
+		return move{}
 	}
-	c.stepMajority(e, avantan.Input{Begin: &p})
+	return c.instance(e, o, reason)
 }
 
-// stepMajority hands an input to an entity's protocol and carries out the consequences
-// within the core.
-func (c *rebalancing) stepMajority(e *entity, in avantan.Input) {
-	c.applied = nil
-	limit := e.limit
-	if e.majority == nil {
-		e.majority = avantan.New(&c.machine, &entityLedger{c: c, e: e}, avantan.State{})
-	}
-	out := e.majority.Step(c.now.Tick, in)
-	c.limiting.stand(e, &in)
-	c.limiting.heardApplied(e, in.Receive)
-	if out.Persist {
-		c.dirtyRecord(e)
-	}
-	c.send(e.name, e.generation, out.Messages)
-	c.protocolEvents(e.name, &out)
-	for _, p := range e.limitChanges() {
-		p.built = p.built || (p.proposed && e.majority.State().Built)
-	}
-	if out.Failed != avantan.FailedNot {
-		notProposed(e.limitChanges())
-	}
-	if out.Failed == avantan.FailedNoQuorum {
-		e.rebalance.noQuorum = c.now.Tick + noQuorumPatiences*c.cfg.Patience
-	}
-	settled := c.applied
-	if e.limit != limit {
-		c.admitting.relimit(e)
-	}
-	if settled != nil {
-		c.limiting.answerChanges(e, settled.gap)
-		c.afterInstance(e, *settled)
-	} else {
-		// The protocol may have taken back an offer.
-		c.admitting.serveQueue(e)
-	}
-	// A site alone decides an instance as it begins it.
-	if in.Begin == nil || settled != nil {
-		c.rebalance(e)
-	}
-	c.assessing.schedule(e)
+// dryAgain reports whether a recent exhaustion has come back: the other sites together
+// report fewer tokens than end an exhaustion, and fewer than this site lacks.
+func (c *rebalancing) dryAgain(e *entity, o *outlook) bool {
+	d := e.exhaustionNow()
+	return d.shown != 0 && c.now.Tick <= d.shown+memory && o.Elsewhere < min(worth(e), e.lacks()) && o.hearsAll
 }
 
-// afterInstance serves all that can be served after instances were applied, and decides
-// about the rest and about a debt: press harder, or give up.
-func (c *rebalancing) afterInstance(e *entity, s settled) {
-	c.out.Events = append(c.out.Events, event.Event{Kind: event.RedistributionApplied, Entity: e.name})
-	waited := e.queue.len() > 0
-	c.assessing.turned(e, s.moved)
-	c.admitting.serveQueue(e)
-	c.assessing.came(e, e.usable())
-	if e.queue.len() == 0 && e.books.Left() >= 0 {
-		e.rebalance.press, e.rebalance.retried = avantan.PressSpare, false
-		if s.member && s.kept == 0 && s.used && !s.absent && waited {
-			c.assessing.dry(e)
-		}
-		return
+// shortOf is the number of tokens that the site is short of, up to its target: so it need
+// not ask again soon.
+func (c *rebalancing) shortOf(o *outlook) Tokens {
+	// Tokens left may be too few for each waiting acquire, and still count.
+	target, _ := c.mods.Want.Target(o.Situation)
+	need := max(c.mods.Want.Waiting(o.Situation)+target, o.Refused) - o.Left
+	if o.Queued > 0 {
+		need = max(need, 1)
 	}
-	counted := e.queue.len() == 0 || e.queue.oldest().number <= s.counted
-	if s.kept > 0 || e.stillHas() > 0 || !s.member || !counted && !s.used {
-		e.rebalance.press = avantan.PressAll
-		return
-	}
-	if s.absent && !e.rebalance.retried {
-		// The absent site may have been slow: it had to learn of the previous instance
-		// first.
-		e.rebalance.press, e.rebalance.retried = avantan.PressAll, true
-		return
-	}
-	// Every reachable site offered all its tokens, this site's waiting acquires and debt
-	// were counted, and still it was not enough.
-	c.giveUp(e)
+	return min(need, input.MaxTokens)
 }
 
-// giveUp refuses the waiting acquires, as no site has tokens, and begins an exhaustion.
-// Acquires that a few releases can serve go on waiting a moment: many exhaustions are over
-// soon. Without a majority all acquires go on waiting.
-func (c *rebalancing) giveUp(e *entity) {
-	e.rebalance.press, e.rebalance.retried, e.rebalance.short = avantan.PressSpare, false, false
-	e.unhold()
-	c.admitting.serveQueue(e)
-	c.assessing.dry(e)
-	c.out.Events = append(c.out.Events, event.Event{Kind: event.GaveUp, Entity: e.name})
-	if e.noQuorum() {
-		return
+// instance plans an instance under the variant of the mode, unless one is under way.
+func (c *rebalancing) instance(e *entity, o *outlook, reason string) move {
+	if o.variant == policy.Star && e.starBusy() || o.variant != policy.Star && e.busy() {
+		return move{}
 	}
-	mostNeeded := Tokens(0)
-	if c.mods.Admission.Patient() {
-		mostNeeded = small(e)
-	}
-	e.queue.hasten(c.now.Tick+keepWaiting, mostNeeded)
-	c.admitting.endWaiting(e, e.queue.take(func(w *waiting) bool { return w.needs > mostNeeded || w.until <= c.now.Tick }))
+	return move{reason: reason, by: o.variant}
 }

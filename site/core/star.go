@@ -16,13 +16,9 @@ import (
 const maxSlices = 32
 
 // beginStar begins an instance that its members decide.
-func (c *rebalancing) beginStar(e *entity) {
-	if e.star == nil {
-		e.star = star.New(&c.starMachine, &starLedger{entityLedger{c: c, e: e}}, star.State{})
-	}
-	s := c.assessing.situation(e)
-	target, _ := c.mods.Want.Target(s)
-	short := max(1, c.mods.Want.Waiting(s)+target-s.Left)
+func (c *rebalancing) beginStar(e *entity, s *policy.Situation) {
+	target, _ := c.mods.Want.Target(*s)
+	short := max(1, c.mods.Want.Waiting(*s)+target-s.Left)
 	if e.rebalance.press >= avantan.PressAll {
 		// The site cannot know that there are no more tokens until all have answered.
 		short = math.MaxInt64
@@ -31,13 +27,13 @@ func (c *rebalancing) beginStar(e *entity) {
 	c.stepStar(e, star.Input{Begin: &star.Proposal{Policy: c.cfg.Policy, Press: e.rebalance.press, Short: short}})
 }
 
-// stepStar hands an input to an entity's star machine and carries out the consequences
-// within the core.
+// stepStar hands an input to an entity's star machine.
 func (c *rebalancing) stepStar(e *entity, in star.Input) {
 	if e.star == nil {
 		e.star = star.New(&c.starMachine, &starLedger{entityLedger{c: c, e: e}}, star.State{})
 	}
 	c.applied = nil
+	usable := e.usable()
 	out := e.star.Step(c.now.Tick, in)
 	if out.Persist {
 		c.dirtyRecord(e)
@@ -50,26 +46,17 @@ func (c *rebalancing) stepStar(e *entity, in star.Input) {
 	if out.Err != nil {
 		c.out.Events = append(c.out.Events, event.Event{Kind: event.ProtocolFault, Entity: e.name, Err: out.Err})
 	}
-	settled := c.applied
-	if settled == nil {
-		// The protocol may have taken back an offer.
-		c.admitting.serveQueue(e)
-	}
-	switch {
-	case settled != nil:
-		c.afterInstance(e, *settled)
-	case out.Failed == star.FailedNothing && e.rebalance.ledPress >= avantan.PressAll:
-		c.giveUp(e)
-	case out.Failed == star.FailedNothing:
+	nothing := c.applied == nil && out.Failed == star.FailedNothing
+	dry := nothing && e.rebalance.ledPress >= avantan.PressAll
+	if nothing && !dry {
 		e.rebalance.press = avantan.PressAll
 	}
 	if out.Failed != star.FailedNot {
 		c.out.Events = append(c.out.Events, event.Event{Kind: event.RedistributionFailed, Entity: e.name, Variant: policy.Star})
 	}
-	if in.Begin == nil || settled != nil || out.Failed != star.FailedNot {
-		c.rebalance(e)
+	if in.Begin == nil || c.applied != nil || out.Failed != star.FailedNot || e.usable() > usable {
+		c.consequences = append(c.consequences, consequence{of: e, applied: c.applied, dry: dry})
 	}
-	c.assessing.schedule(e)
 }
 
 // starLedger shows an entity's books to its star machine.
@@ -79,10 +66,11 @@ var _ star.Ledger = (*starLedger)(nil)
 
 // Pledge implements star.Ledger.
 func (l *starLedger) Pledge(id star.ID, press avantan.Press) (avantan.Contribution, bool) {
-	contribution := l.pledge(press, false)
+	s := l.c.assessing.situation(l.e)
+	contribution := l.pledge(&s, press, false)
 	l.c.assessing.keep(l.e)
 	if id.Leader == l.c.cfg.Self {
-		l.e.rebalance.led = l.c.assessing.counted(l.e)
+		l.e.rebalance.led = l.c.assessing.counted(l.e, &s)
 	}
 	return contribution, contribution.Offered != 0 || contribution.Wanted != 0
 }

@@ -76,9 +76,9 @@ func (c *Core) wake() {
 				c.rebalancing.stepTransfer(e, transfer.Input{})
 			}
 		}
-		c.rebalancing.rebalance(e)
-		c.assessing.schedule(e)
+		c.check(e)
 	}
+	c.rebalancing.settle()
 	// Last: a lease that was granted just now has the clock stored too.
 	c.leasing.wakeClock()
 }

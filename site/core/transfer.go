@@ -6,9 +6,7 @@ import (
 
 	"github.com/samya-db/samya/avantan/transfer"
 	"github.com/samya-db/samya/site/core/event"
-	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/core/message"
-	"github.com/samya-db/samya/site/core/policy"
 )
 
 // direct returns the entity's part in direct transfers.
@@ -19,38 +17,16 @@ func (c *rebalancing) direct(e *entity) *transfer.Machine {
 	return e.transfer
 }
 
-// fetch asks other sites, all at once, for the tokens this site is short of, and reports
-// whether a round is under way then. It asks for enough to reach its target, so that it
-// need not ask again soon.
-func (c *rebalancing) fetch(e *entity, s *policy.Situation, reason string) bool {
-	m := c.direct(e)
-	if m.Open() {
-		return true
-	}
-	// Tokens left may be too few for each waiting acquire, and still count.
-	target, _ := c.mods.Want.Target(*s)
-	need := max(c.mods.Want.Waiting(*s)+target, s.Refused) - s.Left
-	if s.Queued > 0 {
-		need = max(need, 1)
-	}
-	donors := c.peering.donors(e)
-	if need < 1 || len(donors) == 0 {
-		return false
-	}
-	e.rebalance.fetched = c.assessing.counted(e)
+// fetch asks other sites, all at once, for the tokens that this site is short of.
+func (c *rebalancing) fetch(e *entity, need Tokens, o *outlook) {
+	e.rebalance.fetched = c.assessing.counted(e, &o.Situation)
 	c.assessing.keep(e)
-	c.started(e, reason, policy.Direct)
-	c.stepTransfer(e, transfer.Input{Begin: &transfer.Proposal{Need: min(need, input.MaxTokens), Donors: donors}})
-	return m.Open()
+	c.stepTransfer(e, transfer.Input{Begin: &transfer.Proposal{Need: need, Donors: o.donors}})
 }
 
-// stepTransfer hands an input to an entity's direct transfers and carries out the
-// consequences within the core.
+// stepTransfer hands an input to an entity's direct transfers.
 func (c *rebalancing) stepTransfer(e *entity, in transfer.Input) {
 	left := e.books.Left()
-	if in.Receive != nil && in.Receive.Kind == transfer.Refuse {
-		c.peering.refused(e, in.Receive.From, in.Receive.Left)
-	}
 	out := c.direct(e).Step(c.now.Tick, in)
 	if out.Persist {
 		c.dirtyRecord(e)
@@ -63,32 +39,9 @@ func (c *rebalancing) stepTransfer(e *entity, in transfer.Input) {
 	if out.Err != nil {
 		c.out.Events = append(c.out.Events, event.Event{Kind: event.ProtocolFault, Entity: e.name, Err: out.Err})
 	}
-	if e.books.Left() > left {
-		c.admitting.serveQueue(e)
+	if out.Ended != nil || e.books.Left() != left {
+		c.consequences = append(c.consequences, consequence{of: e, ended: out.Ended})
 	}
-	if out.Ended != nil {
-		c.fetched(e, out.Ended)
-	}
-	if in.Begin == nil && (out.Ended != nil || e.books.Left() != left) {
-		c.rebalance(e)
-	}
-	c.assessing.schedule(e)
-}
-
-// fetched handles the result of a round.
-func (c *rebalancing) fetched(e *entity, r *transfer.Result) {
-	kind := event.RedistributionFailed
-	if r.Got > 0 {
-		kind = event.RedistributionApplied
-		e.fetches++
-		e.rebalance.lastGrant = e.books.Left()
-		c.dirtyRecord(e)
-	}
-	c.out.Events = append(c.out.Events, event.Event{Kind: kind, Entity: e.name, Variant: policy.Direct})
-	// If acquires that the round counted still wait, or a debt is not paid, only an
-	// instance can tell whether there are tokens for them anywhere.
-	c.assessing.came(e, r.Got)
-	e.rebalance.short = e.owes() || e.queue.len() > 0 && e.queue.oldest().number <= e.rebalance.fetched
 }
 
 // transferLedger shows an entity's books to its direct transfers.

@@ -115,7 +115,7 @@ func TestEntitiesAreBounded(t *testing.T) {
 // five cannot decide, while a star instance between the two is applied. The change may
 // still be proposed, so that it has no outcome until the first phase has ended.
 func TestAStarInstanceDoesNotEndAProposal(t *testing.T) {
-	r := newRig(t, 5, func(c *core.Config) { c.Protocol = "star" })
+	r := newRig(t, 5, func(c *core.Config) { c.Protocol, c.Strategy = "star", "instance" })
 	r.create("acme/vm", 500)
 	r.cut["c"], r.cut["d"], r.cut["e"] = true, true, true
 	for _, name := range []core.SiteID{"a", "b"} {
