@@ -38,8 +38,9 @@ func (s *Site) tries(r checks.Attempted) (input.Tries, error) {
 		}
 	}
 	if at := r.GetNotAfter(); at != nil && at.IsValid() {
-		t.NotAfter = max(1, at.AsTime().UnixMilli())
-		if most := s.cfg.horizon(); at.AsTime().After(time.Now().Add(most)) {
+		until := at.AsTime()
+		t.NotAfter = max(1, until.UnixMilli())
+		if most := s.cfg.horizon(); time.Until(until) > most {
 			bad("not_after", "at most %v ahead by this site's clock", most)
 		}
 	}

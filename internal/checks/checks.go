@@ -107,20 +107,24 @@ func leaseTerms(l *samyav1.LeaseTerms) error {
 	return errors.Join(TTL("lease.ttl", l.GetTtl()), name.Holder("lease.holder", l.GetHolder()))
 }
 
-// attempts checks the site and the attempts of a request. Most requests have neither.
+// attempts checks the site and the attempts of a request. Most requests are first
+// attempts.
 func (b Boundary) attempts(r Attempted) error {
-	idErr := RequestID("request_id", r.GetRequestId())
-	var siteErr error
-	if r.GetSite() != "" {
-		siteErr = name.Site("site", r.GetSite())
+	var errs []error
+	add := func(err error) {
+		if err != nil {
+			errs = append(errs, err)
+		}
 	}
-	if r.GetAttempt() == 0 && r.GetRelay() == 0 && r.GetNotAfter() == nil && len(r.GetTried()) == 0 {
-		return errors.Join(idErr, siteErr)
-	}
-	errs := []error{idErr, siteErr, name.Attempt("attempt", int64(r.GetAttempt()))}
 	bad := func(field, format string, args ...any) {
-		errs = append(errs, &name.Error{Field: field, Problem: fmt.Sprintf(format, args...)})
+		add(&name.Error{Field: field, Problem: fmt.Sprintf(format, args...)})
 	}
+	id := r.GetRequestId()
+	add(RequestID("request_id", id))
+	if site := r.GetSite(); site != "" {
+		add(name.Site("site", site))
+	}
+	add(name.Attempt("attempt", int64(r.GetAttempt())))
 	switch n := r.GetRelay(); {
 	case n > 0 && b.MaxRelays == 0:
 		bad("relay", "is for app managers to set")
@@ -128,7 +132,7 @@ func (b Boundary) attempts(r Attempted) error {
 		bad("relay", "%d, at most %d", n, b.MaxRelays)
 	}
 	later := r.GetAttempt() > 1 || r.GetRelay() > 0 && b.MaxRelays > 0
-	if later && r.GetRequestId() == "" {
+	if later && id == "" {
 		bad("request_id", "missing: an attempt after the first has that of the first")
 	}
 	switch tried := r.GetTried(); {
@@ -139,7 +143,7 @@ func (b Boundary) attempts(r Attempted) error {
 		bad("tried", "%d sites, at most %d", len(tried), b.MaxSites)
 	default:
 		for _, s := range tried {
-			errs = append(errs, name.Site("tried", s))
+			add(name.Site("tried", s))
 		}
 	}
 	switch at := r.GetNotAfter(); {
