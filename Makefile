@@ -125,6 +125,17 @@ KV_STRESS ?= 2m
 kv-stress: ## Judge the partitioned store under 8 clients and the race detector, KV_STRESS for each strategy and backend
 	SAMYA_KV_STRESS=$(KV_STRESS) CGO_ENABLED=1 $(BOTH) $(GO) test -race -count=1 -timeout 2h -v -run 'TestOracleAtLength$$' $(TEST_FLAGS) ./lab/kvoracle
 
+# How long each mode of early scheduling is judged, in seconds.
+EARLY_SECONDS ?= 90
+
+.PHONY: early-stress
+early-stress: ## Judge each mode of early scheduling under the race detector, EARLY_SECONDS each
+	EARLY_SECONDS=$(EARLY_SECONDS) CGO_ENABLED=1 $(GO) test -race -count=1 -timeout 4h -v -run 'TestOrder$$' $(TEST_FLAGS) ./kvpart/early
+
+.PHONY: early-search
+early-search: ## Search every order of 3 threads and 4 requests in each mode of early scheduling (an hour)
+	EARLY_SEARCH=1 $(GO) test -count=1 -timeout 4h -v -run 'TestEveryOrder$$' $(TEST_FLAGS) ./kvpart/early
+
 # Real series lie beside the project; a folder of your own does as well.
 FORECAST_DATA ?= ../shared/data
 # cheap, all (with lstm: minutes more) or names separated by commas.
