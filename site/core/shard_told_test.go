@@ -234,3 +234,27 @@ func TestNothingIsSpreadWhileAcquiresWait(t *testing.T) {
 		}
 	}
 }
+
+// TestShardsLeaveQueuesToTheCore: where an acquire waits, the core decides about others.
+// A shard would let them overtake an acquire that they have to wait for.
+func TestShardsLeaveQueuesToTheCore(t *testing.T) {
+	l := amongOthers(t, "majority", 2, 10, 990)
+	rnd := rand.New(rand.NewPCG(1, 2))
+	now := input.Now{Tick: 1, Wall: 1_700_000_000_000}
+	hand := func(tokens Tokens, id byte) {
+		l.hand(rnd, now, &input.Acquire{Call: int(id), Entity: "e", Tokens: tokens, Request: attempt.Key{id}, Wait: 20_000})
+	}
+	l.Step(now, input.Wake{})
+	l.Resume()
+	if hand(1, 1); l.served != 1 {
+		t.Fatalf("%d acquires served by shards before one waits, want 1", l.served)
+	}
+	hand(50, 2)
+	if hand(1, 3); l.served != 1 || l.space.find("e").queue.len() == 0 {
+		t.Errorf("%d acquires served by shards, want 1; %d wait", l.served, l.space.find("e").queue.len())
+	}
+	l.hand(rnd, now, &input.Release{Call: 4, Entity: "e", Tokens: 1, Request: attempt.Key{4}})
+	if l.served != 1 {
+		t.Error("a shard took a release that an acquire may wait for")
+	}
+}
