@@ -27,11 +27,14 @@ const (
 	Aggressive
 	// Optimistic: Aggressive, but threads look for work without locks first (Algorithm 8).
 	Optimistic
+	// Prefix: Optimistic, but a thief takes the requests of a queue that come before its
+	// first sequential one. The paper's thieves leave such a queue alone.
+	Prefix
 	// Late: threads take requests from a graph of dependencies. The baseline.
 	Late
 )
 
-var modeNames = [...]string{"barriers", "busy-wait", "conservative", "moderate", "aggressive", "optimistic", "late"}
+var modeNames = [...]string{"barriers", "busy-wait", "conservative", "moderate", "aggressive", "optimistic", "prefix", "late"}
 
 // String returns the name of the mode.
 func (m Mode) String() string {
@@ -43,7 +46,7 @@ func (m Mode) String() string {
 
 // Modes lists the modes.
 func Modes() []Mode {
-	return []Mode{Barriers, BusyWait, Conservative, Moderate, Aggressive, Optimistic, Late}
+	return []Mode{Barriers, BusyWait, Conservative, Moderate, Aggressive, Optimistic, Prefix, Late}
 }
 
 // meets reports whether threads meet at a barrier after a sequential request, counts
@@ -53,8 +56,8 @@ func (m Mode) counts() bool { return m != Barriers && m != Conservative }
 
 // steals reports whether threads without work steal, stealsWaiting whether threads steal
 // while they wait for others at a sequential request.
-func (m Mode) steals() bool        { return m >= Conservative && m <= Optimistic }
-func (m Mode) stealsWaiting() bool { return m >= Moderate && m <= Optimistic }
+func (m Mode) steals() bool        { return m >= Conservative && m <= Prefix }
+func (m Mode) stealsWaiting() bool { return m >= Moderate && m <= Prefix }
 
 // Job is the work of a request.
 type Job interface {

@@ -35,6 +35,8 @@ type Options struct {
 	Computed bool
 	// Requests is the number of requests of a round. Each mode runs Rounds rounds, in turns.
 	Requests, Rounds int
+	// Queue bounds the requests that wait at a thread.
+	Queue int
 	// Seed draws the requests.
 	Seed uint64
 	// Now reads a clock.
@@ -43,7 +45,7 @@ type Options struct {
 
 // Default is the paper's light list on two shards.
 func Default() Options {
-	return Options{App: List, Size: 1000, Shards: 2, Threads: 1, Writes: .1, Global: .01, Requests: 20_000, Rounds: 5, Seed: 1}
+	return Options{App: List, Size: 1000, Shards: 2, Threads: 1, Writes: .1, Global: .01, Requests: 20_000, Rounds: 5, Queue: 64, Seed: 1}
 }
 
 func (o *Options) values() int {
@@ -66,6 +68,7 @@ func (o *Options) check() error {
 		{!(o.Global >= 0 && o.Global <= 1), "global", "in 0 to 1"},
 		{!(o.Skew >= 0 && o.Skew <= 1), "skew", "in 0 to 1"},
 		{o.Requests < 1 || o.Requests > 10_000_000, "requests", "in 1 to 10,000,000"},
+		{o.Queue < 1 || o.Queue > 1<<20, "queue", "in 1 to 1,048,576"},
 		{o.Rounds < 1 || o.Rounds > 1000, "rounds", "in 1 to 1,000"},
 	} {
 		if c.bad {
@@ -123,7 +126,7 @@ func Measure(ctx context.Context, o *Options) ([]Row, error) {
 			if err := context.Cause(ctx); err != nil {
 				return nil, fmt.Errorf("measure: %w", err)
 			}
-			options := early.Options{Mode: early.BusyWait, Classes: classes, Mapping: one}
+			options := early.Options{Mode: early.BusyWait, Classes: classes, Mapping: one, Queue: o.Queue}
 			if i > 0 {
 				options.Mode, options.Mapping = early.Modes()[i-1], mapping
 			}

@@ -15,7 +15,7 @@ func TestEarly(t *testing.T) {
 		t.Fatalf("status %d: %s", status, &said)
 	}
 	var rows []earlylab.Row
-	if err := json.Unmarshal([]byte(out.String()), &rows); err != nil || len(rows) != 8 || rows[0].Mode != earlylab.Sequential || rows[7].Mode != "late" {
+	if err := json.Unmarshal([]byte(out.String()), &rows); err != nil || len(rows) != 9 || rows[0].Mode != earlylab.Sequential || rows[8].Mode != "late" {
 		t.Errorf("told %s: %v", &out, err)
 	}
 	out.Reset()
