@@ -13,8 +13,8 @@ const (
 	// mostYields bounds how often the committer puts off a commit for others to join. 0:
 	// 47 % more and half the requests a commit, 10 % more in batches. 10: the same.
 	mostYields = 3 // yields of the processor
-	// worthACommit is the number of served requests that do not wait for others. A site of
-	// two processors has a single partition, which serves nothing: no figures.
+	// worthACommit is the number of served requests that do not wait for others. A
+	// single partition serves nothing: no figures.
 	worthACommit = 1024 // requests
 	// worthATurn is the number of waiting inputs that the goroutine which hands over the
 	// last of them handles, so that little is left to do between two commits. 256: 10 %

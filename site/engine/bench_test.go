@@ -94,7 +94,7 @@ func startTree(b *testing.B, st engine.Store, orgs int) *rig {
 	return r
 }
 
-// benchPartitions is the default of a site of two processors.
+// benchPartitions is the default of a site.
 const benchPartitions = 1
 
 // startEmpty starts an engine without entities.

@@ -43,7 +43,7 @@ func TestHierarchy(t *testing.T) {
 		}
 	}
 	said.Reset()
-	if status := l.run(t.Context(), []string{"hierarchy", "--partitions", "1", "--out", dir}); status != exitUsage || !strings.Contains(said.String(), "--partitions") {
+	if status := l.run(t.Context(), []string{"hierarchy", "--partitions", "0", "--out", dir}); status != exitUsage || !strings.Contains(said.String(), "--partitions") {
 		t.Errorf("status %d: %s", status, &said)
 	}
 }

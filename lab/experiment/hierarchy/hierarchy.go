@@ -65,7 +65,7 @@ func (o *Options) check() error {
 		{"orgs", o.Orgs, 1, 10_000},
 		{"teams", o.Teams, 1, 10_000},
 		{"leaves", o.Leaves, 1, 10_000},
-		{"partitions", o.Partitions, 2, 64},
+		{"partitions", o.Partitions, 1, 64},
 		{"generators", o.Generators, 1, 64},
 		{"in-flight", o.Window, 64 * o.Generators, 1 << 16},
 		{"rounds", o.Rounds, 1, 1000},

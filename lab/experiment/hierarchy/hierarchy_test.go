@@ -160,7 +160,7 @@ func TestOptions(t *testing.T) {
 	for _, change := range []func(*Options){
 		func(o *Options) { o.Orgs = 0 },
 		func(o *Options) { o.Orgs, o.Teams = 1000, 1000 },
-		func(o *Options) { o.Partitions = 1 },
+		func(o *Options) { o.Partitions = 0 },
 		func(o *Options) { o.Generators = 0 },
 		func(o *Options) { o.Window = 100 },
 		func(o *Options) { o.Rounds = 0 },

@@ -150,8 +150,8 @@ func settle(ctx context.Context, s subject, su setup, o *Options, tell func(stri
 		if err != nil {
 			return err
 		}
-		calmly := settleCalm
-		if !su.learns() {
+		calmly, learns := settleCalm, su.learns() && o.Partitions > 1
+		if !learns {
 			calmly = 2
 		}
 		var calm []Run
@@ -176,7 +176,7 @@ func settle(ctx context.Context, s subject, su setup, o *Options, tell func(stri
 				calm = append(calm[max(0, len(calm)+1-calmly):], r)
 			}
 			last = next
-			st.Settled = len(calm) == calmly && alike(calm) && learnt(&last.stats, su)
+			st.Settled = len(calm) == calmly && alike(calm) && (!learns || learnt(&last.stats, su))
 			if last.at.Sub(told) >= time.Second {
 				told = last.at
 				tell(fmt.Sprintf("%.0f s, %s requests/s, %.1f %% across, imbalance %.2f, %d maps, %d split", last.at.Sub(began).Seconds(),
@@ -189,11 +189,9 @@ func settle(ctx context.Context, s subject, su setup, o *Options, tell func(stri
 	return st, err
 }
 
-// learnt reports whether the subject has learnt all that the setup lets it learn.
+// learnt reports whether the subject has learnt all that the setup lets it learn. A single
+// partition has nothing to learn.
 func learnt(st *partitions.Stats, su setup) bool {
-	if !su.learns() {
-		return true
-	}
 	split := su.Above != SplitRoot
 	for _, e := range st.Split {
 		split = split || e.Name == rootName
