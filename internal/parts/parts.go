@@ -3,8 +3,13 @@
 package parts
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/samya-db/samya/internal/name"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
@@ -51,47 +56,28 @@ func Check(r *samyav1.BatchRequest) error {
 
 // alone checks that a batch that is not atomic has no fields of the whole batch.
 func alone(r *samyav1.BatchRequest) error {
-	var errs []error
-	for _, f := range []struct {
-		field string
-		given bool
-	}{
-		{"request_id", r.GetRequestId() != ""},
-		{"wait", r.GetWait() != nil},
-		{"site", r.GetSite() != ""},
-		{"attempt", r.GetAttempt() != 0},
-		{"tried", len(r.GetTried()) > 0},
-		{"not_after", r.GetNotAfter() != nil},
-		{"relay", r.GetRelay() != 0},
-	} {
-		if f.given {
-			errs = append(errs, &name.Error{Field: f.field, Problem: "only of an atomic batch; others say it of each operation"})
-		}
-	}
-	return errors.Join(errs...)
+	return without(r, "", "only of an atomic batch; others say it of each operation", "operations", "atomic")
 }
 
-// part checks an acquire of an atomic batch.
+// part checks an acquire of an atomic batch. App managers set its relay.
 func part(a *samyav1.AcquireRequest, prefix string) error {
-	errs := []error{name.Entity(prefix+"entity", a.GetEntity()), name.Tokens(prefix+"tokens", a.GetTokens())}
-	for _, f := range []struct {
-		field string
-		given bool
-	}{
-		{"request_id", a.GetRequestId() != ""},
-		{"wait", a.GetWait() != nil},
-		{"site", a.GetSite() != ""},
-		{"min_tokens", a.GetMinTokens() != 0},
-		{"dry_run", a.GetDryRun()},
-		{"lease", a.GetLease() != nil},
-		{"attempt", a.GetAttempt() != 0},
-		{"tried", len(a.GetTried()) > 0},
-		{"not_after", a.GetNotAfter() != nil},
-	} {
-		if f.given {
-			errs = append(errs, &name.Error{Field: prefix + f.field, Problem: "not in an atomic batch"})
+	return errors.Join(
+		name.Entity(prefix+"entity", a.GetEntity()), name.Tokens(prefix+"tokens", a.GetTokens()),
+		without(a, prefix, "not in an atomic batch", "entity", "tokens", "relay"),
+	)
+}
+
+// without checks that a message has no fields but some, so that fields to come are refused
+// too. Its errors are in the order of the fields' names.
+func without(m proto.Message, prefix, problem string, but ...protoreflect.Name) error {
+	var errs []error
+	m.ProtoReflect().Range(func(f protoreflect.FieldDescriptor, _ protoreflect.Value) bool {
+		if !slices.Contains(but, f.Name()) {
+			errs = append(errs, &name.Error{Field: prefix + string(f.Name()), Problem: problem})
 		}
-	}
+		return true
+	})
+	slices.SortFunc(errs, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
 	return errors.Join(errs...)
 }
 
