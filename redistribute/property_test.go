@@ -59,7 +59,11 @@ func checkPolicies(t *rapid.T) {
 	}
 	shuffled := rapid.Permutation(cs).Draw(t, "other order")
 
-	for name, oracle := range oracles {
+	for _, name := range redistribute.Names() {
+		oracle := oracles[name]
+		if oracle == nil {
+			t.Fatalf("policy %s has no oracle", name)
+		}
 		policy, err := redistribute.ByName(name)
 		if err != nil {
 			t.Fatal(err)

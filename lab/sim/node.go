@@ -8,6 +8,7 @@ import (
 
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/transfer"
+	"github.com/samya-db/samya/redistribute"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/core/message"
@@ -112,9 +113,16 @@ func (s *sim) newNode(i int, id core.SiteID) *node {
 	n := &node{s: s, i: i, id: id, durable: NewMemory(message.Incarnation(i + 1)), failed: make(map[string]micros), found: make(map[string]micros)}
 	n.leases, n.claims = make(map[uint64]*lease), make(map[message.ClaimNumber]askedAs)
 	n.blocks = make(map[uint64]micros)
+	// The default policy twice, and each new one behind the others: seeds keep their draws.
+	policies := []string{"equal-risk", "equal-risk", "demand", "paper"}
+	for _, p := range redistribute.Names() {
+		if !slices.Contains(policies, p) {
+			policies = append(policies, p)
+		}
+	}
 	n.cfg = core.Config{
 		Self: id, Members: s.names,
-		Offer: pick([]string{"spare", "spare", "all"}), Policy: pick([]string{"equal-risk", "equal-risk", "demand", "paper"}),
+		Offer: pick([]string{"spare", "spare", "all"}), Policy: pick(policies),
 		Forecast:  pick([]string{"mean-rate", "none", "random-walk", "auto"}),
 		Admission: pick([]string{"wait", "wait", "wait", "proof", "refuse"}),
 		Trigger:   pick([]string{"low-water", "ahead", "paper", "reactive"}),
