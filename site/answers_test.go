@@ -76,7 +76,7 @@ const (
 	badName       = "empty segment: begins or ends with '/', or has '//'"
 	emptyName     = "empty, at least 1 character"
 	badIDCharater = "' ' at position 2, allowed are printable ASCII without space"
-	longID        = "129 characters, at most 128"
+	longID        = "129 bytes, at most 128"
 	noToken       = "is none that a list returned"
 )
 
@@ -110,7 +110,7 @@ func badFields() []answerCase {
 		acquireCase("acquire, no entity", &samyav1.AcquireRequest{Tokens: 1}, invalid("entity", emptyName)),
 		acquireCase("acquire, bad entity", &samyav1.AcquireRequest{Entity: "acme//vm", Tokens: 1}, invalid("entity", badName)),
 		acquireCase("acquire, long entity", &samyav1.AcquireRequest{Entity: strings.Repeat("x", 257), Tokens: 1},
-			invalid("entity", "257 characters, at most 256")),
+			invalid("entity", "257 bytes, at most 256")),
 		acquireCase("acquire, entity of other letters", &samyav1.AcquireRequest{Entity: "acme/é", Tokens: 1},
 			invalid("entity", "byte 0xc3 at position 6, allowed are letters, digits, '.', '_', '-' and '/'")),
 		acquireCase("acquire 0", &samyav1.AcquireRequest{Entity: vm}, invalid("tokens", "0"+tooFewTokens)),

@@ -35,7 +35,7 @@ func TestConfigNamesTheField(t *testing.T) {
 	}{
 		{func(c *site.Config) { c.Cluster = "" }, "cluster", "empty, at least 1 character"},
 		{func(c *site.Config) { c.Name = "US"; c.Members = nil }, "name", "'U' at position 1, allowed are lower-case letters, digits and '-'"},
-		{func(c *site.Config) { c.Region = strings.Repeat("r", 64) }, "region", "64 characters, at most 63"},
+		{func(c *site.Config) { c.Region = strings.Repeat("r", 64) }, "region", "64 bytes, at most 63"},
 		{func(c *site.Config) { c.DataDir = "" }, "data", "empty, must be a directory of the site's own"},
 		{func(c *site.Config) { c.Members = []string{"eu", "as"} }, "members", `this site, "us", is not among them`},
 		{func(c *site.Config) { c.Members = []string{"us", "eu", "us"} }, "members[2]", `"us" stands there twice`},

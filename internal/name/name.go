@@ -222,7 +222,7 @@ func length(field, s string, most int) error {
 	case s == "":
 		return &Error{field, "empty, at least 1 character"}
 	case len(s) > most:
-		return &Error{field, strconv.Itoa(len(s)) + " characters, at most " + strconv.Itoa(most)}
+		return &Error{field, strconv.Itoa(len(s)) + " bytes, at most " + strconv.Itoa(most)}
 	}
 	return nil
 }
