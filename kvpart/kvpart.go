@@ -117,6 +117,10 @@ const (
 	// Together places all new keys of one request on the same partition, and the new keys
 	// of the next request on the following partition.
 	Together Placement = "together"
+	// Beside places a new key on the partition of its neighbours, the next keys below and
+	// above, where both are on the same; else, and before the first new map, like
+	// RoundRobin. It keeps ranges together where keys are inserted into learnt ranges.
+	Beside Placement = "beside"
 )
 
 // Options configures a store.
@@ -143,7 +147,7 @@ type Options struct {
 	Cache int64
 	// Queue is Q, how many requests may wait at a worker: 1<<16 if 0.
 	Queue int
-	// Place says where new keys go: RoundRobin if empty.
+	// Place says where new keys go: if empty Beside with the policy Async, else RoundRobin.
 	Place Placement
 	// Generations bounds the generations of engines of a hard strategy, from 2 to
 	// MaxGenerations: DefaultGenerations if 0. At the bound the oldest generation is

@@ -70,10 +70,12 @@ func (o *Options) complete() (engine.Factory, error) {
 	}
 	switch o.Place {
 	case "":
-		o.Place = RoundRobin
-	case RoundRobin, Hash, Together:
+		if o.Place = RoundRobin; o.Policy.Kind == Async {
+			o.Place = Beside
+		}
+	case RoundRobin, Hash, Together, Beside:
 	default:
-		return engine.Factory{}, bad("Place", "%q, want %q, %q or %q", o.Place, RoundRobin, Hash, Together)
+		return engine.Factory{}, bad("Place", "%q, want %q, %q, %q or %q", o.Place, RoundRobin, Hash, Together, Beside)
 	}
 	return o.engine()
 }

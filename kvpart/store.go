@@ -87,7 +87,7 @@ func (s *Store) begin(o *Options) error {
 	}
 	so := sched.Options[item]{
 		Partitions: o.Partitions, Mode: mode, Queue: o.Queue, Now: o.Now,
-		Place: map[Placement]sched.Placement{RoundRobin: sched.RoundRobin, Hash: sched.Hash, Together: sched.Together}[o.Place],
+		Place: map[Placement]sched.Placement{RoundRobin: sched.RoundRobin, Hash: sched.Hash, Together: sched.Together, Beside: sched.Beside}[o.Place],
 	}
 	b := new(balance)
 	if o.Policy.Kind != Static {

@@ -225,8 +225,9 @@ func search(mode Mode, classes *Classes, mapping *Mapping, trace []int) (states 
 	return len(ids), nil
 }
 
-// TestEveryOrder searches every order of 3 threads, 2 classes and 4 requests. Here are
-// few traces for the modes that steal; with EARLY_SEARCH all traces in all modes.
+// TestEveryOrder searches every order of 3 threads, 2 classes and 3 requests, for some
+// traces; the modes that steal on few mappings. With EARLY_SEARCH all traces of 4 requests
+// in all modes, on all mappings.
 func TestEveryOrder(t *testing.T) {
 	race.OneGoroutine(t)
 	seq := func(threads ...int) Assignment { return Assignment{Sequential: true, Threads: threads} }
@@ -244,8 +245,8 @@ func TestEveryOrder(t *testing.T) {
 		{"two threads of three", []Assignment{conc(0, 1), seq(0, 1)}, [][2]int{{0, 1}, {1, 1}}},
 	} {
 		for _, mode := range Modes() {
-			if mode == Late {
-				continue
+			if mode == Late || mode.steals() && !all && (len(c.of[0].Threads) == 3 || c.of[0].Sequential) {
+				continue // no such mode, or one with many states
 			}
 			t.Run(fmt.Sprintf("%s/%v", c.name, mode), func(t *testing.T) {
 				classes, err := NewClasses(len(c.of))
@@ -267,8 +268,6 @@ func TestEveryOrder(t *testing.T) {
 					}
 				case !classes.Conflicts(0, 1):
 					traces = [][]int{{1, 0, 0}}
-				case mode.steals() && len(c.of[0].Threads) == 3 || c.of[0].Sequential:
-					traces = [][]int{{0, 0, 1}}
 				default:
 					traces = [][]int{{0, 0, 1}, {0, 1, 0}}
 				}

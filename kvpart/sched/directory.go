@@ -115,7 +115,7 @@ func (s *Scheduler[V]) Insert(key string, partition int, v V) (*Entry[V], error)
 		return nil, duplicate(key)
 	}
 	if partition == Unplaced {
-		partition = s.place.one(key)
+		partition = s.newHome(key, new(batch))
 	}
 	e := &Entry[V]{key: key, Present: true, Value: v}
 	e.where.Store(pack(partition, partition, 0))

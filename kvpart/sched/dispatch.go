@@ -160,7 +160,7 @@ func (s *Scheduler[V]) create(r *Request[V], b *batch) {
 		}
 		if e = s.dir.get(key); e == nil {
 			e = &Entry[V]{key: key}
-			p := b.of(&s.place, key)
+			p := s.newHome(key, b)
 			e.where.Store(pack(p, p, 0))
 			s.dir.add(e)
 		}

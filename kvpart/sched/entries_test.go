@@ -124,6 +124,7 @@ func TestPlacement(t *testing.T) {
 			t.Errorf("placement %d: %v, want %v", c.place, got, c.want)
 		}
 	}
+	besideNeighbours(t)
 	const keys, parts = 8000, 8
 	s := newScheduler(t, sched.Options[int64]{Partitions: parts})
 	var each [parts]int
@@ -137,6 +138,35 @@ func TestPlacement(t *testing.T) {
 		if n < keys/parts*8/10 || n > keys/parts*12/10 {
 			t.Errorf("by hash: %d keys at %d, mean %d", n, p, keys/parts)
 		}
+	}
+}
+
+// besideNeighbours: from the first switch on, a new key goes where both its neighbours are.
+func besideNeighbours(t *testing.T) {
+	t.Helper()
+	s := newScheduler(t, sched.Options[int64]{Partitions: 3, Place: sched.Beside})
+	at := func(key string) int {
+		t.Helper()
+		if err := do(t, s, sched.Create, present, key); err != nil {
+			t.Fatal(err)
+		}
+		return s.Partition(s.Entry(key))
+	}
+	if got := []int{at("a"), at("c"), at("e"), at("g"), at("f")}; !slices.Equal(got, []int{0, 1, 2, 0, 1}) {
+		t.Errorf("before a switch: %v", got)
+	}
+	for key, p := range map[string]int{"a": 2, "c": 2, "e": 1} {
+		if _, err := s.Assign(s.Entry(key), p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Switch(nil)
+	// Between 2 and 2; between 2 and 1; behind the last; between 2 and the key before.
+	if got := []int{at("b"), at("d"), at("h"), at("bb")}; !slices.Equal(got, []int{2, 2, 0, 2}) {
+		t.Errorf("after a switch: %v", got)
+	}
+	if e, err := s.Insert("ab", sched.Unplaced, 1); err != nil || s.Partition(e) != 2 {
+		t.Errorf("an insert between: at %d, %v", s.Partition(e), err)
 	}
 }
 
@@ -176,7 +206,7 @@ func TestOptions(t *testing.T) {
 		{Partitions: 1, Mode: sched.Manual + 1},
 		{Partitions: 1, Queue: -1},
 		{Partitions: 1, Queue: sched.MaxQueue + 1},
-		{Partitions: 1, Place: sched.Together + 1},
+		{Partitions: 1, Place: sched.Beside + 1},
 	} {
 		if _, err := sched.New(o); !errors.Is(err, sched.ErrOptions) {
 			t.Errorf("%+v: %v", o, err)

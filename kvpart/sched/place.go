@@ -19,7 +19,35 @@ const (
 	// Together places all new keys of a request on the same partition, and the new keys
 	// of the next request on the following partition.
 	Together
+	// Beside places a new key on the partition of its neighbours, the next keys below and
+	// above, where both are on the same; else like RoundRobin, as before the first switch.
+	Beside
 )
+
+// newHome places a new key. The index is locked.
+func (s *Scheduler[V]) newHome(key string, b *batch) int {
+	if s.place.kind == Beside {
+		if p := s.beside(key); p != Unplaced {
+			return p
+		}
+	}
+	return b.of(&s.place, key)
+}
+
+// beside is the partition of a key's neighbours, Unplaced if they differ.
+func (s *Scheduler[V]) beside(key string) int {
+	epoch := s.epoch()
+	if epoch == 0 {
+		return Unplaced // the keys lie as they came, and say nothing about each other
+	}
+	var below, above *Entry[V]
+	s.dir.keys.Descend(key, func(_ string, e *Entry[V]) bool { below = e; return false })
+	s.dir.keys.Ascend(key, func(_ string, e *Entry[V]) bool { above = e; return false })
+	if below == nil || above == nil || below.At(epoch) != above.At(epoch) {
+		return Unplaced
+	}
+	return below.At(epoch)
+}
 
 // placer places new keys.
 type placer struct {

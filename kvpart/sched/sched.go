@@ -134,7 +134,7 @@ func New[V any](o Options[V]) (*Scheduler[V], error) {
 	if o.Mode > Manual {
 		return nil, fmt.Errorf("%w: mode %d", errOptions, o.Mode)
 	}
-	if o.Place > Together {
+	if o.Place > Beside {
 		return nil, fmt.Errorf("%w: placement %d", errOptions, o.Place)
 	}
 	if o.Queue == 0 {

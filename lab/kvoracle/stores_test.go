@@ -45,6 +45,9 @@ func TestOracle(t *testing.T) {
 					Strategy: strategy, Backend: backend, Policy: policy,
 					Partitions: partitions[seed%4], Queue: queues[seed/2%4], Place: places[seed%3],
 				}
+				if seed%2 == 0 && policy == kvpart.Async {
+					s.Place = kvpart.Beside
+				}
 				seed++
 				s.Load = kvoracle.Options{Seed: seed, Ops: 80, Deadlines: .1}
 				t.Run(fmt.Sprintf("%s/%s/%s", policy, strategy, backend), func(t *testing.T) {

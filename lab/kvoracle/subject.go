@@ -130,7 +130,7 @@ func Judge(ctx context.Context, s Subject, dir string, rounds int) (Report, erro
 	switch s.Strategy {
 	case SchedulerCallers, SchedulerWorkers:
 		o := sched.Options[[]byte]{Partitions: s.Partitions, Queue: s.Queue, Place: map[kvpart.Placement]sched.Placement{
-			kvpart.RoundRobin: sched.RoundRobin, kvpart.Together: sched.Together,
+			kvpart.RoundRobin: sched.RoundRobin, kvpart.Together: sched.Together, kvpart.Beside: sched.Beside,
 		}[s.Place]}
 		if s.Strategy == SchedulerWorkers {
 			o.Mode, s.Load.Pipelines = sched.Workers, true

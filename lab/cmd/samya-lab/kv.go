@@ -29,6 +29,7 @@ type kvOptions struct {
 	share, sample, gain       float64
 	interval                  int64
 	replace                   bool
+	place                     string
 	dirs                      []string
 	workloadDir               string
 	load                      ycsbOptions
@@ -87,6 +88,7 @@ it. Both fail if a goal is missed.`,
 	f.StringVar(&o.strategy, "strategy", string(kvpart.Soft), "engine, soft, hard, threaded or hard_threaded")
 	f.StringVar(&o.policy, "policy", string(kvpart.Async), strings.Join(kvPolicies, ", "))
 	f.StringVar(&o.backend, "backend", "btree", "engine of values: btree, hash, bbolt or pebble")
+	f.StringVar(&o.place, "place", "", "where new keys go: round_robin, hash, together (those of a request), or beside (their neighbours); empty: beside with the policy async, else round_robin")
 	f.StringSliceVar(&o.dirs, "dir", nil, "folders of the data of bbolt and pebble, one for all partitions or one for each (default: a temporary one)")
 	f.IntVar(&o.partitions, "partitions", runtime.GOMAXPROCS(0), "partitions")
 	f.IntVar(&o.window, "window", 0, "of how many of the last requests to know; 0 for no such bound")
@@ -156,7 +158,7 @@ func (o *kvOptions) check() error {
 // store returns the options of the store.
 func (o *kvOptions) store() kvpart.Options {
 	s := kvpart.Options{
-		Strategy: kvpart.Strategy(o.strategy), Partitions: o.partitions, Backend: o.backend, Dirs: o.dirs, Queue: o.queue, Seed: o.load.seed,
+		Strategy: kvpart.Strategy(o.strategy), Partitions: o.partitions, Backend: o.backend, Dirs: o.dirs, Queue: o.queue, Seed: o.load.seed, Place: kvpart.Placement(o.place),
 		Policy: kvpart.Policy{
 			Window: o.window, Every: o.every, Gain: o.gain, Share: o.share, Sample: o.sample, Operations: o.interval, Replace: o.replace,
 		},

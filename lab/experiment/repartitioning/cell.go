@@ -98,6 +98,7 @@ func openStore(o kvpart.Options) (store, error) { return kvpart.Open(o) }
 // options returns the options of a cell's store.
 func (s *setting) options(c cell, l *load) kvpart.Options {
 	o := kvpart.Options{
+		Place:    kvpart.RoundRobin, // as in the paper
 		Strategy: kvpart.Threaded, Partitions: c.workers, Backend: "btree", Queue: c.queue, Seed: s.seed,
 		Policy: kvpart.Policy{Kind: c.kind},
 	}

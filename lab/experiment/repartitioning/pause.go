@@ -141,6 +141,7 @@ func (o *pauseOptions) run(ctx context.Context, env *experiment.Env, open func(k
 // observe runs requests under a strategy until it has seen enough switches.
 func (o *pauseOptions) observe(ctx context.Context, env *experiment.Env, strategy kvpart.Strategy, l *load, open func(kvpart.Options) (clientStore, error), progress func(applied int64)) (seen *observed, err error) {
 	st, err := open(kvpart.Options{
+		Place:    kvpart.RoundRobin, // as in the paper
 		Strategy: strategy, Partitions: o.workers, Backend: "btree", Seed: env.Seed,
 		Policy: kvpart.Policy{
 			Kind: kvpart.Async, Every: time.Millisecond, Gain: -1, Share: 1, Sample: 1,
