@@ -43,7 +43,7 @@ func TestBadOptions(t *testing.T) {
 		"shards": func(o *earlylab.Options) { o.Shards = 65 }, "threads": func(o *earlylab.Options) { o.Threads = 1000 },
 		"writes": func(o *earlylab.Options) { o.Writes = 1.1 }, "global": func(o *earlylab.Options) { o.Global = -1 },
 		"skew": func(o *earlylab.Options) { o.Skew = 2 }, "requests": func(o *earlylab.Options) { o.Requests = 0 },
-		"queue": func(o *earlylab.Options) { o.Queue = 0 }, "rounds": func(o *earlylab.Options) { o.Rounds = 0 },
+		"queue": func(o *earlylab.Options) { o.Queue = -1 }, "rounds": func(o *earlylab.Options) { o.Rounds = 0 },
 	} {
 		o := earlylab.Default()
 		change(&o)

@@ -1,6 +1,7 @@
 package earlylab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,7 +36,7 @@ type Options struct {
 	Computed bool
 	// Requests is the number of requests of a round. Each mode runs Rounds rounds, in turns.
 	Requests, Rounds int
-	// Queue bounds the requests that wait at a thread.
+	// Queue bounds the requests that wait at a thread; 0 is 65,536.
 	Queue int
 	// Seed draws the requests.
 	Seed uint64
@@ -68,7 +69,7 @@ func (o *Options) check() error {
 		{!(o.Global >= 0 && o.Global <= 1), "global", "in 0 to 1"},
 		{!(o.Skew >= 0 && o.Skew <= 1), "skew", "in 0 to 1"},
 		{o.Requests < 1 || o.Requests > 10_000_000, "requests", "in 1 to 10,000,000"},
-		{o.Queue < 1 || o.Queue > 1<<20, "queue", "in 1 to 1,048,576"},
+		{o.Queue < 0 || o.Queue > 1<<20, "queue", "in 0 to 1,048,576"},
 		{o.Rounds < 1 || o.Rounds > 1000, "rounds", "in 1 to 1,000"},
 	} {
 		if c.bad {
@@ -126,7 +127,7 @@ func Measure(ctx context.Context, o *Options) ([]Row, error) {
 			if err := context.Cause(ctx); err != nil {
 				return nil, fmt.Errorf("measure: %w", err)
 			}
-			options := early.Options{Mode: early.BusyWait, Classes: classes, Mapping: one, Queue: o.Queue}
+			options := early.Options{Mode: early.BusyWait, Classes: classes, Mapping: one, Queue: cmp.Or(o.Queue, 1<<16)}
 			if i > 0 {
 				options.Mode, options.Mapping = early.Modes()[i-1], mapping
 			}
