@@ -52,6 +52,10 @@ func TestOracle(t *testing.T) {
 				s.Load = kvoracle.Options{Seed: seed, Ops: 80, Deadlines: .1}
 				t.Run(fmt.Sprintf("%s/%s/%s", policy, strategy, backend), func(t *testing.T) {
 					r := judge(t, s, 2)
+					// On a busy machine a short run may end before the first assignment.
+					for more := 0; strategy != kvpart.Bare && policy == kvoracle.Shuffled && r.Switches == 0 && more < 10; more++ {
+						r = judge(t, s, 20)
+					}
 					if strategy != kvpart.Bare && policy == kvoracle.Shuffled && r.Switches == 0 {
 						t.Errorf("%v: keys were never assigned anew", s)
 					}
