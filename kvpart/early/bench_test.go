@@ -13,8 +13,8 @@ type nothing struct{}
 // Run implements early.Job.
 func (nothing) Run(int) {}
 
-// BenchmarkSynchronised measures what a request costs for which all threads of its class
-// wait: with meetings (barriers), and with a counter (busy-wait).
+// BenchmarkSynchronised measures the cost of a request that all threads of its class wait
+// for: with meetings (barriers), and with a counter (busy-wait).
 func BenchmarkSynchronised(b *testing.B) {
 	for _, threads := range []int{2, 4, 8, 16, 32} {
 		for _, mode := range []early.Mode{early.Barriers, early.BusyWait} {
@@ -42,8 +42,8 @@ func BenchmarkSynchronised(b *testing.B) {
 	}
 }
 
-// BenchmarkConcurrent measures what a request costs that conflicts with none: handed to
-// its thread's queue, or stolen from it where all requests go to a single thread.
+// BenchmarkConcurrent measures the cost of a request without conflicts: handed to its
+// thread's queue, or stolen from there if all requests go to a single thread.
 func BenchmarkConcurrent(b *testing.B) {
 	for _, mode := range []early.Mode{early.BusyWait, early.Optimistic} {
 		for _, skewed := range []bool{false, true} {

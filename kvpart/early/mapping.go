@@ -230,8 +230,8 @@ func (s *solver) idlest(m *Mapping) int {
 	return slices.Index(used, slices.Min(used))
 }
 
-// climb makes the change that helps most, one after the other, while one helps: another
-// kind of class, or a thread more or less or in another's place.
+// climb makes the most helpful change, again and again until no change helps: another
+// kind of class, or a thread more, or less, or in another thread's place.
 func (s *solver) climb(m *Mapping) {
 	for {
 		var best *Mapping

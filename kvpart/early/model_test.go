@@ -19,11 +19,10 @@ type model struct {
 	machine
 	conflicts *Classes
 	trace     []int
-	// given counts the requests whose appending has begun; giving is set while one is not
-	// in all queues.
+	// given counts the requests handed over; giving is set while some queue lacks the last.
 	given  int
 	giving bool
-	// started and finished are sets of requests; twice is set if one started again.
+	// begun and over are sets of requests; broken is the first broken rule.
 	begun, over uint
 	broken      error
 }

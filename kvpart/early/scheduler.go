@@ -2,9 +2,7 @@ package early
 
 import (
 	"fmt"
-	"runtime"
 	"sync"
-	"sync/atomic"
 )
 
 // Mode is a way to run requests.
@@ -161,16 +159,4 @@ func (s *Scheduler) Close() {
 // Stats returns the counts.
 func (s *Scheduler) Stats() Stats {
 	return Stats{Ran: s.ran.Load(), Sequential: s.sequential.Load(), Steals: s.steals.Load(), Stolen: s.stolen.Load()}
-}
-
-// spinners counts the goroutines that spin, of all schedulers.
-var spinners atomic.Int32
-
-// maySpin has a goroutine spin unless as many as there are processors do.
-func maySpin() bool {
-	if int(spinners.Add(1)) < runtime.GOMAXPROCS(0) {
-		return true
-	}
-	spinners.Add(-1)
-	return false
 }

@@ -1,7 +1,6 @@
 package early
 
 import (
-	"runtime"
 	"sync"
 	"sync/atomic"
 )
@@ -295,9 +294,7 @@ func (w *worker) begun() {
 	if w.started != nil {
 		w.started(*t, w.id)
 	}
-	if t.job != nil {
-		t.job.Run(w.id)
-	}
+	t.job.Run(w.id)
 }
 
 // ended ends the request at hand.
@@ -324,97 +321,5 @@ func (w *worker) ended() {
 	default:
 		w.machine.sequential.Add(1)
 		w.at = after
-	}
-}
-
-// wakeAll wakes the threads of a class.
-func (w *worker) wakeAll(c *class) {
-	for _, t := range c.Threads {
-		if t != w.id {
-			w.workers[t].wake()
-		}
-	}
-}
-
-// wake wakes the thread if it has parked, and reports whether it had.
-func (w *worker) wake() bool {
-	if !w.parked.CompareAndSwap(true, false) {
-		return false
-	}
-	w.sema <- struct{}{}
-	return true
-}
-
-// spins and yields are the numbers of vain looks before a thread parks: without yielding
-// the processor, then with.
-const spins, yields = 100, 4
-
-// loop is a thread's goroutine.
-func (w *worker) loop() {
-	vain, spinning := 0, false
-	for {
-		o := w.step()
-		switch {
-		case o == stopped:
-			return
-		case o == moved && !w.hunts():
-			vain = 0
-			if spinning {
-				spinning = false
-				spinners.Add(-1)
-			}
-			continue
-		case o == moved:
-			continue
-		}
-		vain++
-		if vain == 1 {
-			spinning = maySpin()
-			if !spinning {
-				vain = spins
-			}
-		}
-		switch {
-		case vain < spins:
-			continue
-		case spinning:
-			spinning = false
-			spinners.Add(-1)
-		}
-		if vain < spins+yields {
-			runtime.Gosched()
-			continue
-		}
-		w.park()
-		vain = 0
-	}
-}
-
-// hunts reports whether the thread looks for work elsewhere, or has just found none.
-func (w *worker) hunts() bool {
-	return w.at == seek || w.at == rob || w.at == w.back && w.mode.steals()
-}
-
-// park blocks the thread until there may be work for it, or the request at hand has
-// ended.
-func (w *worker) park() {
-	w.parked.Store(true)
-	// Whoever changed something before did not see the thread parked.
-	for {
-		o := w.step()
-		if o == moved && w.hunts() {
-			continue
-		}
-		if o == waiting || o == idle {
-			<-w.sema
-			return
-		}
-		if o == stopped {
-			w.at = drain
-		}
-		break
-	}
-	if !w.parked.CompareAndSwap(true, false) {
-		<-w.sema
 	}
 }
