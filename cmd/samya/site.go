@@ -73,7 +73,7 @@ directory, and from then on a decision of the sites changes them, no flag.`,
 	preset.Var(f, &cfg.TakeoverTime, "takeover-time")
 	f.DurationVar(&cfg.RequestRetention, "request-retention", 5*time.Minute, "how long the answer to a request id is remembered")
 	f.DurationVar(&cfg.ClockSkew, "clock-skew", 0, "by how much the clocks that requests go by may differ: less than the request retention (default 10s, or a quarter of a retention below 40s)")
-	f.IntVar(&cfg.Partitions, "partitions", 0, "partitions, which serve requests side by side; 0: one")
+	f.IntVar(&cfg.Partitions, "partitions", 0, "partitions, serving requests side by side; 0 is 1")
 	f.BoolVar(&cfg.Fixed, "fixed-partitions", false, "leave entities in the partitions in which they come, instead of bringing entities used together into the same partition, and split none")
 	f.IntVar(&cfg.MaxRequests, "max-requests", 4_000_000, "how many request ids of clients are remembered at most, about 100 bytes each; beyond, requests are refused. An eighth more is kept for requests that other sites ask about")
 	f.IntVar(&cfg.TenantSegments, "tenant-segments", 1, "how many segments of an entity's name, from the first on, name its tenant: once seven eighths of max-requests are taken, tenants with an equal part are refused")
