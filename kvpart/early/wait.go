@@ -27,43 +27,75 @@ func (w *worker) wake() bool {
 // the processor, then with.
 const spins, yields = 100, 4
 
-// loop is a thread's goroutine.
-func (w *worker) loop() {
-	vain, spinning := 0, false
-	rest := func() {
-		if spinning {
-			spinning = false
-			spinners.Add(-1)
+// patience decides how a thread waits.
+type patience struct {
+	// vain counts the vain looks in a row. spinning says that the thread has a place among
+	// the spinners.
+	vain     int
+	spinning bool
+}
+
+// action is the next action of a thread's goroutine.
+type action uint8
+
+const (
+	goOn  action = iota // take the next step
+	yield               // give others the processor first
+	block               // park
+	end                 // end the goroutine
+)
+
+// after is the action after a step. hunts says that the thread looks for work elsewhere.
+func (p *patience) after(o outcome, hunts bool) action {
+	if o == moved && hunts {
+		return goOn
+	}
+	if o == moved || o == stopped {
+		p.vain = 0
+		p.rest()
+		if o == stopped {
+			return end
+		}
+		return goOn
+	}
+	if p.vain++; p.vain == 1 {
+		if p.spinning = maySpin(); !p.spinning {
+			p.vain = spins
 		}
 	}
-	defer rest()
+	if p.vain < spins {
+		return goOn
+	}
+	p.rest()
+	if p.vain < spins+yields {
+		return yield
+	}
+	p.vain = 0
+	return block
+}
+
+// rest gives the place among the spinners back.
+func (p *patience) rest() {
+	if p.spinning {
+		p.spinning = false
+		spinners.Add(-1)
+	}
+}
+
+// loop is a thread's goroutine.
+func (w *worker) loop() {
+	var p patience
 	for {
 		o := w.step()
-		if o == stopped {
+		switch p.after(o, w.hunts()) {
+		case goOn:
+		case yield:
+			runtime.Gosched()
+		case block:
+			w.park()
+		case end:
 			return
 		}
-		if o == moved {
-			if !w.hunts() {
-				vain = 0
-				rest()
-			}
-			continue
-		}
-		if vain++; vain == 1 {
-			if spinning = maySpin(); !spinning {
-				vain = spins
-			}
-		}
-		if vain < spins {
-			continue
-		}
-		rest()
-		if vain < spins+yields {
-			runtime.Gosched()
-			continue
-		}
-		w.park()
-		vain = 0
 	}
 }
 
