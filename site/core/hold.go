@@ -7,7 +7,8 @@ package core
 // many small ones come. While a redistribution counts the longest waiting acquire, other
 // acquires that may wait do so until it is granted: for Config.Hold at most, and once an
 // acquire. After a hold in vain no other begins for holdPart times as long. Acquires that
-// may not wait are granted at once even then.
+// may not wait are granted at once even then. An acquire that has waited for a hold waits
+// for none of its other entities: else it waits for one after the other up the tree.
 
 // hold names the acquire that others wait for.
 type hold struct {
@@ -17,6 +18,8 @@ type hold struct {
 	until Tick
 	// again is the tick before which no other hold begins.
 	again Tick
+	// over says that a hold has ended, and the queue was not served since.
+	over bool
 }
 
 // holdPart is the part of the time, as a divisor, in which holds may be in vain.
@@ -49,6 +52,16 @@ func (e *entity) unhold() bool {
 	if e.queue == nil || e.queue.hold.by == nil {
 		return false
 	}
-	e.queue.hold.by = nil
+	e.queue.hold.by, e.queue.hold.over = nil, true
+	return true
+}
+
+// released reports whether a hold has ended since the queue was last served, and forgets
+// that.
+func (q *queue) released() bool {
+	if q == nil || !q.hold.over {
+		return false
+	}
+	q.hold.over = false
 	return true
 }

@@ -155,6 +155,28 @@ func TestHold(t *testing.T) {
 	r.unanswered(r.acquireAsync("c", "e", 301, "large at last", 60_000))
 }
 
+// TestOneHold: an acquire that has waited for a hold of its entity waits for none of the
+// parent.
+func TestOneHold(t *testing.T) {
+	r := newRig(t, 3, func(c *core.Config) { c.Hold = 300 })
+	r.create("org", 900)
+	r.below("x", "org", 900)
+	r.cut["c"] = true
+	r.acquireAsync("c", "x", 301, "large", 60_000)
+	r.advance(200)
+	r.acquireAsync("c", "org", 301, "large above", 60_000)
+	waits := r.acquireAsync("c", "x", 1, "waits", 5000)
+	above := r.acquireAsync("c", "org", 1, "waits above", 5000)
+	r.advance(99)
+	r.unanswered(waits)
+	r.advance(1)
+	r.wantCode(r.answer(waits), answer.OK)
+	r.advance(199)
+	r.unanswered(above)
+	r.advance(1)
+	r.wantCode(r.answer(above), answer.OK)
+}
+
 // TestExcessEndsNoHold: an acquire of more than a limit leaves no trace, and does not serve
 // the acquires that waited for a hold whose time is up.
 func TestExcessEndsNoHold(t *testing.T) {

@@ -213,7 +213,7 @@ func (q *queue) remove(w *waiting) {
 	q.count--
 	q.tokens -= w.needs
 	if q.hold.by == w {
-		q.hold.by = nil
+		q.hold.by, q.hold.over = nil, true
 	}
 	if w.queued != portion.Nobody {
 		q.of.Give(w.queued, 1)

@@ -30,8 +30,9 @@ type turn struct {
 	arrived uint64
 	// content says that it takes the tokens there are, if not fewer than least.
 	content bool
-	// mayWait says that it may wait for other entities.
-	mayWait bool
+	// mayWait says that it may wait for other entities, waited that it has waited for a
+	// hold and waits for no other.
+	mayWait, waited bool
 }
 
 // verdict is the decision about an acquire. If all fields are nil the acquire is granted.
@@ -60,7 +61,7 @@ func decide(at till, r *request, ch charge, t turn) (v verdict) {
 		x := &ch[i]
 		least, free := min(r.least, x.tokens), at.free(x.of)
 		mayWait := t.mayWait && x.of != t.at
-		held := mayWait && x.of.queue.holds(t.arrived)
+		held := mayWait && !t.waited && x.of.queue.holds(t.arrived)
 		switch {
 		case !held && (free >= x.tokens || t.content && free >= least):
 		case held || mayWait && at.waits(x.of, x.tokens):

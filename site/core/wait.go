@@ -13,17 +13,17 @@ func (c *admitting) endHold(e *entity) {
 // unless it holds. An acquire that also lacks tokens of other entities goes on to wait
 // for them.
 func (c *admitting) serveQueue(e *entity) {
-	for {
+	for waited := e.queue.released(); ; {
 		w := e.queue.fits(e.usable())
 		if w == nil || e.queue.holds(w.arrived) {
 			return
 		}
 		if e.queue.hold.by == w {
 			// The hold was not in vain.
-			e.queue.hold = hold{}
+			e.queue.hold, waited = hold{}, true
 		}
 		e.queue.remove(w)
-		c.resume(w, turn{at: e, mayWait: true})
+		c.resume(w, turn{at: e, mayWait: true, waited: waited})
 	}
 }
 
