@@ -53,26 +53,45 @@ func (g *graph) add(class int, job Job) {
 
 // loop is a thread's goroutine.
 func (g *graph) loop(thread int, m *machine) {
+	ended := false
+	defer func() {
+		if !ended { // a job ended the goroutine
+			m.running.Go(func() { g.loop(thread, m) })
+		}
+	}()
+	for n := g.take(); n != nil; n = g.take() {
+		g.run(n, thread, m)
+	}
+	ended = true
+}
+
+// take waits for a request that may run, and takes it. It returns nil once the graph is
+// closed and empty.
+func (g *graph) take() *node {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for {
-		for len(g.free) == 0 {
-			if g.closed && len(g.open) == 0 {
-				return
-			}
-			g.ready.Wait()
+	for len(g.free) == 0 {
+		if g.closed && len(g.open) == 0 {
+			return nil
 		}
-		n := g.free[0]
-		g.free = g.free[1:]
-		g.mu.Unlock()
-		n.job.Run(thread)
-		m.ran.Add(1)
-		g.mu.Lock()
-		g.end(n)
+		g.ready.Wait()
 	}
+	n := g.free[0]
+	g.free = g.free[1:]
+	return n
+}
+
+func (g *graph) run(n *node, thread int, m *machine) {
+	defer func() { // also if the job ends the goroutine
+		m.ran.Add(1)
+		g.end(n)
+	}()
+	n.job.Run(thread)
 }
 
 func (g *graph) end(n *node) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	for i, o := range g.open {
 		if o == n {
 			g.open = append(g.open[:i], g.open[i+1:]...)

@@ -68,6 +68,7 @@ type machine struct {
 	workers []*worker
 	queue   int
 	closing atomic.Bool
+	running sync.WaitGroup
 	// adding is the request being appended to queues, from the thread numbered next in its
 	// class on. The caller of begin and push owns both.
 	adding task

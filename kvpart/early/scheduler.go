@@ -60,7 +60,7 @@ func (m Mode) stealsWaiting() bool { return m >= Moderate && m <= Prefix }
 // Job is the work of a request.
 type Job interface {
 	// Run does the work on a thread, once. It must not panic, nor submit to the scheduler
-	// that runs it.
+	// that runs it. It may end its goroutine; another then goes on.
 	Run(thread int)
 }
 
@@ -90,7 +90,6 @@ type Stats struct {
 type Scheduler struct {
 	machine
 	late    *graph
-	running sync.WaitGroup
 	submits sync.Mutex
 }
 

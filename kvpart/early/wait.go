@@ -85,6 +85,13 @@ func (p *patience) rest() {
 // loop is a thread's goroutine.
 func (w *worker) loop() {
 	var p patience
+	ended := false
+	defer func() {
+		p.rest()
+		if !ended { // a job ended the goroutine
+			w.running.Go(w.loop)
+		}
+	}()
 	for {
 		o := w.step()
 		switch p.after(o, w.hunts()) {
@@ -94,6 +101,7 @@ func (w *worker) loop() {
 		case block:
 			w.park()
 		case end:
+			ended = true
 			return
 		}
 	}

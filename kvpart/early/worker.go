@@ -128,8 +128,8 @@ func (w *worker) step() outcome {
 	case watch:
 		return w.watch()
 	case start:
+		w.at = finish // also if the job ends the goroutine
 		w.begun()
-		w.at = finish
 	case finish:
 		w.ended()
 	case open:

@@ -273,6 +273,9 @@ func (s *Scheduler[V]) enqueue(ctx context.Context, r *Request[V], wait bool) (b
 // append appends r to the queues of its partitions. Otherwise it returns a channel to
 // wait for, nil if r must be resolved anew.
 func (s *Scheduler[V]) append(r *Request[V], state uint64) (<-chan struct{}, bool) {
+	if s.threads != nil {
+		return s.threads.append(r, state)
+	}
 	if len(r.parts) == 1 {
 		return s.appendOne(r, state)
 	}
@@ -289,11 +292,7 @@ func (s *Scheduler[V]) append(r *Request[V], state uint64) (<-chan struct{}, boo
 	}
 	ok = ok && full == nil
 	if ok {
-		for _, e := range r.entries {
-			if e != nil {
-				e.queued.Add(1)
-			}
-		}
+		r.enter()
 		s.appendAll(r)
 	}
 	// r is not finished before: finishing r takes these locks in turn.
@@ -316,17 +315,22 @@ func (s *Scheduler[V]) appendOne(r *Request[V], state uint64) (<-chan struct{}, 
 		p.mu.Unlock()
 		return full, false
 	}
-	for _, e := range r.entries {
-		if e != nil {
-			e.queued.Add(1)
-		}
-	}
+	r.enter()
 	wake := p.push(r)
 	p.mu.Unlock()
 	if wake {
 		p.signal()
 	}
 	return nil, true
+}
+
+// enter notes at its entries that r waits.
+func (r *Request[V]) enter() {
+	for _, e := range r.entries {
+		if e != nil {
+			e.queued.Add(1)
+		}
+	}
 }
 
 // alone runs a request without entries.

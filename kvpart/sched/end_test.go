@@ -209,7 +209,7 @@ func TestHold(t *testing.T) {
 			if err := <-p.ended; err == nil {
 				t.Error("it ended as if it had run")
 			}
-			if m == sched.Workers {
+			if m != sched.Callers {
 				if err := s.TryStart(&p.req); !errors.Is(err, sched.ErrFull) {
 					t.Errorf("a try: %v", err)
 				}

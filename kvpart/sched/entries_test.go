@@ -203,7 +203,7 @@ func TestOptions(t *testing.T) {
 	for _, o := range []sched.Options[int64]{
 		{},
 		{Partitions: 1025},
-		{Partitions: 1, Mode: sched.Manual + 1},
+		{Partitions: 1, Mode: sched.Threads + 1},
 		{Partitions: 1, Queue: -1},
 		{Partitions: 1, Queue: sched.MaxQueue + 1},
 		{Partitions: 1, Place: sched.Beside + 1},

@@ -99,24 +99,24 @@ func (s *Scheduler[V]) lockAll() (since time.Duration) {
 	callers := s.mode == Callers
 	for range rounds {
 		since = s.clock()
-		n := slices.IndexFunc(s.parts, func(p *partition[V]) bool { return !p.tryLock(callers) })
+		n := slices.IndexFunc(s.doors, func(p *partition[V]) bool { return !p.tryLock(callers) })
 		if n < 0 {
 			return since
 		}
-		for _, p := range s.parts[:n] {
+		for _, p := range s.doors[:n] {
 			p.unlock(callers)
 		}
 		runtime.Gosched()
 	}
 	since = s.clock()
-	for _, p := range s.parts {
+	for _, p := range s.doors {
 		p.lock(callers)
 	}
 	return since
 }
 
 func (s *Scheduler[V]) unlockAll() {
-	for _, p := range s.parts {
+	for _, p := range s.doors {
 		p.unlock(s.mode == Callers)
 	}
 }

@@ -115,7 +115,7 @@ func TestGivenEntriesUnderChange(t *testing.T) {
 					access := sched.Access(r.IntN(2))
 					j.req.Of(entries, access, j)
 					var err error
-					if m == sched.Workers && r.IntN(2) == 0 {
+					if m != sched.Callers && r.IntN(2) == 0 {
 						if err = s.Start(context.Background(), &j.req); err == nil {
 							err = <-j.ended
 						}

@@ -286,12 +286,12 @@ func TestOfIsObserved(t *testing.T) {
 		for n := 1; n <= 3; n++ {
 			for range n {
 				p.req.Of(entries[:n], sched.Alone, p)
-				if err := hand(t.Context(), s, p, m == sched.Workers && n > 1); err != nil {
+				if err := hand(t.Context(), s, p, m != sched.Callers && n > 1); err != nil {
 					t.Fatal(err)
 				}
 				p.req.Of(entries[:n], sched.Alone, p)
 				p.req.Unseen()
-				if err := hand(t.Context(), s, p, m == sched.Workers && n > 1); err != nil {
+				if err := hand(t.Context(), s, p, m != sched.Callers && n > 1); err != nil {
 					t.Fatal(err)
 				}
 			}

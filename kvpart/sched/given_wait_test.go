@@ -92,7 +92,7 @@ func TestRemoveWaitsForNobody(t *testing.T) {
 			if several {
 				waits.req.Of([]*entry{b, a}, sched.Alone, waits)
 			}
-			if m == sched.Workers {
+			if m != sched.Callers {
 				if err := s.TryStart(&waits.req); err != nil {
 					t.Fatal(err)
 				}
@@ -119,7 +119,7 @@ func TestRemoveWaitsForNobody(t *testing.T) {
 				t.Errorf("the job that ran: %v, gone %t", err, gone)
 			}
 			err := <-waits.ended
-			if m == sched.Workers && (err != nil || waits.ran != 1) {
+			if m != sched.Callers && (err != nil || waits.ran != 1) {
 				t.Errorf("the one in the queue: ran %d times, %v", waits.ran, err)
 			}
 			if m == sched.Callers && (!errors.Is(err, sched.ErrNoEntry) || waits.ran != 0) {
@@ -174,7 +174,7 @@ func TestOfAtTheGate(t *testing.T) {
 				if err := <-p.ended; err == nil {
 					t.Error("it ended as if it had run")
 				}
-				if m == sched.Workers {
+				if m != sched.Callers {
 					if err := s.TryStart(&p.req); !errors.Is(err, sched.ErrFull) {
 						t.Errorf("a try: %v", err)
 					}

@@ -42,7 +42,7 @@ func TestObserver(t *testing.T) {
 			do(i%3 == 0)
 			c.req.Range("b", 2, sched.Share, c)
 			do(true)
-			if m == sched.Workers {
+			if m != sched.Callers {
 				c.req.Several([]string{"a", "b", "c", "d"}, sched.Create, c)
 				if i%2 == 0 {
 					c.req.Unseen()
@@ -58,7 +58,7 @@ func TestObserver(t *testing.T) {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		started := 0
-		if m == sched.Workers {
+		if m != sched.Callers {
 			started = 3
 		}
 		if o.sizes[3] != 3 || o.sizes[1] != 4 || o.sizes[2] != 0 || o.sizes[4] != started {

@@ -53,6 +53,7 @@ type Request[V any] struct {
 	first   [1]*Entry[V] // the memory of entries, for a request of a single key
 	entries []*Entry[V]
 	parts   []int32 // ascending, without duplicates
+	class   int     // in the mode Threads, once dispatched
 	epoch   Epoch
 	version uint64 // of the directory
 	// versioned says that the version must be the same when r is dispatched.
@@ -60,6 +61,7 @@ type Request[V any] struct {
 	pinned    bool // the index is locked for reading
 	unseen    bool
 
+	runs    *Scheduler[V] // in the mode Threads, once dispatched
 	phase   atomic.Uint32
 	arrived atomic.Int32
 	done    chan struct{}
@@ -145,6 +147,11 @@ func (r *Request[V]) Epoch() Epoch { return r.epoch }
 
 // Access returns how the request uses its entries.
 func (r *Request[V]) Access() Access { return r.access }
+
+// Class returns the class of the request, by its partitions and its access, while it runs
+// in the mode Threads: the numbers are those of early.Subsets for up to early.MaxSubsets
+// partitions, else those of early.Shards.
+func (r *Request[V]) Class() int { return r.class }
 
 // Partitions returns the partitions that the request runs on, ascending.
 func (r *Request[V]) Partitions() []int32 { return r.parts }

@@ -54,6 +54,10 @@ const (
 	Workers
 	// Manual is Workers without their goroutines: the caller calls Step instead.
 	Manual
+	// Threads run the requests, assigned to classes of requests as package early says:
+	// requests of Access Share run side by side where a partition has several threads, and
+	// threads may steal.
+	Threads
 )
 
 // The bounds of a scheduler.
@@ -68,9 +72,11 @@ type Options[V any] struct {
 	// Partitions is the number of partitions, from 1 to 1024.
 	Partitions int
 	Mode       Mode
-	// Queue bounds the requests that wait at a worker, from 1 to MaxQueue: DefaultQueue
-	// if 0.
+	// Queue bounds the requests that wait at a worker, in the mode Threads at all threads.
+	// It is from 1 to MaxQueue: DefaultQueue if 0.
 	Queue int
+	// Early are the settings of the mode Threads.
+	Early Early
 	// Place says where new keys go.
 	Place Placement
 	// Observer, if not nil, is told of requests.
@@ -99,6 +105,9 @@ type Scheduler[V any] struct {
 	state atomic.Uint64
 	parts []*partition[V]
 	all   []int32 // the numbers of parts
+	// doors are the partitions whose locks a request is dispatched under.
+	doors   []*partition[V]
+	threads *threads[V] // of the mode Threads
 	dir   directory[V]
 
 	mode     Mode
@@ -131,7 +140,7 @@ func New[V any](o Options[V]) (*Scheduler[V], error) {
 	if o.Partitions < 1 || o.Partitions > maxPartitions {
 		return nil, fmt.Errorf("%w: %d partitions, want 1 to %d", errOptions, o.Partitions, maxPartitions)
 	}
-	if o.Mode > Manual {
+	if o.Mode > Threads {
 		return nil, fmt.Errorf("%w: mode %d", errOptions, o.Mode)
 	}
 	if o.Place > Beside {
@@ -160,10 +169,18 @@ func New[V any](o Options[V]) (*Scheduler[V], error) {
 		s.parts[i] = newPartition(s, i)
 		s.all = append(s.all, int32(i))
 	}
-	if s.mode == Workers {
+	s.doors = s.parts
+	switch s.mode {
+	case Workers:
 		for _, p := range s.parts {
 			s.running.Go(p.loop)
 		}
+	case Threads:
+		var err error
+		if s.threads, err = newThreads(s, &o.Early); err != nil {
+			return nil, err
+		}
+		s.doors = []*partition[V]{s.threads.door}
 	}
 	return s, nil
 }
@@ -183,6 +200,9 @@ func (s *Scheduler[V]) Close() {
 	}
 	s.unlockAll()
 	s.gate.hold.Unlock()
+	if s.threads != nil {
+		s.threads.closing.Do(s.threads.Close)
+	}
 	s.running.Wait()
 }
 

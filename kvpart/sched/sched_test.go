@@ -52,11 +52,12 @@ func newScheduler(tb testing.TB, o sched.Options[int64]) *sched.Scheduler[int64]
 	return s
 }
 
-// modes runs a test with callers and with workers that run requests.
+// modes runs a test with callers, workers and threads that run requests.
 func modes(t *testing.T, test func(*testing.T, sched.Mode)) {
 	t.Helper()
 	t.Run("callers", func(t *testing.T) { test(t, sched.Callers) })
 	t.Run("workers", func(t *testing.T) { test(t, sched.Workers) })
+	t.Run("threads", func(t *testing.T) { test(t, sched.Threads) })
 }
 
 func TestOne(t *testing.T) {

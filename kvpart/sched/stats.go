@@ -1,13 +1,18 @@
 package sched
 
-import "time"
+import (
+	"time"
+
+	"github.com/samya-db/samya/kvpart/early"
+)
 
 // Stats counts the work of a scheduler since it was made.
 type Stats struct {
 	Ran          int64   // requests that ran
 	Multi        int64   // requests that ran on several partitions
 	PerPartition []int64 // requests that ran on each partition; several partitions each count a shared request
-	Queued       []int   // requests waiting at each worker
+	Queued       []int   // requests waiting at each worker; one number in the mode Threads
+	Early        early.Stats
 	Pause        Pause
 }
 
@@ -36,7 +41,12 @@ func (s *Scheduler[V]) Stats() Stats {
 		n := p.ran.Load()
 		st.Ran += n
 		st.PerPartition = append(st.PerPartition, n)
+	}
+	for _, p := range s.doors {
 		st.Queued = append(st.Queued, int(p.count.Load()))
+	}
+	if s.threads != nil {
+		st.Early = s.threads.Stats()
 	}
 	if s.now == nil {
 		return st

@@ -101,7 +101,7 @@ func (s *Scheduler[V]) busy(e *Entry[V]) bool {
 		}
 		defer p.run.Unlock()
 	default:
-		p := s.parts[at]
+		p := s.doors[at%len(s.doors)]
 		p.mu.Lock()
 		defer p.mu.Unlock()
 	}

@@ -26,7 +26,7 @@ func (s *Scheduler[V]) Assign(e *Entry[V], partition int) (bool, error) {
 
 // settle waits until the workers have come to the last switch. assign is held.
 func (s *Scheduler[V]) settle() {
-	if s.mode == Workers && s.gate.met != nil {
+	if s.mode != Manual && s.gate.met != nil {
 		<-s.gate.met
 		s.gate.met = nil
 	}
@@ -60,7 +60,12 @@ func (s *Scheduler[V]) Switch(during func(Epoch)) {
 		// The workers meet: requests dispatched from here on wait for all earlier
 		// requests. A closed scheduler dispatches none, and some workers may have ended.
 		s.gate.met = make(chan struct{})
-		s.appendAll(&Request[V]{synch: true, parts: s.all, done: s.gate.met})
+		meeting := &Request[V]{synch: true, parts: s.all, done: s.gate.met}
+		if s.threads != nil {
+			s.threads.sync(meeting)
+		} else {
+			s.appendAll(meeting)
+		}
 	}
 	if during != nil {
 		during(s.epoch())

@@ -112,17 +112,24 @@ func (p *partition[V]) pop() (*Request[V], Outcome) {
 	p.taken[p.next] = nil
 	p.next++
 	if !r.synch {
-		left := p.count.Add(-1)
-		// When it is worthwhile, wake everybody who waits for room.
-		if p.wanted.Load() && (left <= p.s.queue/2 || p.next == len(p.taken)) {
-			p.mu.Lock()
-			close(p.room)
-			p.room = nil
-			p.wanted.Store(false)
-			p.mu.Unlock()
-		}
+		p.left(p.next == len(p.taken))
 	}
 	return r, Ran
+}
+
+// left notes that a request waits no more. When it is worthwhile, and after the last that
+// the worker has taken, left wakes everybody who waits for room.
+func (p *partition[V]) left(last bool) {
+	if n := p.count.Add(-1); !p.wanted.Load() || n > p.s.queue/2 && !last {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.room != nil { // another thread may have come first
+		close(p.room)
+		p.room = nil
+		p.wanted.Store(false)
+	}
 }
 
 // swap takes over the requests in the queue.
@@ -160,13 +167,25 @@ func (p *partition[V]) execute(r *Request[V]) {
 		return
 	}
 	var err error
-	defer func() { p.finish(r, err) }() // also if the job ends the goroutine
+	defer func() { // also if the job ends the goroutine
+		due := p.s.leave(r)
+		p.departed(r)
+		p.s.give(r, err)
+		if due {
+			p.s.tidy()
+		}
+	}()
+	p.s.execute(r, &err)
+}
+
+// execute runs a request unless it was given up.
+func (s *Scheduler[V]) execute(r *Request[V], err *error) {
 	if !r.phase.CompareAndSwap(waiting, running) {
-		err = errGivenUp
+		*err = errGivenUp
 		return
 	}
-	p.s.guard(r, &err)
-	p.s.count(r)
+	s.guard(r, err)
+	s.count(r)
 }
 
 // departed lets the other workers go on from r.
@@ -181,22 +200,23 @@ func (p *partition[V]) departed(r *Request[V]) {
 	}
 }
 
-// finish gives a request back, and does not use it any more.
-func (p *partition[V]) finish(r *Request[V], err error) {
-	due := r.access != Share && p.s.vacate(r)
+// leave takes a request off its entries, and reports whether it is time to sweep.
+func (s *Scheduler[V]) leave(r *Request[V]) bool {
+	due := r.access != Share && s.vacate(r)
 	for _, e := range r.entries {
 		if e != nil {
 			e.queued.Add(-1)
 		}
 	}
-	p.departed(r)
+	return due
+}
+
+// give gives a request back to its owner. The scheduler does not use it any more.
+func (s *Scheduler[V]) give(r *Request[V], err error) {
 	r.err = err
 	if was := r.phase.Swap(ended); r.async || was != running {
 		r.job.End(err)
 	} else {
 		r.done <- struct{}{}
-	}
-	if due {
-		p.s.tidy()
 	}
 }
