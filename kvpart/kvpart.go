@@ -62,6 +62,15 @@ const (
 	HardThreaded Strategy = "hard_threaded"
 )
 
+// Scheduler says how the strategies Threaded and HardThreaded run requests: by Workers,
+// or by early scheduling, in a mode of package early. With early scheduling requests that
+// only read may run side by side, and threads without work may steal.
+type Scheduler string
+
+// Workers is a worker for each partition, the default. A request of several partitions
+// runs on the last of its workers to arrive; the others park meanwhile.
+const Workers Scheduler = "workers"
+
 // PolicyKind says when keys are assigned anew.
 type PolicyKind string
 
@@ -130,6 +139,12 @@ type Options struct {
 	// It may differ from the number the store was last opened with. Bare has a single
 	// engine whatever Partitions is.
 	Partitions int
+	// Scheduler is of [Schedulers]; if empty Workers. It must be empty or Workers unless
+	// the strategy is Threaded or HardThreaded.
+	Scheduler Scheduler
+	// Threads is the number of threads of each partition under early scheduling: 1 if 0.
+	// All partitions have early.MaxThreads at most.
+	Threads int
 	// Backend is the name of an engine: btree, hash or bbolt. A durable engine syncs each
 	// write before the store answers it. Writes that wait at the same time share a sync,
 	// unless the worker or lock of a single partition runs them in sequence.
@@ -145,7 +160,8 @@ type Options struct {
 	// Cache bounds the bytes that an engine with a cache of its own keeps in memory:
 	// engine.DefaultCache if 0.
 	Cache int64
-	// Queue is Q, how many requests may wait at a worker: 1<<16 if 0.
+	// Queue is Q, how many requests may wait at a worker, or at all threads of early
+	// scheduling: 1<<16 if 0.
 	Queue int
 	// Place says where new keys go: if empty Beside with the policy Async, else RoundRobin.
 	Place Placement
@@ -213,6 +229,7 @@ type Request struct {
 type Stats struct {
 	Operations      int64 // requests that ran
 	Multi           int64 // requests that ran on several partitions
+	Stolen          int64 // requests that a thread took from another's queue
 	Keys            int
 	Queued          []int // requests waiting, by worker
 	PerPartition    []int64

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 
+	"github.com/samya-db/samya/kvpart/early"
 	"github.com/samya-db/samya/kvpart/engine"
 	"github.com/samya-db/samya/kvpart/sched"
 	"github.com/samya-db/samya/kvpart/workload"
@@ -19,6 +20,24 @@ func (s Strategy) hard() bool { return s == Hard || s == HardThreaded }
 
 // workers reports whether workers run requests.
 func (s Strategy) workers() bool { return s == Threaded || s == HardThreaded }
+
+// Schedulers returns all schedulers.
+func Schedulers() []Scheduler {
+	all := []Scheduler{Workers}
+	for _, m := range early.Modes() {
+		all = append(all, Scheduler(m.String()))
+	}
+	return all
+}
+
+// early returns the mode of early scheduling, false for Workers.
+func (s Scheduler) early() (early.Mode, bool) {
+	i := slices.IndexFunc(early.Modes(), func(m early.Mode) bool { return Scheduler(m.String()) == s })
+	if i < 0 {
+		return 0, false
+	}
+	return early.Modes()[i], true
+}
 
 func bad(field string, format string, args ...any) error {
 	return fmt.Errorf("%w: %s: %s", ErrOptions, field, fmt.Sprintf(format, args...))
@@ -51,6 +70,9 @@ func (o *Options) complete() (engine.Factory, error) {
 	if o.Queue == 0 {
 		o.Queue = sched.DefaultQueue
 	}
+	if o.Scheduler == "" {
+		o.Scheduler = Workers
+	}
 	if o.Generations == 0 {
 		o.Generations = DefaultGenerations
 	}
@@ -65,6 +87,9 @@ func (o *Options) complete() (engine.Factory, error) {
 			return engine.Factory{}, err
 		}
 	}
+	if err := o.checkScheduler(); err != nil {
+		return engine.Factory{}, err
+	}
 	if o.Strategy == Bare && o.Policy.Kind != Static {
 		return engine.Factory{}, bad("Policy.Kind", "%q, want %q with strategy %q", o.Policy.Kind, Static, Bare)
 	}
@@ -78,6 +103,22 @@ func (o *Options) complete() (engine.Factory, error) {
 		return engine.Factory{}, bad("Place", "%q, want %q, %q, %q or %q", o.Place, RoundRobin, Hash, Together, Beside)
 	}
 	return o.engine()
+}
+
+// checkScheduler checks the scheduler against the strategy and the partitions.
+func (o *Options) checkScheduler() error {
+	_, threads := o.Scheduler.early()
+	switch {
+	case !slices.Contains(Schedulers(), o.Scheduler):
+		return bad("Scheduler", "%q, want one of %q", o.Scheduler, Schedulers())
+	case threads && !o.Strategy.workers():
+		return bad("Scheduler", "%q, want %q with strategy %q", o.Scheduler, Workers, o.Strategy)
+	case !threads && o.Threads != 0:
+		return bad("Threads", "%d, want 0 with scheduler %q", o.Threads, o.Scheduler)
+	case o.Threads < 0 || threads && max(o.Threads, 1)*o.Partitions > early.MaxThreads:
+		return bad("Threads", "%d for each of %d partitions, want %d at most in all", o.Threads, o.Partitions, early.MaxThreads)
+	}
+	return nil
 }
 
 // engine finds the backend and checks the directories against it.

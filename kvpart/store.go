@@ -82,11 +82,15 @@ func (s *Store) begin(o *Options) error {
 		return err
 	}
 	mode := sched.Callers
-	if s.strategy.workers() {
+	run, threads := o.Scheduler.early()
+	switch {
+	case threads:
+		mode = sched.Threads
+	case s.strategy.workers():
 		mode = sched.Workers
 	}
 	so := sched.Options[item]{
-		Partitions: o.Partitions, Mode: mode, Queue: o.Queue, Now: o.Now,
+		Partitions: o.Partitions, Mode: mode, Queue: o.Queue, Now: o.Now, Early: sched.Early{Mode: run, Threads: o.Threads},
 		Place: map[Placement]sched.Placement{RoundRobin: sched.RoundRobin, Hash: sched.Hash, Together: sched.Together, Beside: sched.Beside}[o.Place],
 	}
 	b := new(balance)

@@ -108,7 +108,7 @@ type Scheduler[V any] struct {
 	// doors are the partitions whose locks a request is dispatched under.
 	doors   []*partition[V]
 	threads *threads[V] // of the mode Threads
-	dir   directory[V]
+	dir     directory[V]
 
 	mode     Mode
 	queue    int64

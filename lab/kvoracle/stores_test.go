@@ -48,6 +48,7 @@ func TestOracle(t *testing.T) {
 				if seed%2 == 0 && policy == kvpart.Async {
 					s.Place = kvpart.Beside
 				}
+				s.Schedule(seed)
 				seed++
 				s.Load = kvoracle.Options{Seed: seed, Ops: 80, Deadlines: .1}
 				t.Run(fmt.Sprintf("%s/%s/%s", policy, strategy, backend), func(t *testing.T) {
@@ -158,6 +159,7 @@ func TestOracleAtLength(t *testing.T) {
 						Strategy: strategy, Backend: backend, Policy: policies[seed%3],
 						Partitions: partitions[seed%4], Queue: queues[seed/2%4],
 					}
+					s.Schedule(seed / 4)
 					s.Load = kvoracle.Options{Seed: seed, Deadlines: float64(seed%4) * .05}
 					r := judge(t, s, rounds)
 					requests, switches = requests+r.Requests, switches+r.Switches

@@ -45,6 +45,9 @@ type Subject struct {
 	Partitions int
 	Queue      int
 	Place      kvpart.Placement
+	// Scheduler and Threads are of strategies with workers.
+	Scheduler kvpart.Scheduler
+	Threads   int
 	// Failing is the share of engine writes that fail.
 	Failing float64
 	// Crash opens durable backends from images of their directories as well.
@@ -52,10 +55,21 @@ type Subject struct {
 	Load  Options
 }
 
+// Schedule draws the scheduler of a strategy with workers, and its threads.
+func (s *Subject) Schedule(seed uint64) {
+	if s.Strategy != kvpart.Threaded && s.Strategy != kvpart.HardThreaded {
+		return
+	}
+	all := kvpart.Schedulers()
+	if s.Scheduler = all[seed%uint64(len(all))]; s.Scheduler != kvpart.Workers {
+		s.Threads = 1 + int(seed/uint64(len(all))%3)
+	}
+}
+
 // String names the subject as ParseSubject reads it.
 func (s Subject) String() string {
-	return fmt.Sprintf("strategy=%s backend=%s policy=%s partitions=%d queue=%d place=%s deadlines=%g failing=%g crash=%t seed=%d",
-		s.Strategy, s.Backend, s.Policy, s.Partitions, s.Queue, s.Place, s.Load.Deadlines, s.Failing, s.Crash, s.Load.Seed)
+	return fmt.Sprintf("strategy=%s backend=%s policy=%s partitions=%d queue=%d place=%s scheduler=%s threads=%d deadlines=%g failing=%g crash=%t seed=%d",
+		s.Strategy, s.Backend, s.Policy, s.Partitions, s.Queue, s.Place, s.Scheduler, s.Threads, s.Load.Deadlines, s.Failing, s.Crash, s.Load.Seed)
 }
 
 // ParseSubject reads a subject from words of the form name=value.
@@ -77,6 +91,10 @@ func ParseSubject(text string) (Subject, error) {
 			s.Policy = kvpart.PolicyKind(value)
 		case "place":
 			s.Place = kvpart.Placement(value)
+		case "scheduler":
+			s.Scheduler = kvpart.Scheduler(value)
+		case "threads":
+			s.Threads, err = strconv.Atoi(value)
 		case "partitions":
 			s.Partitions, err = strconv.Atoi(value)
 		case "queue":
@@ -220,7 +238,7 @@ func (r *run) open(dirs []string) (*kvpart.Store, error) {
 	}
 	o := kvpart.Options{
 		Strategy: r.Strategy, Partitions: r.Partitions, Backend: r.Backend, Engine: r.disk.Wrap(f),
-		Queue: r.Queue, Place: r.Place, Generations: 3, Seed: r.Load.Seed,
+		Queue: r.Queue, Place: r.Place, Scheduler: r.Scheduler, Threads: r.Threads, Generations: 3, Seed: r.Load.Seed,
 		// Cuts follow each other at once, and each cut is applied.
 		Policy: kvpart.Policy{Kind: r.Policy, Operations: 100, Window: 200, Every: time.Millisecond, Gain: -1, Share: 1, Sample: 1},
 	}

@@ -44,7 +44,7 @@ sequential run.`,
 	f.StringVar(&o.App, "app", o.App, "application: list or kv")
 	f.IntVar(&o.Size, "size", o.Size, "values in each list, or keys in all stores; the paper has lists of 1000, 10000 and 100000, and 1000000 keys")
 	f.IntVar(&o.Shards, "shards", o.Shards, "shards of the application")
-	f.IntVar(&o.Threads, "threads", o.Threads, "threads of each shard")
+	f.IntVar(&o.Threads, "threads", o.Threads, "threads of each shard or partition")
 	f.Float64Var(&o.Writes, "writes", o.Writes, "share of writes")
 	f.Float64Var(&o.Global, "global", o.Global, "share of requests to all shards")
 	f.Float64Var(&o.Skew, "skew", o.Skew, "share of the other requests that go to the first shard, beyond its part")

@@ -29,7 +29,8 @@ type kvOptions struct {
 	share, sample, gain       float64
 	interval                  int64
 	replace                   bool
-	place                     string
+	place, scheduler          string
+	threads                   int
 	dirs                      []string
 	workloadDir               string
 	load                      ycsbOptions
@@ -72,6 +73,11 @@ every key of the others is written before.
   threaded       soft with a worker for each partition
   hard_threaded  hard with a worker for each partition
 
+--scheduler chooses how threaded strategies run requests: by a worker for each
+partition, or by early scheduling (kvpart/early), with barriers, busy-wait, thieves
+(conservative to prefix), or a graph of dependencies (late). All but workers may
+have several --threads.
+
   single         one partition
   round-robin    keys stay where they came first
   base           requests stand still during a cut, every --interval of them
@@ -89,6 +95,8 @@ it. Both fail if a goal is missed.`,
 	f.StringVar(&o.policy, "policy", string(kvpart.Async), strings.Join(kvPolicies, ", "))
 	f.StringVar(&o.backend, "backend", "btree", "engine of values: btree, hash, bbolt or pebble")
 	f.StringVar(&o.place, "place", "", "where new keys go: round_robin, hash, together (those of a request), or beside (their neighbours); empty: beside with the policy async, else round_robin")
+	f.StringVar(&o.scheduler, "scheduler", string(kvpart.Workers), "how threaded strategies run requests: workers, barriers, busy-wait, conservative, moderate, aggressive, optimistic, prefix or late")
+	f.IntVar(&o.threads, "threads", 0, "threads of each shard or partition")
 	f.StringSliceVar(&o.dirs, "dir", nil, "folders of the data of bbolt and pebble, one for all partitions or one for each (default: a temporary one)")
 	f.IntVar(&o.partitions, "partitions", runtime.GOMAXPROCS(0), "partitions")
 	f.IntVar(&o.window, "window", 0, "of how many of the last requests to know; 0 for no such bound")
@@ -133,6 +141,8 @@ func (o *kvOptions) check() error {
 	switch {
 	case !slices.Contains(kvStrategies, kvpart.Strategy(o.strategy)):
 		return fmt.Errorf("--strategy: no %q, known are %v", o.strategy, kvStrategies)
+	case !slices.Contains(kvpart.Schedulers(), kvpart.Scheduler(o.scheduler)):
+		return fmt.Errorf("--scheduler: no %q, known are %v", o.scheduler, kvpart.Schedulers())
 	case !slices.Contains(kvPolicies, o.policy):
 		return fmt.Errorf("--policy: no %q, known are %v", o.policy, kvPolicies)
 	case o.partitions < 1 || o.partitions > kvpart.MaxPartitions:
@@ -159,6 +169,7 @@ func (o *kvOptions) check() error {
 func (o *kvOptions) store() kvpart.Options {
 	s := kvpart.Options{
 		Strategy: kvpart.Strategy(o.strategy), Partitions: o.partitions, Backend: o.backend, Dirs: o.dirs, Queue: o.queue, Seed: o.load.seed, Place: kvpart.Placement(o.place),
+		Scheduler: kvpart.Scheduler(o.scheduler), Threads: o.threads,
 		Policy: kvpart.Policy{
 			Window: o.window, Every: o.every, Gain: o.gain, Share: o.share, Sample: o.sample, Operations: o.interval, Replace: o.replace,
 		},
