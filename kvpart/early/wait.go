@@ -24,8 +24,9 @@ func (w *worker) wake() bool {
 }
 
 // spins and yields are the numbers of vain looks before a thread parks: without yielding
-// the processor, then with.
-const spins, yields = 100, 4
+// the processor, then with. A thread without work yields at once: spinning takes the
+// processor from those who bring work, see docs/papers/early-scheduling.md.
+const spins, yields, yieldsIdle = 20, 4, 2
 
 // patience decides how a thread waits.
 type patience struct {
@@ -58,7 +59,10 @@ func (p *patience) after(o outcome, hunts bool) action {
 		}
 		return goOn
 	}
-	if p.vain++; p.vain == 1 {
+	most := yields
+	if p.vain++; o == idle {
+		most, p.vain = yieldsIdle, max(p.vain, spins)
+	} else if p.vain == 1 {
 		if p.spinning = maySpin(); !p.spinning {
 			p.vain = spins
 		}
@@ -67,7 +71,7 @@ func (p *patience) after(o outcome, hunts bool) action {
 		return goOn
 	}
 	p.rest()
-	if p.vain < spins+yields {
+	if p.vain < spins+most {
 		return yield
 	}
 	p.vain = 0

@@ -13,15 +13,17 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/kvpart"
+	"github.com/samya-db/samya/kvpart/early"
 	"github.com/samya-db/samya/kvpart/sched"
 	"github.com/samya-db/samya/lab/backends"
 )
 
-// SchedulerCallers and SchedulerWorkers are strategies of a Subject that is a
-// scheduler alone. Callers or workers run the requests.
+// SchedulerCallers, SchedulerWorkers and SchedulerThreads are strategies of a Subject that
+// is a scheduler alone. Callers, workers, or threads by Scheduler run the requests.
 const (
 	SchedulerCallers kvpart.Strategy = "sched_callers"
 	SchedulerWorkers kvpart.Strategy = "sched_workers"
+	SchedulerThreads kvpart.Strategy = "sched_threads"
 )
 
 // Shuffled is the policy of a Subject that assigns keys at random all the time.
@@ -146,12 +148,21 @@ func Judge(ctx context.Context, s Subject, dir string, rounds int) (Report, erro
 	var store Store
 	var err error
 	switch s.Strategy {
-	case SchedulerCallers, SchedulerWorkers:
+	case SchedulerCallers, SchedulerWorkers, SchedulerThreads:
 		o := sched.Options[[]byte]{Partitions: s.Partitions, Queue: s.Queue, Place: map[kvpart.Placement]sched.Placement{
 			kvpart.RoundRobin: sched.RoundRobin, kvpart.Together: sched.Together, kvpart.Beside: sched.Beside,
 		}[s.Place]}
-		if s.Strategy == SchedulerWorkers {
-			o.Mode, s.Load.Pipelines = sched.Workers, true
+		s.Load.Pipelines = s.Strategy != SchedulerCallers
+		switch s.Strategy {
+		case SchedulerWorkers:
+			o.Mode = sched.Workers
+		case SchedulerThreads:
+			o.Mode, o.Early.Threads = sched.Threads, s.Threads
+			for _, m := range early.Modes() {
+				if m.String() == string(s.Scheduler) {
+					o.Early.Mode = m
+				}
+			}
 		}
 		store, err = NewDirect(o, s.Load.Seed)
 	default:
