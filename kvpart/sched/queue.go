@@ -34,8 +34,6 @@ type partition[V any] struct {
 	// The fields below belong to the worker, or while it is parked to the holder of mu.
 	taken []*Request[V]
 	next  int
-	held  *Request[V] // popped, and not yet arrived at
-	tries int
 	// at is the request of several partitions at which the worker waits.
 	at atomic.Pointer[Request[V]]
 }
@@ -191,7 +189,7 @@ func (s *Scheduler[V]) appendAll(r *Request[V]) {
 	}
 	for _, i := range r.parts {
 		p := s.parts[i]
-		if absent > 0 && p.parked && p.at.Load() == nil && s.meeting.Ready(p.id, r) {
+		if absent > 0 && p.parked && p.at.Load() == nil {
 			absent--
 			p.at.Store(r)
 			r.arrived.Add(1)

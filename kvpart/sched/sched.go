@@ -83,8 +83,6 @@ type Options[V any] struct {
 	Observer Observer[V]
 	// Classer chooses the partitions of a request: the partitions of its entries if nil.
 	Classer Classer[V]
-	// Meeting decides how workers wait: they park if nil.
-	Meeting Meeting[V]
 	// Now is a clock that does not go back, for the pauses of switches; nil measures
 	// none.
 	Now func() time.Duration
@@ -114,8 +112,6 @@ type Scheduler[V any] struct {
 	queue    int64
 	observer Observer[V]
 	classer  Classer[V]
-	meeting  Meeting[V]
-	parks    bool // workers always park to wait
 	now      func() time.Duration
 
 	place  placer
@@ -152,14 +148,10 @@ func New[V any](o Options[V]) (*Scheduler[V], error) {
 	if o.Queue < 1 || o.Queue > MaxQueue {
 		return nil, fmt.Errorf("%w: queue of %d, want 1 to %d", errOptions, o.Queue, MaxQueue)
 	}
-	if o.Meeting == nil {
-		o.Meeting = barrier[V]{}
-	}
 	s := &Scheduler[V]{
 		mode: o.Mode, queue: int64(o.Queue), observer: o.Observer, classer: o.Classer,
-		meeting: o.Meeting, now: o.Now, place: placer{kind: o.Place, partitions: o.Partitions},
+		now: o.Now, place: placer{kind: o.Place, partitions: o.Partitions},
 	}
-	_, s.parks = s.meeting.(barrier[V])
 	s.dir.init()
 	if s.now != nil {
 		s.pauses.Histogram = hdrhistogram.New(1, int64(time.Minute), 2)

@@ -7,8 +7,6 @@ type Outcome uint8
 const (
 	// Ran: it ran a request, or went on from a request that another worker ran.
 	Ran Outcome = iota
-	// Again: there was nothing to run, and it did not park.
-	Again
 	// Idle: it parked before an empty queue.
 	Idle
 	// Met: it parked at a request of several partitions, for others to arrive.
@@ -31,7 +29,7 @@ func (p *partition[V]) loop() {
 	}()
 	for {
 		switch p.step() {
-		case Ran, Again:
+		case Ran:
 		case Idle, Met:
 			<-p.wake
 		case Stopped:
@@ -45,24 +43,15 @@ func (p *partition[V]) step() Outcome {
 	if p.at.Load() != nil {
 		return p.await()
 	}
-	r := p.held
+	r, o := p.pop()
 	if r == nil {
-		var o Outcome
-		if r, o = p.pop(); r == nil {
-			return o
-		}
+		return o
 	}
-	p.tries = 0
 	n := len(r.parts)
 	if n == 1 {
 		p.execute(r)
 		return Ran
 	}
-	if !p.s.meeting.Ready(p.id, r) {
-		p.held = r
-		return Again
-	}
-	p.held = nil
 	p.at.Store(r)
 	if int(r.arrived.Add(1)) < n { // now another worker may run and end r
 		return p.await()
@@ -74,10 +63,6 @@ func (p *partition[V]) step() Outcome {
 
 // await waits at a request of several partitions.
 func (p *partition[V]) await() Outcome {
-	if !p.s.parks && p.s.meeting.Wait(p.id, true, p.tries) {
-		p.tries++
-		return Again
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.at.Load() == nil {
@@ -136,15 +121,6 @@ func (p *partition[V]) left(last bool) {
 func (p *partition[V]) swap() Outcome {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.queue) == 0 && !p.stopping && !p.s.parks {
-		p.mu.Unlock()
-		again := p.s.meeting.Wait(p.id, false, p.tries)
-		p.mu.Lock()
-		if again && len(p.queue) == 0 {
-			p.tries++
-			return Again
-		}
-	}
 	switch {
 	case len(p.queue) > 0:
 		p.parked = false

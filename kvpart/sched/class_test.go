@@ -2,29 +2,12 @@ package sched_test
 
 import (
 	"context"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/samya-db/samya/kvpart/sched"
 )
-
-// spin is a Meeting at which workers try again a while before they park, and are not
-// always ready.
-type spin struct{ met, idle, early atomic.Int64 }
-
-func (s *spin) Ready(int, *sched.Request[int64]) bool { return s.early.Add(1)%3 != 0 }
-
-func (s *spin) Wait(_ int, met bool, tries int) bool {
-	if met {
-		s.met.Add(1)
-	} else {
-		s.idle.Add(1)
-	}
-	runtime.Gosched()
-	return tries < 10
-}
 
 // classes is a Classer of two classes: requests that share run on a worker in turn, the
 // others on all.
@@ -43,15 +26,12 @@ func (c *classes) Class(r *sched.Request[int64], dst []int32) []int32 {
 	return dst
 }
 
-// With another Meeting and another Classer nothing is lost, and requests that must be
-// alone are.
-func TestSeams(t *testing.T) {
+// With another Classer nothing is lost, and requests that must be alone are.
+func TestClasser(t *testing.T) {
 	const clients, rounds, parts = 4, 500, 3
 	for name, o := range map[string]sched.Options[int64]{
-		"barrier": {},
-		"spin":    {Meeting: &spin{}},
+		"entries": {},
 		"classes": {Classer: &classes{partitions: parts}},
-		"both":    {Meeting: &spin{}, Classer: &classes{partitions: parts}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o.Partitions, o.Mode, o.Queue = parts, sched.Workers, 4
@@ -91,9 +71,6 @@ func TestSeams(t *testing.T) {
 				}
 			}, "all", "a"); err != nil {
 				t.Fatal(err)
-			}
-			if m, ok := o.Meeting.(*spin); ok && (m.met.Load() == 0 || m.idle.Load() == 0) {
-				t.Errorf("asked %d times at meetings, %d times idle", m.met.Load(), m.idle.Load())
 			}
 		})
 	}
