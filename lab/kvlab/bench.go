@@ -129,8 +129,8 @@ type bench struct {
 
 // benchLoad is a workload with its operations, by client.
 type benchLoad struct {
-	w   *ycsb.Workload
-	ops [][]ycsb.Op
+	names []string // of the records to load
+	ops   [][]ycsb.Op
 }
 
 func newBench(o *BenchOptions) *bench { return &bench{o, map[string]benchLoad{}} }
@@ -156,7 +156,7 @@ func (b *bench) load(name string, distribution ycsb.Distribution) (benchLoad, er
 	if mix.Scan > 0 {
 		n /= 3
 	}
-	l := benchLoad{w, Make(w, b.Clients, max(n, 1))}
+	l := benchLoad{w.Names(), Make(w, b.Clients, max(n, 1))}
 	b.loads[key] = l
 	return l, nil
 }
@@ -169,7 +169,7 @@ func (b *bench) run(ctx context.Context, o *kvpart.Options, l benchLoad) (r *Res
 			return nil, fmt.Errorf("open %s/%s: %w", o.Strategy, o.Backend, err)
 		}
 		defer func() { err = errors.Join(err, s.Close()) }()
-		if _, err := Preload(ctx, s, Writes(l.w.Names()), b.ValueSize); err != nil {
+		if _, err := Preload(ctx, s, Writes(l.names), b.ValueSize); err != nil {
 			return nil, err
 		}
 	}

@@ -272,6 +272,10 @@ func (c *client) do(ctx context.Context, op ycsb.Op) (err error) {
 			c.bytes += int64(len(c.pairs[i].Value))
 		}
 	case ycsb.Modify:
+		if op.Limit > 1 {
+			err = c.putAll(ctx, op)
+			break
+		}
 		err = c.store.Execute(ctx, []string{op.Key}, func(tx kvpart.Tx) error {
 			var err error
 			if c.got, err = tx.Get(op.Key, c.got[:0]); err != nil && !errors.Is(err, kvpart.ErrNotFound) {
@@ -283,6 +287,27 @@ func (c *client) do(ctx context.Context, op ycsb.Op) (err error) {
 	}
 	if err != nil {
 		return fmt.Errorf("%v %q: %w", op.Kind, op.Key, err)
+	}
+	return nil
+}
+
+// putAll writes several records of a Mix at once.
+func (c *client) putAll(ctx context.Context, op ycsb.Op) error {
+	keys, err := mixKeys(op)
+	if err != nil {
+		return err
+	}
+	c.stamp()
+	err = c.store.Execute(ctx, keys, func(tx kvpart.Tx) error {
+		for _, key := range keys {
+			if err := tx.Put(key, c.value); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("write %d keys: %w", len(keys), err)
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func (k Kind) String() string {
 // Op is an operation of a client.
 type Op struct {
 	Kind  Kind
-	Limit int    // of a scan: the most keys
+	Limit int    // of a scan: the most keys; of a Modify of a kvlab.Mix: the records to write
 	Key   string // of a scan: its start
 }
 

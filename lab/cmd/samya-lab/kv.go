@@ -39,7 +39,7 @@ type kvOptions struct {
 	valueSize                 int
 	tick                      time.Duration
 	csv, svg, profile         string
-	bench, cost               bool
+	bench, cost, table        bool
 	rounds                    int
 	json                      bool
 }
@@ -83,6 +83,9 @@ have several --threads.
   base           requests stand still during a cut, every --interval of them
   async          cuts are made while requests go on
 
+--table measures the throughput of all strategies, policies and schedulers in turns,
+on YCSB A and E and on the mixes of the paper on early scheduling.
+
 --bench measures processor time an operation in rounds that alternate between
 strategies, engines and clients alone, and holds it against Repart-KV's. --cost
 measures what repartitioning costs where it cannot help, and that --share bounds
@@ -119,8 +122,9 @@ it. Both fail if a goal is missed.`,
 	f.StringVar(&o.svg, "svg", "", "draw to this SVG file: the samples")
 	f.StringVar(&o.profile, "profile", "", "write a profile of the processor time to this file, for go tool pprof")
 	f.BoolVar(&o.bench, "bench", false, "measure processor time an operation of all strategies instead")
+	f.BoolVar(&o.table, "table", false, "measure the throughput of all strategies, policies and schedulers instead")
 	f.BoolVar(&o.cost, "cost", false, "measure what repartitioning costs instead")
-	f.IntVar(&o.rounds, "rounds", 5, "how often to measure each, with --bench; with --cost at least 10")
+	f.IntVar(&o.rounds, "rounds", 5, "how often to measure each, with --bench or --table; with --cost at least 10")
 	f.BoolVar(&o.json, "json", false, "print JSON, one line on stdout")
 	return cmd
 }
@@ -130,7 +134,7 @@ func (l *lab) kv(cmd *cobra.Command, o *kvOptions) error {
 	if err := o.check(); err != nil {
 		return &usageError{err}
 	}
-	if o.bench || o.cost {
+	if o.bench || o.cost || o.table {
 		return l.kvBench(cmd.Context(), o, cmd.Flags().Changed("every"))
 	}
 	return l.kvRun(cmd.Context(), o)
@@ -157,9 +161,9 @@ func (o *kvOptions) check() error {
 		return errors.New("--tick must be within 1ms and 1h")
 	case o.rounds < 1 || o.rounds > 1000:
 		return errors.New("--rounds must be within 1 and 1000")
-	case o.bench && o.cost:
-		return errors.New("--bench and --cost: one of them")
-	case !o.bench && !o.cost && (o.workloadDir == "") == (o.load.workload == ""):
+	case o.bench && o.cost || o.table && (o.bench || o.cost):
+		return errors.New("--bench, --cost and --table: one of them")
+	case !o.bench && !o.cost && !o.table && (o.workloadDir == "") == (o.load.workload == ""):
 		return errors.New("--workload-dir or --ycsb: exactly one of them")
 	}
 	return nil
@@ -306,6 +310,8 @@ const (
 	benchTime  = 2500 * time.Millisecond
 	benchEvery = 800 * time.Millisecond
 	benchShare = .25
+	// tableTime is the time of a run of --table: there are a hundred in a round.
+	tableTime = 500 * time.Millisecond
 )
 
 // kvBench measures costs. cuts reports whether --every was given.
@@ -327,6 +333,16 @@ func (l *lab) kvBench(ctx context.Context, o *kvOptions, cuts bool) error {
 	}
 	if cuts {
 		b.Every = o.every
+	}
+	if o.table {
+		if o.duration == 0 {
+			b.Time = tableTime
+		}
+		t, err := kvlab.RunTable(ctx, b)
+		if err != nil {
+			return err
+		}
+		return l.tell(o.json, t)
 	}
 	if o.share > 0 {
 		b.Share = o.share
