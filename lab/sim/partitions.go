@@ -138,7 +138,7 @@ func (n *node) serve(all bool) {
 		idle = true
 		p.lots.Shuffle(len(p.order), func(i, j int) { p.order[i], p.order[j] = p.order[j], p.order[i] })
 		for _, i := range p.order {
-			if o := p.Step(i); o == sched.Ran || o == sched.Again {
+			if o := p.Step(i); o == sched.Ran {
 				idle = false
 			}
 			if len(p.passed) > 0 && p.lots.IntN(2) == 0 {
