@@ -15,9 +15,9 @@ import (
 	"slices"
 )
 
-// MaxClasses and MaxThreads bound a mapping.
+// MaxThreads bounds the threads of a mapping, maxClasses the classes.
 const (
-	MaxClasses = 1024
+	maxClasses = 1024
 	MaxThreads = 256
 )
 
@@ -31,10 +31,10 @@ type Classes struct {
 	conflicts [][]bool
 }
 
-// NewClasses returns n classes without conflicts. n is in 1 to [MaxClasses].
+// NewClasses returns n classes without conflicts. n is in 1 to 1,024.
 func NewClasses(n int) (*Classes, error) {
-	if n < 1 || n > MaxClasses {
-		return nil, fmt.Errorf("%w: %d classes, must be in 1 to %d", ErrMapping, n, MaxClasses)
+	if n < 1 || n > maxClasses {
+		return nil, fmt.Errorf("%w: %d classes, must be in 1 to %d", ErrMapping, n, maxClasses)
 	}
 	c := &Classes{conflicts: make([][]bool, n)}
 	for i := range c.conflicts {

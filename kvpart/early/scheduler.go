@@ -64,8 +64,8 @@ type Job interface {
 	Run(thread int)
 }
 
-// DefaultQueue is the default bound of a thread's queue, in requests.
-const DefaultQueue = 1024
+// defaultQueue is the default bound of a thread's queue, in requests.
+const defaultQueue = 1024
 
 // Options are the settings of a scheduler.
 type Options struct {
@@ -74,7 +74,7 @@ type Options struct {
 	// Mapping must be valid for Classes. Late only uses its number of threads.
 	Mapping *Mapping
 	// Queue bounds the requests that wait at a thread, or in the graph; 0 is
-	// [DefaultQueue].
+	// 1,024.
 	Queue int
 }
 
@@ -105,7 +105,7 @@ func New(o Options) (*Scheduler, error) {
 		return nil, fmt.Errorf("option Mapping: %w", err)
 	}
 	if o.Queue == 0 {
-		o.Queue = DefaultQueue
+		o.Queue = defaultQueue
 	}
 	if o.Queue < 1 {
 		return nil, fmt.Errorf("option Queue: %d, must be at least 1", o.Queue)

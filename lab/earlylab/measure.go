@@ -104,6 +104,9 @@ func Measure(ctx context.Context, o *Options) ([]Row, error) {
 		return nil, err
 	}
 	classes, mapping, err := early.Shards(o.Shards, o.Threads)
+	if errors.Is(err, early.ErrMapping) {
+		return nil, fmt.Errorf("%w: --shards, --threads: %w", ErrOptions, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("map classes to threads: %w", err)
 	}
