@@ -146,7 +146,7 @@ func (c *choice) run(o *Options) {
 		return f
 	}
 	// Small graphs get several rounds, as in trials.
-	rounds := max(1, min(4, trialWork/(c.p.l.n+len(c.p.l.adj)+1)))
+	rounds := max(1, min(4, trialWork/c.p.size()))
 	for i, w := range slices.Repeat(ways, rounds) {
 		if c.enough(i) {
 			return

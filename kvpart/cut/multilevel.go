@@ -3,8 +3,6 @@ package cut
 import "math"
 
 const (
-	// tries is the number of times the coarsest graph is cut from scratch.
-	tries = 3
 	// rounds and patience bound the refinement of a level; see apart.
 	rounds   = 6
 	patience = 40
@@ -53,8 +51,9 @@ func (s *solver) project(st *state, l *level) {
 	s.release(h)
 }
 
-// solve partitions p from scratch into part. It returns the cut.
-func (s *solver) solve(p *problem, part []int32) (cut int64, over float64) {
+// solve partitions p from scratch into part; the coarsest graph is cut so many times. It
+// returns the cut.
+func (s *solver) solve(p *problem, part []int32, tries int) (cut int64, over float64) {
 	h := s.mark()
 	defer s.release(h)
 	small := coarsest(p.l.n, p.k)
@@ -64,7 +63,7 @@ func (s *solver) solve(p *problem, part []int32) (cut int64, over float64) {
 	}
 	st := s.newState(p.l.n, p.k, p.maxw)
 	defer s.free(st)
-	s.initial(p, levels[len(levels)-1], st)
+	s.initial(p, levels[len(levels)-1], st, tries)
 	for i := len(levels) - 1; i >= 0 && s.err == nil; i-- {
 		if i < len(levels)-1 {
 			s.project(st, levels[i])
@@ -129,8 +128,9 @@ func (st *state) refine() {
 	st.rebalance()
 }
 
-// initial sets st to the best of several partitions of the coarsest level.
-func (s *solver) initial(p *problem, l *level, st *state) {
+// initial sets st to the best of several partitions of the coarsest level: tries from
+// scratch, and packed units.
+func (s *solver) initial(p *problem, l *level, st *state, tries int) {
 	h := s.mark()
 	defer s.release(h)
 	best := found{part: s.ints.take(l.n), over: math.Inf(1)}

@@ -117,18 +117,13 @@ func (l *level) edgeWeight() int64 {
 	return sum / 2
 }
 
-// trialWork is the number of vertices and neighbours visited in the trials of a small
-// graph, before refinement.
-const trialWork = 1 << 19
-
 // trials returns the best of several partitions of a small graph, or the only partition
 // of a large graph.
 func (s *solver) trials(p *problem) found {
-	n := max(1, min(8, trialWork/(p.l.n+len(p.l.adj)+1)))
 	var best found
-	for try := range n {
+	for try := range p.trials() {
 		f := found{part: make([]int32, p.l.n)}
-		f.cut, f.over = s.solve(p, f.part)
+		f.cut, f.over = s.solve(p, f.part, p.tries(try))
 		if s.err != nil {
 			return f
 		}
