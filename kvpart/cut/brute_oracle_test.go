@@ -154,7 +154,7 @@ func TestAgainstAllPartitions(t *testing.T) {
 		r := rand.New(rand.NewPCG(1, 2))
 		for range 400 {
 			g, k := tiny(r)
-			got, err := cut.Partition(t.Context(), g, cut.Options{Parts: k, Seed: 1, Imbalance: imbalance, Loose: imbalance})
+			got, err := cut.Partition(t.Context(), g, cut.Options{Parts: k, Seed: 1, Imbalance: imbalance, Stretch: -1, Loose: -1})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -194,7 +194,7 @@ func (c *choice) components(o *Options) {
 	if !try(c.p) {
 		return
 	}
-	for imbalance := .05; imbalance <= o.Loose+epsilon && c.rank.class != kept && c.s.err == nil; imbalance += .01 {
+	for imbalance := max(o.Stretch, defaultStretch); imbalance <= o.Loose+epsilon && c.rank.class != kept && c.s.err == nil; imbalance += .01 {
 		if imbalance > o.Imbalance {
 			try(c.p.looser(c.s, imbalance))
 		}

@@ -323,6 +323,7 @@ func TestMalformed(t *testing.T) {
 		"imbalance":     {Parts: 2, Imbalance: -1},
 		"not a number":  {Parts: 2, Imbalance: math.NaN()},
 		"loose":         {Parts: 2, Loose: math.Inf(1)},
+		"stretch":       {Parts: 2, Stretch: math.NaN()},
 		"start":         {Parts: 2, Start: []int32{0}},
 		"start's part":  {Parts: 2, Start: []int32{0, 1, 2}},
 		"start's part-": {Parts: 2, Start: []int32{0, 1, -2}},

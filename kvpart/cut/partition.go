@@ -10,6 +10,7 @@ import (
 
 const (
 	defaultImbalance = .03
+	defaultStretch   = .05
 	defaultLoose     = .1
 )
 
@@ -23,13 +24,7 @@ func Partition(ctx context.Context, g *Graph, o Options) (*Result, error) {
 	if err := o.check(g); err != nil {
 		return nil, err
 	}
-	if o.Imbalance == 0 {
-		o.Imbalance = defaultImbalance
-	}
-	if o.Loose == 0 {
-		o.Loose = defaultLoose
-	}
-	o.Loose = max(o.Loose, o.Imbalance)
+	o.complete()
 	s := &solver{
 		pace: pace{ctx: ctx, yield: o.Yield},
 		rng:  o.chance(),
@@ -43,6 +38,19 @@ func Partition(ctx context.Context, g *Graph, o Options) (*Result, error) {
 		return nil, fmt.Errorf("partition a graph: %w", s.err)
 	}
 	return j.result(), nil
+}
+
+// complete fills defaults in. Bounds that are off become Imbalance.
+func (o *Options) complete() {
+	for _, d := range []struct {
+		bound *float64
+		value float64
+	}{{&o.Imbalance, defaultImbalance}, {&o.Stretch, defaultStretch}, {&o.Loose, defaultLoose}} {
+		if *d.bound == 0 {
+			*d.bound = d.value
+		}
+		*d.bound = max(*d.bound, o.Imbalance)
+	}
 }
 
 // chance returns the source of all random choices.

@@ -68,7 +68,7 @@ func (s *solver) cold(p *problem, o *Options) found {
 		return f
 	}
 	packed := f.part
-	f = s.trials(p)
+	f = s.trials(p, o)
 	if !whole {
 		return f
 	}
@@ -85,7 +85,7 @@ func (s *solver) cold(p *problem, o *Options) found {
 // At the loosest balance it must cut at most half as much. Each component fits a part,
 // but all together do not fit.
 func (s *solver) loosened(p *problem, o *Options, f found, cut func(*problem) found) found {
-	for _, imbalance := range []float64{.05, o.Loose} {
+	for _, imbalance := range []float64{o.Stretch, o.Loose} {
 		if imbalance <= o.Imbalance || imbalance > o.Loose {
 			continue
 		}
@@ -115,21 +115,4 @@ func (l *level) edgeWeight() int64 {
 		sum += int64(w)
 	}
 	return sum / 2
-}
-
-// trials returns the best of several partitions of a small graph, or the only partition
-// of a large graph.
-func (s *solver) trials(p *problem) found {
-	var best found
-	for try := range p.trials() {
-		f := found{part: make([]int32, p.l.n)}
-		f.cut, f.over = s.solve(p, f.part, p.tries(try))
-		if s.err != nil {
-			return f
-		}
-		if try == 0 || f.better(best) {
-			best = f
-		}
-	}
-	return best
 }

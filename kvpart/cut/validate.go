@@ -138,8 +138,10 @@ func (o *Options) check(g *Graph) error {
 		return fmt.Errorf("%w: Parts is %d, not from 1 to %d", ErrOptions, o.Parts, MaxParts)
 	case !(o.Imbalance >= 0 && o.Imbalance <= maxImbalance):
 		return fmt.Errorf("%w: Imbalance is %v, not from 0 to %v", ErrOptions, o.Imbalance, maxImbalance)
-	case !(o.Loose >= 0 && o.Loose <= maxImbalance):
-		return fmt.Errorf("%w: Loose is %v, not from 0 to %v", ErrOptions, o.Loose, maxImbalance)
+	case !(o.Stretch <= maxImbalance):
+		return fmt.Errorf("%w: Stretch is %v, above %v", ErrOptions, o.Stretch, maxImbalance)
+	case !(o.Loose <= maxImbalance):
+		return fmt.Errorf("%w: Loose is %v, above %v", ErrOptions, o.Loose, maxImbalance)
 	case o.Start != nil && len(o.Start) != len(g.Offsets)-1:
 		return fmt.Errorf("%w: Start is of %d vertices, the graph has %d", ErrOptions, len(o.Start), len(g.Offsets)-1)
 	}

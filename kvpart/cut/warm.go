@@ -46,6 +46,7 @@ func (s *solver) warm(p *problem, part, start []int32, o *Options) bool {
 		copy(part, cold.part)
 		return true
 	}
+	s.keepStretched(p, at, &cold, o)
 	c := newChoice(s, p, start, at, cold)
 	c.run(o)
 	copy(part, c.best.part)

@@ -75,6 +75,7 @@ The families:
 	f.IntVarP(&o.options.Parts, "parts", "k", 8, "into how many parts")
 	f.Uint64Var(&o.options.Seed, "seed", 1, "what is left to chance: the cut and what is drawn")
 	f.Float64Var(&o.options.Imbalance, "imbalance", .03, "how much the heaviest part may weigh above the mean, as a share of it")
+	f.Float64Var(&o.options.Stretch, "stretch", .05, "the same where a third less is cut; -1 for never")
 	f.StringVar(&o.start, "start", "", "file of the present parts, one a line, -1 for none: move little")
 	f.StringVar(&o.out, "out", "", "write the parts to this file, one a line")
 	f.BoolVar(&o.weights, "weights", false, "tell the weight of each part")
@@ -315,7 +316,7 @@ func sample(n int, seed uint64) []string {
 
 // partitionSuite measures the partitioner against gpmetis.
 func (l *lab) partitionSuite(cmd *cobra.Command, o *partitionOptions) error {
-	for _, flag := range []string{"graph", "generate", "save", "parts", "start", "out", "weights", "imbalance", "seed"} {
+	for _, flag := range []string{"graph", "generate", "save", "parts", "start", "out", "weights", "imbalance", "stretch", "seed"} {
 		if cmd.Flags().Changed(flag) && (flag != "seed" || o.sample == 0) {
 			return &usageError{fmt.Errorf("--suite takes no --%s", flag)}
 		}
