@@ -81,7 +81,7 @@ func (o *Options) control(b *balance) control.Options[*entry] {
 		Policy: control.Policy{
 			Kind: kind, Operations: p.Operations, Window: p.Window, Every: p.Every, Gain: p.Gain,
 			Share: p.Share, Sample: p.Sample, Vertices: p.Vertices, Edges: p.Edges,
-			Imbalance: p.Imbalance, Replace: p.Replace,
+			Imbalance: p.Imbalance, Stretch: p.Stretch, Replace: p.Replace,
 		},
 		Failed: func(err error) { o.Log.Error("kvpart", "doing", "repartition", "err", err) },
 	}

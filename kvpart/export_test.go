@@ -1,6 +1,10 @@
 package kvpart
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+
+	"github.com/samya-db/samya/kvpart/control"
+)
 
 // Shuffle assigns all keys by chance, and switches.
 func (s *Store) Shuffle(rng *rand.Rand) error {
@@ -37,3 +41,6 @@ func (s *Store) Misplaced() int {
 	}
 	return n
 }
+
+// ControlPolicy returns the policy that a controller gets.
+func ControlPolicy(o *Options) control.Policy { return o.control(nil).Policy }

@@ -107,8 +107,11 @@ type Policy struct {
 	// Vertices and Edges bound the graph: 1<<18 and 1<<21 if 0.
 	Vertices, Edges int
 	// Imbalance is cut.Options.Imbalance: the tolerated weight above the mean, as a
-	// share.
+	// share; .03 if 0.
 	Imbalance float64
+	// Stretch is cut.Options.Stretch: the tolerated weight where that cuts much less; .05
+	// if 0, and off if below Imbalance.
+	Stretch float64
 	// Replace makes a new map replace the present map: keys missing from the new map are
 	// placed as if new, as the paper's code does. Otherwise they stay.
 	Replace bool

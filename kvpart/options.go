@@ -169,6 +169,7 @@ func (p *Policy) complete() error {
 		checkBound("Policy.Vertices", p.Vertices, workload.MinVertices, workload.MaxVertices),
 		checkBound("Policy.Edges", p.Edges, workload.MinEdges, workload.MaxEdges),
 		check("Policy.Imbalance", p.Imbalance, 0, math.MaxFloat64),
+		check("Policy.Stretch", p.Stretch, -math.MaxFloat64, 1e3),
 	} {
 		if err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/kvpart"
+	"github.com/samya-db/samya/kvpart/control"
 	"github.com/samya-db/samya/kvpart/engine"
 )
 
@@ -42,12 +43,29 @@ func TestOptions(t *testing.T) {
 		"few vertices":  {func(o *kvpart.Options) { o.Policy.Vertices = 1 }, "Policy.Vertices: 1, want"},
 		"few edges":     {func(o *kvpart.Options) { o.Policy.Edges = 1 }, "Policy.Edges: 1, want"},
 		"bad imbalance": {func(o *kvpart.Options) { o.Policy.Imbalance = -1 }, "Policy.Imbalance: -1, want 0 to"},
+		"stretch":       {func(o *kvpart.Options) { o.Policy.Stretch = 1001 }, "Policy.Stretch: 1001, want"},
 	} {
 		o := kvpart.Options{Strategy: kvpart.Soft, Backend: "btree"}
 		c.change(&o)
 		if s, err := kvpart.Open(o); !errors.Is(err, kvpart.ErrOptions) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, %v, want %q", name, s, err, c.says)
 		}
+	}
+}
+
+// TestPolicyIsPassedOn: the controller of a store gets each number of its policy.
+func TestPolicyIsPassedOn(t *testing.T) {
+	t.Parallel()
+	o := kvpart.Options{Policy: kvpart.Policy{
+		Kind: kvpart.Base, Operations: 1, Window: 2, Every: 3, Gain: .4, Share: .5, Sample: .6,
+		Vertices: 7, Edges: 8, Imbalance: .9, Stretch: 1, Replace: true,
+	}}
+	want := control.Policy{
+		Kind: control.Base, Operations: 1, Window: 2, Every: 3, Gain: .4, Share: .5, Sample: .6,
+		Vertices: 7, Edges: 8, Imbalance: .9, Stretch: 1, Replace: true,
+	}
+	if got := kvpart.ControlPolicy(&o); got != want {
+		t.Errorf("%+v becomes %+v", o.Policy, got)
 	}
 }
 

@@ -83,6 +83,9 @@ type Policy struct {
 	// Imbalance is cut.Options.Imbalance: the tolerated weight above the mean, as a
 	// share; .03 if 0.
 	Imbalance float64
+	// Stretch is cut.Options.Stretch: the tolerated weight where that cuts much less; .05
+	// if 0, and off if below Imbalance. A balance within Stretch is no reason to cut.
+	Stretch float64
 	// Replace makes a new map replace the present map: keys missing from the new map
 	// lose their partition. Otherwise they stay, except that keys between two keys of the same
 	// partition follow both.
@@ -94,6 +97,7 @@ const (
 	defaultGain      = .02
 	defaultShare     = .1
 	defaultImbalance = .03
+	defaultStretch   = .05
 	defaultVertices  = 1 << 18
 	defaultEdges     = 1 << 21
 )

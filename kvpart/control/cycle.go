@@ -136,7 +136,7 @@ func (c *Controller[E]) compute(ctx context.Context, j *job[E], yield func()) (*
 		r.hubs = append(r.hubs, j.owners[v].Key())
 	}
 	p := &c.opt.Policy
-	r.apply = better(present, r.next, k, p.Gain, p.Imbalance)
+	r.apply = better(present, r.next, k, p.Gain, p.tolerated())
 	if r.apply {
 		if r.moved, err = c.prepare(j, g, parts.Parts, yield); err != nil {
 			return nil, err
@@ -149,7 +149,8 @@ func (c *Controller[E]) compute(ctx context.Context, j *job[E], yield func()) (*
 // names each part after the present part it resembles most.
 func (c *Controller[E]) cut(ctx context.Context, j *job[E], g *cut.Graph, k int, yield func()) (*cut.Result, error) {
 	o := cut.Options{
-		Parts: k, Imbalance: c.opt.Policy.Imbalance, Seed: c.opt.Seed + uint64(j.number), Yield: yield,
+		Parts: k, Imbalance: c.opt.Policy.Imbalance, Stretch: c.opt.Policy.Stretch,
+		Seed: c.opt.Seed + uint64(j.number), Yield: yield,
 	}
 	if !j.cold {
 		o.Start = j.start

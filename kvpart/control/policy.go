@@ -70,6 +70,7 @@ func (p *Policy) check() error {
 	set(&p.Gain, defaultGain)
 	set(&p.Share, defaultShare)
 	set(&p.Imbalance, defaultImbalance)
+	set(&p.Stretch, defaultStretch)
 	if p.Vertices == 0 {
 		p.Vertices = defaultVertices
 	}
@@ -93,9 +94,15 @@ func (p *Policy) check() error {
 		return fmt.Errorf("%w: sample of %v, not from 0 to 1", errOptions, p.Sample)
 	case !(p.Imbalance > 0):
 		return fmt.Errorf("%w: imbalance of %v, not above 0", errOptions, p.Imbalance)
+	case math.IsNaN(p.Stretch):
+		return fmt.Errorf("%w: stretch of %v", errOptions, p.Stretch)
 	}
 	return nil
 }
+
+// tolerated returns the largest imbalance of a map worth applying, which is no reason to
+// cut either.
+func (p *Policy) tolerated() float64 { return max(p.Imbalance, p.Stretch) }
 
 func newPolicy(p Policy, now time.Duration) *policy {
 	b := budget{share: p.Share, at: now}
@@ -199,7 +206,7 @@ func (p *policy) judge(o outcome) {
 		p.need = true
 		return
 	}
-	p.need = o.multi > noCut || o.balance > 1+p.Imbalance+o.balanceNoise
+	p.need = o.multi > noCut || o.balance > 1+p.tolerated()+o.balanceNoise
 	switch {
 	case p.applied && o.better(p.before, p.Gain):
 		p.level = 0

@@ -20,6 +20,7 @@ func TestPolicyOptions(t *testing.T) {
 		"share":                   {Share: -.1},
 		"sample":                  {Sample: 1.1},
 		"imbalance":               {Imbalance: -1},
+		"stretch not a number":    {Stretch: math.NaN()},
 		"vertices":                {Vertices: 1},
 		"edges":                   {Edges: 1},
 	} {
