@@ -185,6 +185,20 @@ func TestBounds(t *testing.T) {
 	if len(slow.Broken) != 1 || len(quick.Broken) != 0 {
 		t.Errorf("times: %q, %q", slow.Broken, quick.Broken)
 	}
+	for _, test := range []struct {
+		families int
+		small    Time
+		broken   []string
+	}{
+		{manyFamilies, Time{Ours: .0069, Metis: .002, OursCut: 10, MetisCut: 10}, nil},
+		{manyFamilies, Time{Ours: .008, Metis: .002, OursCut: 10, MetisCut: 10}, []string{"time 4.00 > 3.50"}},
+		{manyFamilies, Time{Ours: .002, Metis: 0, OursCut: 10, MetisCut: 9}, []string{"cut 1.100 > 1"}},
+		{manyFamilies - 1, Time{Ours: .008, Metis: .002, OursCut: 10, MetisCut: 9}, nil},
+	} {
+		if e := (&Report{Small: slices.Repeat([]Time{test.small}, test.families)}).effort(); !slices.Equal(e.Broken, test.broken) {
+			t.Errorf("%d of %+v: %q, want %q", test.families, test.small, e.Broken, test.broken)
+		}
+	}
 	r := Report{Cuts: []Cut{{Broken: []string{"a", "b"}}}, Warm: []Warm{{Broken: []string{"c"}}}, Times: []Time{slow}}
 	var out strings.Builder
 	if err := r.Print(&out); err != nil || r.Broken() != 4 || !strings.Contains(out.String(), "4 bounds do not hold") {

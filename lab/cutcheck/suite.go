@@ -73,6 +73,7 @@ func Run(ctx context.Context, m *Metis, o Options) (*Report, error) {
 				return nil, fmt.Errorf("time of %s: %w", f.Name, err)
 			}
 		}
+		s.report.Effort = s.report.effort()
 	}
 	return &s.report, nil
 }
