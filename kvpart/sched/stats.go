@@ -11,7 +11,7 @@ type Stats struct {
 	Ran          int64   // requests that ran
 	Multi        int64   // requests that ran on several partitions
 	PerPartition []int64 // requests that ran on each partition; several partitions each count a shared request
-	Queued       []int   // requests waiting at each worker; one number in the mode Threads
+	Queued       []int   // requests waiting at each worker; all at the first in the mode Threads
 	Early        early.Stats
 	Pause        Pause
 }
@@ -42,8 +42,9 @@ func (s *Scheduler[V]) Stats() Stats {
 		st.Ran += n
 		st.PerPartition = append(st.PerPartition, n)
 	}
-	for _, p := range s.doors {
-		st.Queued = append(st.Queued, int(p.count.Load()))
+	st.Queued = make([]int, len(s.parts))
+	for i, p := range s.doors {
+		st.Queued[i] = int(p.count.Load())
 	}
 	if s.threads != nil {
 		st.Early = s.threads.Stats()

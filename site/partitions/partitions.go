@@ -22,8 +22,9 @@ type Options struct {
 	Core *core.Core
 	// Count is the number of partitions, from 1 to MaxCount.
 	Count int
-	// Mode says who runs requests.
-	Mode sched.Mode
+	// Mode says who runs requests, Early how the mode Threads does.
+	Mode  sched.Mode
+	Early sched.Early
 	// Most is about how many requests to serve before the core is drained; see Full.
 	Most int
 	// Policy says when entities are assigned anew, and that hubs are split; nil for
@@ -77,7 +78,7 @@ func New(o Options) (*Partitions, error) {
 	p := &Partitions{o: o, shards: make([]shardLock, o.Count), most: int64(o.Most/o.Count) + 1}
 	p.hubs.odd = make(map[*entry]uint64)
 	b := new(balance)
-	so := sched.Options[core.Handle]{Partitions: o.Count, Mode: o.Mode, Place: o.Place, Now: o.Clock}
+	so := sched.Options[core.Handle]{Partitions: o.Count, Mode: o.Mode, Early: o.Early, Place: o.Place, Now: o.Clock}
 	if o.Policy != nil && o.Count > 1 {
 		so.Observer = b
 	}

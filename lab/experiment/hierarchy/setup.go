@@ -11,6 +11,8 @@ type Way string
 const (
 	// Workers: generators put requests into the queues of partitions.
 	Workers Way = "workers"
+	// Early is Workers with threads that wait for each other by busy-wait (kvpart/early).
+	Early Way = "early"
 	// Callers: generators run requests themselves, like callers in a site.
 	Callers Way = "callers"
 	// Stored: generators hand requests to an engine with a store on disk.
@@ -73,8 +75,11 @@ func (s setup) learns() bool { return s.Placement == Learnt }
 func (s setup) splits() bool { return s.learns() && s.Above != WholeRoot }
 
 func (s setup) mode() sched.Mode {
-	if s.Way == Workers {
+	switch s.Way {
+	case Workers:
 		return sched.Workers
+	case Early:
+		return sched.Threads
 	}
 	return sched.Callers
 }
@@ -103,6 +108,7 @@ func setups(quick bool) []setup {
 		all = append(all, of(way, Learnt, SplitRoot, false))
 	}
 	if !quick {
+		all = append(all, of(Early, Hash, NoRoot, false), of(Early, Learnt, NoRoot, false), of(Early, Hash, WholeRoot, false))
 		all = append(all, of(Stored, Hash, NoRoot, false), of(Stored, Learnt, NoRoot, false))
 	}
 	return all

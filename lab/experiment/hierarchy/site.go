@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/kvpart/control"
+	"github.com/samya-db/samya/kvpart/early"
 	"github.com/samya-db/samya/kvpart/sched"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/answer"
@@ -76,7 +77,7 @@ func newSite(su setup, o *Options) (*site, error) {
 		return nil, err
 	}
 	po := partitions.Options{
-		Core: s.core, Count: o.Partitions, Mode: su.mode(), Place: su.place(), Clock: s.clock, Seed: o.Seed,
+		Core: s.core, Count: o.Partitions, Mode: su.mode(), Early: sched.Early{Mode: early.BusyWait}, Place: su.place(), Clock: s.clock, Seed: o.Seed,
 		Pass: s.pass, Now: s.now, Failed: s.cuts.note,
 	}
 	if su.learns() {
