@@ -93,6 +93,9 @@ func (o *Options) control(b *balance) control.Options[*entry] {
 // with a policy. It does nothing in a bare store, which has no partitions. It fails if
 // the engines of a new generation cannot be opened; the keys then stay where they were.
 func (s *Store) Reassign(partition func(key string) int) error {
+	if err := s.outside("reassign"); err != nil {
+		return err
+	}
 	if s.bare != nil {
 		return nil
 	}

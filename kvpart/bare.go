@@ -19,7 +19,8 @@ type bare struct {
 	homes  *homes
 	closed bool
 	ran    atomic.Int64
-	buf    []byte // guarded by mu
+	live   atomic.Int64 // keys; read without mu
+	buf    []byte       // guarded by mu
 }
 
 // newBare moves all keys into one engine, the first of the present generation.
@@ -54,6 +55,7 @@ func newBare(hs *homes, keys map[string]*home) (*bare, error) {
 	for h, all := range moved {
 		h.keys.Add(-int64(len(all)))
 	}
+	b.live.Store(int64(b.keys.Len()))
 	return b, hs.retire()
 }
 
@@ -115,6 +117,7 @@ func (b *bare) write(ctx context.Context, key string, value []byte) error {
 		return b.home.failed(err)
 	}
 	b.keys.Insert(key)
+	b.live.Store(int64(b.keys.Len()))
 	return nil
 }
 
@@ -127,6 +130,7 @@ func (b *bare) remove(ctx context.Context, key string) error {
 		return b.home.failed(err)
 	}
 	b.keys.Delete(key)
+	b.live.Store(int64(b.keys.Len()))
 	return nil
 }
 
@@ -148,13 +152,13 @@ func (b *bare) scan(ctx context.Context, from string, limit int, dst []Pair) ([]
 	return o.pairs, nil
 }
 
-func (b *bare) execute(ctx context.Context, t *tx) error {
+func (b *bare) execute(ctx context.Context, t *tx, n *nesting) error {
 	if err := b.lock(ctx); err != nil {
 		return err
 	}
 	defer b.mu.Unlock()
 	t.read = b.get
-	if err := t.run(); err != nil {
+	if err := t.run(n, 0); err != nil {
 		return err
 	}
 	var writes []engine.Write
@@ -177,6 +181,7 @@ func (b *bare) execute(ctx context.Context, t *tx) error {
 			b.keys.Insert(w.Key)
 		}
 	}
+	b.live.Store(int64(b.keys.Len()))
 	return nil
 }
 
@@ -187,11 +192,9 @@ func (b *bare) close() {
 }
 
 func (b *bare) stats() Stats {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
 	n := b.ran.Load()
 	return Stats{
-		Operations: n, Keys: b.keys.Len(), Queued: []int{0}, PerPartition: []int64{n},
+		Operations: n, Keys: int(b.live.Load()), Queued: []int{0}, PerPartition: []int64{n},
 		Generations: 1, DiskBytes: b.home.engine.DiskBytes(),
 	}
 }

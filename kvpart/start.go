@@ -16,6 +16,9 @@ func (s *Store) Start(ctx context.Context, r *Request) error {
 	if !s.strategy.workers() {
 		return bad("Strategy", "%q starts no requests, for it has no workers", s.strategy)
 	}
+	if err := s.outside("start"); err != nil {
+		return err
+	}
 	o, err := s.prepare(r)
 	if err != nil {
 		return err

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,6 +37,8 @@ type Store struct {
 
 	closing sync.Once
 	closed  error // the result of Close
+
+	nesting nesting
 }
 
 // Open opens a store, with the keys that its directories hold. It fails with ErrOptions
@@ -78,9 +79,11 @@ func (s *Store) begin(o *Options) error {
 		return err
 	}
 	if s.strategy == Bare {
+		s.nesting.running = make([]atomic.Uintptr, 1)
 		s.bare, err = newBare(&s.homes, keys)
 		return err
 	}
+	s.nesting.running = make([]atomic.Uintptr, o.Partitions)
 	mode := sched.Callers
 	run, threads := o.Scheduler.early()
 	switch {
@@ -151,8 +154,12 @@ func (s *Store) restore(keys map[string]*home) error {
 }
 
 // Close refuses new requests, waits for requests under way, and closes the engines. It
-// also returns the first error for which no caller waited.
+// also returns the first error for which no caller waited. Called by the function of an
+// Execute, it fails with ErrNested.
 func (s *Store) Close() error {
+	if err := s.outside("close store"); err != nil {
+		return err
+	}
 	s.closing.Do(func() {
 		if s.bare != nil {
 			s.bare.close()
@@ -214,6 +221,9 @@ func (s *Store) Read(ctx context.Context, key string, dst []byte) ([]byte, error
 	if err := checkKey(key); err != nil {
 		return dst, err
 	}
+	if s.nesting.inside() {
+		return dst, doing("read", key, ErrNested)
+	}
 	if s.bare != nil {
 		out, err := s.bare.read(ctx, key, dst)
 		if err != nil {
@@ -263,7 +273,9 @@ func (s *Store) write(ctx context.Context, key string, value []byte, use bool) e
 		return err
 	}
 	var err error
-	if s.bare != nil {
+	if s.nesting.inside() {
+		err = ErrNested
+	} else if s.bare != nil {
 		err = s.bare.write(ctx, key, value)
 	} else {
 		o := s.newOp(opWrite, s.own(ctx))
@@ -289,7 +301,9 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 		return err
 	}
 	var err error
-	if s.bare != nil {
+	if s.nesting.inside() {
+		err = ErrNested
+	} else if s.bare != nil {
 		err = s.bare.remove(ctx, key)
 	} else {
 		o := s.newOp(opDelete, false)
@@ -324,6 +338,9 @@ func (s *Store) Scan(ctx context.Context, from string, limit int, dst []Pair) ([
 	dst = dst[:0]
 	if err := checkScan(from, limit); err != nil {
 		return dst, err
+	}
+	if s.nesting.inside() {
+		return dst, doing("scan from", from, ErrNested)
 	}
 	if s.bare != nil {
 		out, err := s.bare.scan(ctx, from, limit, dst)
@@ -381,33 +398,4 @@ func checkScan(from string, limit int) error {
 		return fmt.Errorf("%w: %d bytes, want %d at most", ErrKey, len(from), MaxKey)
 	}
 	return check("limit", limit, 1, MaxScan)
-}
-
-// Execute runs fn alone on keys. If fn fails, nothing is changed and its error is
-// returned. If fn panics, the error matches *sched.PanicError. With workers fn may run,
-// or be running, after Execute was given up and failed with ErrUnknown.
-func (s *Store) Execute(ctx context.Context, keys []string, fn func(Tx) error) error {
-	if err := check("number of keys", len(keys), 1, MaxTxKeys); err != nil {
-		return err
-	}
-	for _, key := range keys {
-		if err := checkKey(key); err != nil {
-			return err
-		}
-	}
-	t := &tx{fn: fn, keys: slices.Clone(keys)}
-	slices.Sort(t.keys)
-	t.keys = slices.Compact(t.keys)
-	t.slots = make([]slot, len(t.keys))
-	if s.bare != nil {
-		return s.bare.execute(ctx, t)
-	}
-	o := s.newOp(opExecute, true)
-	o.tx = t
-	o.req.Several(t.keys, sched.Create, o)
-	back, err := s.do(ctx, o)
-	if back {
-		o.free()
-	}
-	return err
 }

@@ -1,9 +1,12 @@
 package kvpart
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/samya-db/samya/kvpart/sched"
 )
 
 // errOver says that a transaction was used after its function returned.
@@ -39,18 +42,59 @@ type tx struct {
 
 var _ Tx = (*tx)(nil)
 
+// Execute runs fn alone on keys. If fn fails, nothing is changed and its error is
+// returned. If fn panics, the error matches *sched.PanicError. With workers fn may run,
+// or be running, after Execute was given up and failed with ErrUnknown.
+//
+// fn has its keys, through the Tx, and other stores, but not this store: requests of fn's
+// goroutine to this store fail with ErrNested, and so do Reassign and Close. fn must not
+// wait for another goroutine that uses this store.
+func (s *Store) Execute(ctx context.Context, keys []string, fn func(Tx) error) error {
+	if err := s.outside("execute"); err != nil {
+		return err
+	}
+	if err := check("number of keys", len(keys), 1, MaxTxKeys); err != nil {
+		return err
+	}
+	for _, key := range keys {
+		if err := checkKey(key); err != nil {
+			return err
+		}
+	}
+	t := &tx{fn: fn, keys: slices.Clone(keys)}
+	slices.Sort(t.keys)
+	t.keys = slices.Compact(t.keys)
+	t.slots = make([]slot, len(t.keys))
+	if s.bare != nil {
+		return s.bare.execute(ctx, t, &s.nesting)
+	}
+	o := s.newOp(opExecute, true)
+	o.tx = t
+	o.req.Several(t.keys, sched.Create, o)
+	back, err := s.do(ctx, o)
+	if back {
+		o.free()
+	}
+	return err
+}
+
 // execute runs the function of a transaction, and then commits its writes.
 func (o *op) execute(r *request) error {
 	t := o.tx
 	t.entries = r.Entries()
-	if err := t.run(); err != nil {
+	if err := t.run(&o.s.nesting, r.Partitions()[0]); err != nil {
 		return err
 	}
 	return o.commit(r)
 }
 
-func (t *tx) run() error {
-	defer func() { t.over = true }()
+// run runs the function, which has the partition to itself.
+func (t *tx) run(n *nesting, partition int32) error {
+	at := n.enter(partition)
+	defer func() {
+		t.over = true
+		n.leave(at)
+	}()
 	err := t.fn(t)
 	if t.err != nil {
 		return t.err
