@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/btree"
 
 	"github.com/samya-db/samya/kvpart/engine"
+	"github.com/samya-db/samya/kvpart/internal/ctxlock"
 )
 
 // bare is a single engine under a single lock, the baseline for partitions.
@@ -59,27 +60,18 @@ func newBare(hs *homes, keys map[string]*home) (*bare, error) {
 	return b, hs.retire()
 }
 
-// lock takes the lock. It fails if the store is closed or ctx has ended.
-func (b *bare) lock(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
+// lock takes the lock, with share for reading. It fails if the store is closed, or if ctx
+// ends before.
+func (b *bare) lock(ctx context.Context, share bool) error {
+	err := ctx.Err()
+	if err == nil {
+		err = ctxlock.Lock(ctx, &b.mu, share)
+	}
+	if err != nil {
 		return err
 	}
-	b.mu.Lock()
 	if b.closed {
-		b.mu.Unlock()
-		return ErrClosed
-	}
-	b.ran.Add(1)
-	return nil
-}
-
-func (b *bare) rlock(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	b.mu.RLock()
-	if b.closed {
-		b.mu.RUnlock()
+		ctxlock.Unlock(&b.mu, share)
 		return ErrClosed
 	}
 	b.ran.Add(1)
@@ -87,7 +79,7 @@ func (b *bare) rlock(ctx context.Context) error {
 }
 
 func (b *bare) read(ctx context.Context, key string, dst []byte) ([]byte, error) {
-	if err := b.rlock(ctx); err != nil {
+	if err := b.lock(ctx, true); err != nil {
 		return dst, err
 	}
 	defer b.mu.RUnlock()
@@ -103,7 +95,7 @@ func (b *bare) get(key string, dst []byte) ([]byte, error) {
 }
 
 func (b *bare) write(ctx context.Context, key string, value []byte) error {
-	if err := b.lock(ctx); err != nil {
+	if err := b.lock(ctx, false); err != nil {
 		return err
 	}
 	defer b.mu.Unlock()
@@ -122,7 +114,7 @@ func (b *bare) write(ctx context.Context, key string, value []byte) error {
 }
 
 func (b *bare) remove(ctx context.Context, key string) error {
-	if err := b.lock(ctx); err != nil {
+	if err := b.lock(ctx, false); err != nil {
 		return err
 	}
 	defer b.mu.Unlock()
@@ -135,13 +127,13 @@ func (b *bare) remove(ctx context.Context, key string) error {
 }
 
 func (b *bare) scan(ctx context.Context, from string, limit int, dst []Pair) ([]Pair, error) {
-	if err := b.rlock(ctx); err != nil {
+	if err := b.lock(ctx, true); err != nil {
 		return dst, err
 	}
 	defer b.mu.RUnlock()
 	o := ops.Get().(*op)
 	defer o.free()
-	o.names, o.at, o.pairs = o.names[:0], b.home, dst
+	o.ctx, o.names, o.at, o.pairs = ctx, o.names[:0], b.home, dst
 	b.keys.Ascend(from, func(key string) bool {
 		o.names = append(o.names, key)
 		return len(o.names) < limit
@@ -153,7 +145,7 @@ func (b *bare) scan(ctx context.Context, from string, limit int, dst []Pair) ([]
 }
 
 func (b *bare) execute(ctx context.Context, t *tx, n *nesting) error {
-	if err := b.lock(ctx); err != nil {
+	if err := b.lock(ctx, false); err != nil {
 		return err
 	}
 	defer b.mu.Unlock()

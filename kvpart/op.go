@@ -1,6 +1,7 @@
 package kvpart
 
 import (
+	"context"
 	"errors"
 	"sync"
 
@@ -53,6 +54,8 @@ type op struct {
 	buf []byte
 	// value is the value to write, or the buffer to append a read value to.
 	value []byte
+	// ctx ends a scan early; nil for none.
+	ctx context.Context
 	// pairs is the destination of a scan; mine is the op's own.
 	pairs, mine []Pair
 	limit       int // most pairs
@@ -88,7 +91,7 @@ const keep = 1 << 20
 
 // free gives an op back to the pool.
 func (o *op) free() {
-	o.s, o.err, o.value, o.pairs, o.tx, o.done, o.at, o.former = nil, nil, nil, nil, nil, nil, nil, nil
+	o.s, o.err, o.value, o.pairs, o.tx, o.done, o.at, o.former, o.ctx = nil, nil, nil, nil, nil, nil, nil, nil, nil
 	if cap(o.buf) > keep {
 		o.buf = nil
 	}
@@ -168,6 +171,9 @@ func (o *op) scan(entries []*entry) error {
 	o.pairs = o.pairs[:0]
 	o.vacant = 0
 	for i := 0; i < len(entries) && len(o.pairs) < o.limit; {
+		if err := o.look(); err != nil {
+			return err
+		}
 		if e := entries[i]; e.Present && e.Value.cell != nil {
 			o.pairs = addPair(o.pairs, e.Key(), e.Value.cell.Value())
 			i++
@@ -203,8 +209,22 @@ func (o *op) scan(entries []*entry) error {
 	return nil
 }
 
+// look fails if the context of a scan has ended. It looks once for many pairs.
+func (o *op) look() error {
+	if o.ctx == nil || len(o.pairs)%lookEvery != 0 {
+		return nil
+	}
+	return o.ctx.Err()
+}
+
+// lookEvery is how many pairs a scan adds between two looks at its context.
+const lookEvery = 256
+
 // gathered takes a value of Gather.
 func (o *op) gathered(i int, value []byte) error {
+	if err := o.look(); err != nil {
+		return err
+	}
 	value, err := o.at.plain(value)
 	if err != nil {
 		return err

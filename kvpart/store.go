@@ -333,7 +333,7 @@ func (s *Store) removal() sched.Access {
 
 // Scan returns the first limit keys not below from, with their values, in ascending
 // order, all as of one instant. It reuses dst and the memory of its pairs up to its
-// capacity, and overwrites them.
+// capacity, and overwrites them. It ends early if ctx ends.
 func (s *Store) Scan(ctx context.Context, from string, limit int, dst []Pair) ([]Pair, error) {
 	dst = dst[:0]
 	if err := checkScan(from, limit); err != nil {
@@ -351,7 +351,7 @@ func (s *Store) Scan(ctx context.Context, from string, limit int, dst []Pair) ([
 	}
 	for reach := limit; ; {
 		o := s.newOp(opScan, s.own(ctx))
-		o.limit, o.pairs = limit, dst
+		o.setUpScan(ctx, limit, dst)
 		o.req.Range(from, reach, sched.Share, o)
 		back, err := s.do(ctx, o)
 		if !back {
@@ -371,6 +371,10 @@ func (s *Store) Scan(ctx context.Context, from string, limit int, dst []Pair) ([
 		o.free()
 		return dst, err
 	}
+}
+
+func (o *op) setUpScan(ctx context.Context, limit int, dst []Pair) {
+	o.ctx, o.limit, o.pairs = ctx, limit, dst
 }
 
 // more returns how many further entries a scan must reach, for it met entries without a

@@ -10,6 +10,9 @@ func (s *Scheduler[V]) call(ctx context.Context, r *Request[V]) error {
 	}
 	r.forget()
 	for try := 0; ; try++ {
+		if err := ctx.Err(); err != nil {
+			return s.lost(r, "wait for dispatch", err)
+		}
 		state, err := s.resolve(ctx, r, true, try >= patience)
 		if err != nil {
 			return err
@@ -18,7 +21,6 @@ func (s *Scheduler[V]) call(ctx context.Context, r *Request[V]) error {
 			if err := s.parts[i].acquire(ctx, share); err != nil {
 				s.unpin(r)
 				s.free(r.parts[:n], share)
-				s.abandon(r)
 				return s.lost(r, "wait for a partition", err)
 			}
 		}
@@ -30,7 +32,6 @@ func (s *Scheduler[V]) call(ctx context.Context, r *Request[V]) error {
 		}
 		if err := ctx.Err(); err != nil {
 			s.free(r.parts, share)
-			s.abandon(r)
 			return s.lost(r, "wait for a partition", err)
 		}
 		vacated, err := s.runLocked(r, share)

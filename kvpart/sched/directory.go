@@ -14,6 +14,10 @@ type directory[V any] struct {
 	seed   maphash.Seed
 	shards [shards]shard[V]
 
+	// fixed is held for reading by a request that keeps new keys away, perhaps while a
+	// job on its partitions runs. Whoever adds a key holds fixed, and then index.
+	fixed sync.RWMutex
+	// index is never held for long.
 	index sync.RWMutex
 	keys  btree.Map[string, *Entry[V]]
 	// version counts the entries ever added.
@@ -45,7 +49,7 @@ func (d *directory[V]) get(key string) *Entry[V] {
 	return e
 }
 
-// add adds an entry, with index locked. The key must not have an entry.
+// add adds an entry, with fixed and index locked. The key must not have an entry.
 func (d *directory[V]) add(e *Entry[V]) {
 	d.keys.Set(e.key, e)
 	sh := d.shard(e.key)
@@ -109,6 +113,8 @@ func (s *Scheduler[V]) Insert(key string, partition int, v V) (*Entry[V], error)
 	if err := s.valid(partition); err != nil {
 		return nil, err
 	}
+	s.dir.fixed.Lock()
+	defer s.dir.fixed.Unlock()
 	s.dir.index.Lock()
 	defer s.dir.index.Unlock()
 	if s.dir.get(key) != nil {

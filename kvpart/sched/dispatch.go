@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/samya-db/samya/kvpart/internal/ctxlock"
 )
 
 // patience is how often a request is tried without keeping new keys away.
@@ -71,6 +73,7 @@ func (s *Scheduler[V]) start(ctx context.Context, r *Request[V], wait bool) erro
 // lost ends a request of Do whose context ended before it was handed over.
 func (s *Scheduler[V]) lost(r *Request[V], doing string, err error) error {
 	err = fmt.Errorf("%s: %w", doing, err)
+	s.abandon(r) // it may have made entries
 	if !r.async {
 		r.job.End(err)
 	}
@@ -90,7 +93,10 @@ func (s *Scheduler[V]) resolve(ctx context.Context, r *Request[V], wait, pin boo
 	epoch := Epoch(state >> epochShift)
 	r.pinned = pin && (r.kind == several || r.kind == ranging)
 	if r.pinned {
-		s.dir.index.RLock()
+		if err := ctxlock.Lock(ctx, &s.dir.fixed, true); err != nil {
+			r.pinned = false
+			return 0, s.lost(r, "wait for new keys", err)
+		}
 	}
 	var b batch
 	missing := false
@@ -114,19 +120,17 @@ func (s *Scheduler[V]) resolve(ctx context.Context, r *Request[V], wait, pin boo
 			}
 		}
 	case ranging:
-		if !r.pinned {
-			s.dir.index.RLock()
-		}
+		s.dir.index.RLock()
 		r.version = s.dir.version.Load()
 		r.entries = s.dir.collect(r.entries[:0], r.key, r.limit)
-		if !r.pinned {
-			s.dir.index.RUnlock()
-		}
+		s.dir.index.RUnlock()
 	}
 	if missing {
 		if r.access == Create {
 			s.unpin(r)
-			s.create(r, &b)
+			if err := s.create(ctx, r, &b); err != nil {
+				return 0, s.lost(r, "make a key", err)
+			}
 			missing = false
 		} else if r.kind == single {
 			return 0, ErrNoEntry
@@ -142,12 +146,16 @@ func (s *Scheduler[V]) resolve(ctx context.Context, r *Request[V], wait, pin boo
 func (s *Scheduler[V]) unpin(r *Request[V]) {
 	if r.pinned {
 		r.pinned = false
-		s.dir.index.RUnlock()
+		s.dir.fixed.RUnlock()
 	}
 }
 
-// create makes the entries that r lacks.
-func (s *Scheduler[V]) create(r *Request[V], b *batch) {
+// create makes the entries that r lacks. It fails if ctx ends before.
+func (s *Scheduler[V]) create(ctx context.Context, r *Request[V], b *batch) error {
+	if err := ctxlock.Lock(ctx, &s.dir.fixed, false); err != nil {
+		return err
+	}
+	defer s.dir.fixed.Unlock()
 	s.dir.index.Lock()
 	defer s.dir.index.Unlock()
 	for i, e := range r.entries {
@@ -166,6 +174,7 @@ func (s *Scheduler[V]) create(r *Request[V], b *batch) {
 		}
 		r.entries[i] = e
 	}
+	return nil
 }
 
 // class finds the partitions of r.
@@ -224,11 +233,11 @@ func (s *Scheduler[V]) current(r *Request[V], state uint64) bool {
 // enqueue hands r to workers, and reports whether they have it. If not, r has run or
 // enqueue returns an error.
 func (s *Scheduler[V]) enqueue(ctx context.Context, r *Request[V], wait bool) (bool, error) {
-	if err := ctx.Err(); err != nil {
-		return false, s.lost(r, "hand over", err)
-	}
 	r.forget()
 	for try := 0; ; try++ {
+		if err := ctx.Err(); err != nil {
+			return false, s.lost(r, "hand over", err)
+		}
 		state, err := s.resolve(ctx, r, wait, try >= patience)
 		if err != nil {
 			return false, err
@@ -264,7 +273,6 @@ func (s *Scheduler[V]) enqueue(ctx context.Context, r *Request[V], wait bool) (b
 		select {
 		case <-full:
 		case <-ctx.Done():
-			s.abandon(r)
 			return false, s.lost(r, "wait for room", ctx.Err())
 		}
 	}

@@ -13,8 +13,8 @@ type none struct{}
 func (none) Run(*Request[int]) {}
 func (none) End(error)         {}
 
-// TestOfPinsNothing: a request of given entries leaves the index alone, also where a
-// request of keys that was tried often holds it.
+// TestOfPinsNothing: a request of given entries keeps no new keys away, as a
+// request of keys that was tried often does.
 func TestOfPinsNothing(t *testing.T) {
 	s, err := New(Options[int]{Partitions: 2})
 	if err != nil {
@@ -37,12 +37,12 @@ func TestOfPinsNothing(t *testing.T) {
 		if _, err := s.resolve(t.Context(), &r, true, true); err != nil {
 			t.Fatal(err)
 		}
-		free := s.dir.index.TryLock()
+		free := s.dir.fixed.TryLock()
 		if free {
-			s.dir.index.Unlock()
+			s.dir.fixed.Unlock()
 		}
 		if free == c.pins {
-			t.Errorf("the index is free: %t", free)
+			t.Errorf("new keys are free to come: %t", free)
 		}
 		s.unpin(&r)
 	}

@@ -2,9 +2,10 @@ package sched
 
 import (
 	"context"
-	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"github.com/samya-db/samya/kvpart/internal/ctxlock"
 )
 
 // partition is a partition: its lock in Callers mode, its queue and worker in the other
@@ -67,64 +68,12 @@ func (p *partition[V]) unlock(callers bool) {
 
 // acquire takes the lock of Callers mode. It fails if ctx ends before.
 func (p *partition[V]) acquire(ctx context.Context, share bool) error {
-	if p.try(share) {
-		return nil
-	}
-	if ctx.Done() == nil {
-		p.take(share)
-		return nil
-	}
-	return p.contend(ctx, share)
+	return ctxlock.Lock(ctx, &p.run, share)
 }
 
-func (p *partition[V]) try(share bool) bool {
-	if share {
-		return p.run.TryRLock()
-	}
-	return p.run.TryLock()
-}
+func (p *partition[V]) try(share bool) bool { return ctxlock.Try(&p.run, share) }
 
-// contend waits for a lock that somebody holds.
-func (p *partition[V]) contend(ctx context.Context, share bool) error {
-	// Jobs are short as a rule.
-	for range 4 {
-		runtime.Gosched()
-		if p.try(share) {
-			return nil
-		}
-	}
-	got := make(chan struct{})
-	go func() {
-		p.take(share)
-		select {
-		case got <- struct{}{}:
-		case <-ctx.Done():
-			p.release(share)
-		}
-	}()
-	select {
-	case <-got:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (p *partition[V]) take(share bool) {
-	if share {
-		p.run.RLock()
-	} else {
-		p.run.Lock()
-	}
-}
-
-func (p *partition[V]) release(share bool) {
-	if share {
-		p.run.RUnlock()
-	} else {
-		p.run.Unlock()
-	}
-}
+func (p *partition[V]) release(share bool) { ctxlock.Unlock(&p.run, share) }
 
 // full returns a channel to wait for if the queue is full, nil if there is room. mu is
 // held.

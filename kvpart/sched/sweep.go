@@ -34,7 +34,9 @@ func (s *Scheduler[V]) abandon(r *Request[V]) {
 	}
 	due := false
 	for _, e := range r.entries {
-		due = s.list(e) || due
+		if e != nil {
+			due = s.list(e) || due
+		}
 	}
 	if due {
 		s.tidy()
@@ -89,9 +91,12 @@ func (s *Scheduler[V]) sweep(n int) {
 // waits. The index is locked.
 func (s *Scheduler[V]) busy(e *Entry[V]) bool {
 	state := s.state.Load()
-	at := e.At(Epoch(state >> epochShift))
+	var b batch
+	// An unplaced entry is placed, as its next request would do: the index must not wait
+	// for all partitions.
+	at := s.home(e, Epoch(state>>epochShift), &b)
 	switch {
-	case s.classer != nil || at == Unplaced: // its requests may be anywhere
+	case s.classer != nil: // its requests may be anywhere
 		s.lockAll()
 		defer s.unlockAll()
 	case s.mode == Callers:
