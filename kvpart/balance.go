@@ -115,7 +115,7 @@ func (s *Store) Stats() Stats {
 	}
 	ran := s.sched.Stats()
 	st := Stats{
-		Operations: ran.Ran - s.moves.Load(), Multi: ran.Multi, Stolen: ran.Early.Stolen, Keys: int(s.live.Load()),
+		Operations: ran.Ran, Multi: ran.Multi, Stolen: ran.Early.Stolen, Keys: int(s.live.Load()),
 		Queued: ran.Queued, PerPartition: ran.PerPartition, Pause: Pause(ran.Pause),
 	}
 	st.Generations, st.DiskBytes = s.homes.stats()

@@ -231,7 +231,7 @@ type Request struct {
 // Stats counts events since a store was opened.
 type Stats struct {
 	Operations      int64 // requests that ran
-	Multi           int64 // requests that ran on several partitions
+	Multi           int64 // of Operations, requests that ran on several partitions
 	Stolen          int64 // requests that a thread took from another's queue
 	Keys            int
 	Queued          []int // requests waiting, by worker

@@ -33,7 +33,6 @@ type Store struct {
 
 	stop   context.CancelFunc // of the upkeep
 	upkeep sync.WaitGroup
-	moves  atomic.Int64 // requests of the upkeep
 
 	closing sync.Once
 	closed  error // the result of Close

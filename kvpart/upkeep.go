@@ -78,8 +78,7 @@ func (u *upkeep) step(ctx context.Context) bool {
 // do runs an op, and reports whether it succeeded.
 func (u *upkeep) do(ctx context.Context, o *op, doing string) bool {
 	s := u.store
-	s.moves.Add(1)
-	o.req.Unseen()
+	o.req.Upkeep()
 	back, err := s.do(ctx, o)
 	if back {
 		o.free()

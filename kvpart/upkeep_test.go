@@ -34,9 +34,9 @@ func TestUpkeepIsNotTracked(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	deadline := time.Now().Add(time.Minute)
 	var value []byte
-	for s.moves.Load() < 20 || s.Stats().Applied < 20 {
+	for s.sched.Stats().Upkeep < 20 || s.Stats().Applied < 20 {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d moves, %+v", s.moves.Load(), s.Stats())
+			t.Fatalf("%d moves, %+v", s.sched.Stats().Upkeep, s.Stats())
 		}
 		// A switch that moves few keys brings no generation to empty another for.
 		if err := errors.Join(s.Shuffle(rng), s.Write(context.Background(), key(rng.IntN(keys)), value)); err != nil {

@@ -99,7 +99,7 @@ func (s *Scheduler[V]) callOne(ctx context.Context, r *Request[V], share bool) e
 func (s *Scheduler[V]) runOne(r *Request[V], e *Entry[V], p *partition[V], share bool) (vacated bool, err error) {
 	defer p.release(share) // also if the job ends the goroutine
 	s.guard(r, &err)
-	p.ran.Add(1)
+	s.count(r)
 	return !share && !e.Present && s.list(e), err
 }
 

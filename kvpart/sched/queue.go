@@ -15,9 +15,10 @@ type partition[V any] struct {
 	id int
 
 	// run is held while a job runs, in Callers mode.
-	run sync.RWMutex
-	ran atomic.Int64
-	_   [64]byte // the parts below have cache lines of their own
+	run    sync.RWMutex
+	ran    atomic.Int64 // requests of this partition alone
+	shared atomic.Int64 // requests of several partitions
+	_      [64]byte     // the parts below have cache lines of their own
 
 	// mu guards the fields up to wake, in modes with queues. It is never held for long.
 	mu       sync.Mutex

@@ -60,6 +60,7 @@ type Request[V any] struct {
 	versioned bool
 	pinned    bool // the index is locked for reading
 	unseen    bool
+	upkeep    bool
 
 	runs    *Scheduler[V] // in the mode Threads, once dispatched
 	phase   atomic.Uint32
@@ -81,12 +82,15 @@ func (r *Request[V]) setUp(k kind, a Access, j Job[V]) {
 	if r.kind == given {
 		r.entries = nil // the entries belong to the caller
 	}
-	r.kind, r.access, r.job, r.unseen = k, a, j, false
+	r.kind, r.access, r.job, r.unseen, r.upkeep = k, a, j, false, false
 }
 
-// Unseen hides r, which is set up, from the observer. It is for work such as upkeep,
-// which does not count as use of keys.
+// Unseen hides r, which is set up, from the observer. It is for work that does not count
+// as use of keys.
 func (r *Request[V]) Unseen() { r.unseen = true }
+
+// Upkeep hides r, which is set up, from the observer, and counts it apart in Stats.
+func (r *Request[V]) Upkeep() { r.unseen, r.upkeep = true, true }
 
 // ready makes r ready to be handed to workers.
 func (r *Request[V]) ready() {

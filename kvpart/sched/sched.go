@@ -120,10 +120,9 @@ type Scheduler[V any] struct {
 	// assign orders preparations of the next map and its switch.
 	assign sync.Mutex
 	gate   gate
-	// multi counts requests of several partitions. extra counts their partitions beyond
-	// the first.
-	multi, extra atomic.Int64
-	pauses       struct {
+	// multi counts requests of several partitions.
+	multi, upkeep atomic.Int64
+	pauses        struct {
 		sync.Mutex
 		*hdrhistogram.Histogram
 	}

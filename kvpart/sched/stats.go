@@ -9,7 +9,8 @@ import (
 // Stats counts the work of a scheduler since it was made.
 type Stats struct {
 	Ran          int64   // requests that ran
-	Multi        int64   // requests that ran on several partitions
+	Multi        int64   // of Ran, requests that ran on several partitions
+	Upkeep       int64   // requests of upkeep that ran, which no other count includes
 	PerPartition []int64 // requests that ran on each partition; several partitions each count a shared request
 	Queued       []int   // requests waiting at each worker; all at the first in the mode Threads
 	Early        early.Stats
@@ -23,24 +24,30 @@ type Pause struct {
 	P50, P99, Max time.Duration
 }
 
-// count counts a request that ran.
+// count counts a request that ran. No count includes another: of two readings, even while
+// requests run, neither Ran nor Ran without Multi is less in the second.
 func (s *Scheduler[V]) count(r *Request[V]) {
-	for _, i := range r.parts {
-		s.parts[i].ran.Add(1)
-	}
-	if len(r.parts) > 1 {
+	switch {
+	case r.upkeep:
+		s.upkeep.Add(1)
+	case len(r.parts) == 1:
+		s.parts[r.parts[0]].ran.Add(1)
+	case len(r.parts) > 1:
+		for _, i := range r.parts {
+			s.parts[i].shared.Add(1)
+		}
 		s.multi.Add(1)
-		s.extra.Add(int64(len(r.parts) - 1))
 	}
 }
 
 // Stats returns the counts so far.
 func (s *Scheduler[V]) Stats() Stats {
-	st := Stats{Multi: s.multi.Load(), Ran: -s.extra.Load()}
+	multi := s.multi.Load()
+	st := Stats{Multi: multi, Ran: multi, Upkeep: s.upkeep.Load()}
 	for _, p := range s.parts {
 		n := p.ran.Load()
 		st.Ran += n
-		st.PerPartition = append(st.PerPartition, n)
+		st.PerPartition = append(st.PerPartition, n+p.shared.Load())
 	}
 	st.Queued = make([]int, len(s.parts))
 	for i, p := range s.doors {

@@ -253,7 +253,7 @@ func (l *lab) kvRun(ctx context.Context, o *kvOptions) (err error) {
 			told = s.Elapsed
 			progress("%6.1fs %s operations, %s a second, %.1f %% on several partitions, %d new maps", s.Elapsed.Seconds(),
 				plot.Number(float64(s.Operations)), plot.Number(float64(s.Operations)/s.Elapsed.Seconds()),
-				100*float64(s.Multi)/float64(max(s.Operations, 1)), s.Applied)
+				100*float64(s.Multi)/float64(max(s.Ran, 1)), s.Applied)
 		},
 	})
 	if err := errors.Join(err, stop()); err != nil {
