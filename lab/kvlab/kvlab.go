@@ -108,8 +108,11 @@ func newClient(s Store, source Source, valueSize int, stop *atomic.Bool) *client
 	return &client{store: s, write: s.Write, source: source, value: make([]byte, valueSize), latency: hdrhistogram.New(1, longest, 3), stop: stop}
 }
 
+// ErrEmpty says that no operation of a load ended: a rate of nothing says nothing.
+var ErrEmpty = errors.New("no operation in the workload, or none that ended in time")
+
 // Run runs a load to its end. It ends with the first error of the store other than
-// a missing key, and returns the error.
+// a missing key, and returns the error. A load without operations fails with ErrEmpty.
 func Run(ctx context.Context, s Store, l *Load) (*Result, error) {
 	before, err := readUsage(s)
 	if err != nil {
@@ -176,6 +179,9 @@ func Run(ctx context.Context, s Store, l *Load) (*Result, error) {
 		if dropped := r.Latency.Merge(c.latency); dropped > 0 {
 			return nil, fmt.Errorf("%d latencies out of the histogram's range", dropped)
 		}
+	}
+	if r.Operations == 0 {
+		return nil, ErrEmpty
 	}
 	r.Processor = after.processor - before.processor
 	r.Store = since(after.stats, before.stats)

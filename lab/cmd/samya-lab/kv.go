@@ -256,6 +256,9 @@ func (l *lab) kvRun(ctx context.Context, o *kvOptions) (err error) {
 				100*float64(s.Multi)/float64(max(s.Ran, 1)), s.Applied)
 		},
 	})
+	if errors.Is(err, kvlab.ErrEmpty) {
+		err = fmt.Errorf("%s: %w", w.name, err)
+	}
 	if err := errors.Join(err, stop()); err != nil {
 		return err
 	}

@@ -92,6 +92,12 @@ func TestKVFileErrors(t *testing.T) {
 		t.Errorf("an empty folder: exit status %d: %s", code, stderr)
 	}
 	name := filepath.Join(dir, "one.csv")
+	if err := os.WriteFile(name, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, stdout, stderr := runLab(t, "kv", "--workload-dir", dir); code != exitFailed || stdout != "" || !strings.Contains(stderr, dir+": no operation") {
+		t.Errorf("files without operations: exit status %d: %s%s", code, stdout, stderr)
+	}
 	if err := os.WriteFile(name, []byte("1,a\n0,a\n2,a\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
