@@ -86,6 +86,26 @@ type Stats struct {
 	Steals, Stolen int64
 }
 
+// check checks the options, and sets the default queue.
+func (o *Options) check() error {
+	if int(o.Mode) >= len(modeNames) {
+		return fmt.Errorf("option Mode: %d, must be at most %d", o.Mode, Late)
+	}
+	if o.Classes == nil || o.Mapping == nil {
+		return fmt.Errorf("%w: option Classes or Mapping is missing", ErrMapping)
+	}
+	if err := o.Classes.Validate(o.Mapping); err != nil {
+		return fmt.Errorf("option Mapping: %w", err)
+	}
+	if o.Queue == 0 {
+		o.Queue = defaultQueue
+	}
+	if o.Queue < 1 {
+		return fmt.Errorf("option Queue: %d, must be at least 1", o.Queue)
+	}
+	return nil
+}
+
 // Scheduler runs requests in the order of their submission, as far as they conflict.
 type Scheduler struct {
 	machine
@@ -95,20 +115,8 @@ type Scheduler struct {
 
 // New starts a scheduler. Its errors wrap [ErrMapping] or name the option at fault.
 func New(o Options) (*Scheduler, error) {
-	if int(o.Mode) >= len(modeNames) {
-		return nil, fmt.Errorf("option Mode: %d, must be at most %d", o.Mode, Late)
-	}
-	if o.Classes == nil || o.Mapping == nil {
-		return nil, fmt.Errorf("%w: option Classes or Mapping is missing", ErrMapping)
-	}
-	if err := o.Classes.Validate(o.Mapping); err != nil {
-		return nil, fmt.Errorf("option Mapping: %w", err)
-	}
-	if o.Queue == 0 {
-		o.Queue = defaultQueue
-	}
-	if o.Queue < 1 {
-		return nil, fmt.Errorf("option Queue: %d, must be at least 1", o.Queue)
+	if err := o.check(); err != nil {
+		return nil, err
 	}
 	s := new(Scheduler)
 	s.init(o.Mode, o.Mapping, o.Queue)
@@ -156,6 +164,8 @@ func (s *Scheduler) Close() {
 }
 
 // Stats returns the counts.
-func (s *Scheduler) Stats() Stats {
-	return Stats{Ran: s.ran.Load(), Sequential: s.sequential.Load(), Steals: s.steals.Load(), Stolen: s.stolen.Load()}
+func (s *Scheduler) Stats() Stats { return s.stats() }
+
+func (m *machine) stats() Stats {
+	return Stats{Ran: m.ran.Load(), Sequential: m.sequential.Load(), Steals: m.steals.Load(), Stolen: m.stolen.Load()}
 }

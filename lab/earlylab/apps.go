@@ -1,5 +1,6 @@
 // Package earlylab has the applications of the paper on early scheduling, and measures
-// how fast the modes of package kvpart/early run them. It does not judge the order of
+// how fast the modes of package kvpart/early run them: on this machine's cores, or in
+// virtual time with more threads than it has cores. It does not judge the order of
 // requests: the tests of kvpart/early do. It only compares the final states.
 package earlylab
 

@@ -103,22 +103,11 @@ func Measure(ctx context.Context, o *Options) ([]Row, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	classes, mapping, err := early.Shards(o.Shards, o.Threads)
-	if errors.Is(err, early.ErrMapping) {
-		return nil, fmt.Errorf("%w: --shards, --threads: %w", ErrOptions, err)
-	}
+	classes, mapping, err := o.mapping()
 	if err != nil {
-		return nil, fmt.Errorf("map classes to threads: %w", err)
+		return nil, err
 	}
-	if o.Computed {
-		if mapping, err = classes.Map(o.Shards*o.Threads, o.weights()); err != nil {
-			return nil, fmt.Errorf("compute a mapping: %w", err)
-		}
-	}
-	one := &early.Mapping{Threads: 1}
-	for range classes.Len() {
-		one.Of = append(one.Of, early.Assignment{Sequential: true, Threads: []int{0}})
-	}
+	one := oneThread(classes)
 	rows := []Row{{Mode: Sequential}}
 	for _, m := range early.Modes() {
 		rows = append(rows, Row{Mode: m.String()})
@@ -156,6 +145,32 @@ func Measure(ctx context.Context, o *Options) ([]Row, error) {
 	return rows, nil
 }
 
+// mapping returns the classes, and their mapping to threads.
+func (o *Options) mapping() (*early.Classes, *early.Mapping, error) {
+	classes, mapping, err := early.Shards(o.Shards, o.Threads)
+	if errors.Is(err, early.ErrMapping) {
+		return nil, nil, fmt.Errorf("%w: --shards, --threads: %w", ErrOptions, err)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("map classes to threads: %w", err)
+	}
+	if o.Computed {
+		if mapping, err = classes.Map(o.Shards*o.Threads, o.weights()); err != nil {
+			return nil, nil, fmt.Errorf("compute a mapping: %w", err)
+		}
+	}
+	return classes, mapping, nil
+}
+
+// oneThread maps all classes to a single thread.
+func oneThread(classes *early.Classes) *early.Mapping {
+	one := &early.Mapping{Threads: 1}
+	for range classes.Len() {
+		one.Of = append(one.Of, early.Assignment{Sequential: true, Threads: []int{0}})
+	}
+	return one
+}
+
 // weights are the expected shares of the classes.
 func (o *Options) weights() []float64 {
 	w := make([]float64, 2*o.Shards+2)
@@ -176,12 +191,7 @@ func (o *Options) weights() []float64 {
 
 // round runs all requests once, on fresh state.
 func (o *Options) round(options *early.Options, seed uint64, row *Row) (rate float64, sum uint64, err error) {
-	var state app
-	if o.App == KV {
-		state = newStores(o.Shards, o.Size)
-	} else {
-		state = newLists(o.Shards, o.Size)
-	}
+	state := o.state()
 	requests := o.trace(seed)
 	for _, r := range requests {
 		r.app = state
@@ -199,6 +209,14 @@ func (o *Options) round(options *early.Options, seed uint64, row *Row) (rate flo
 	st := s.Stats()
 	row.Waited, row.Stolen = float64(st.Sequential)/float64(len(requests)), float64(st.Stolen)/float64(len(requests))
 	return float64(len(requests)) / max(took, 1).Seconds(), state.sum(), nil
+}
+
+// state makes the state of the application.
+func (o *Options) state() app {
+	if o.App == KV {
+		return newStores(o.Shards, o.Size)
+	}
+	return newLists(o.Shards, o.Size)
 }
 
 // WriteText writes rows as a table.
