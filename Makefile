@@ -173,6 +173,10 @@ repartitioning: bin/samya-lab ## Rerun the papers' comparison of repartitioning,
 	bin/samya-lab experiment repartitioning --out bin/experiments/repartitioning $(EXPERIMENT_FLAGS)
 	bin/samya-lab experiment pause --out bin/experiments/pause $(EXPERIMENT_FLAGS)
 
+.PHONY: early
+early: bin/samya-lab ## Rerun the experiments of the paper on early scheduling, on this machine and in virtual time
+	bin/samya-lab experiment early --out bin/experiments/early $(EXPERIMENT_FLAGS)
+
 # What `make experiments` runs: samya for all, or one of its names.
 EXPERIMENT ?= samya
 

@@ -16,8 +16,9 @@ const (
 	// SpinThenPark is the way of package kvpart/early: 100 looks, 4 more that give the
 	// processor to others, then the thread parks.
 	SpinThenPark Waits = iota
-	// ParkAtMeetings is the way of the paper's code: threads at a meeting or without work
-	// park at once, and threads at a counter look for ever.
+	// ParkAtMeetings is the way of the paper: threads at a meeting park at once, as those of
+	// a barrier do. Threads at a counter, or without work, look for ever. Late parks threads
+	// without work in any case.
 	ParkAtMeetings
 	// SpinLonger is SpinThenPark with a longer wait: a thread looks for twice as long as a
 	// parked thread takes to run again.
@@ -26,6 +27,10 @@ const (
 
 // spins and yields are the looks of SpinThenPark.
 const spins, yields = 100, 4
+
+// fruitless is the number of rounds of all victims after which a thief with locks waits
+// for a change.
+const fruitless = 4
 
 // Virtual is a run in virtual time: each thread, and the producer, has a core and a clock
 // of its own. The actor with the least clock takes the next step of an early.Manual, and
@@ -244,9 +249,10 @@ func (s *simulation) step(i int) {
 			s.awaited = -1
 			s.actors[s.threads].next = a.next
 		}
-	case early.StepOpen:
+	case early.StepArrive, early.StepOpen:
+		// Threads of Moderate go on to a meeting once all have arrived.
 		for j := range s.actors[:s.threads] {
-			if l := &s.actors[j].last; l.Class == t.Class && l.Cycle == t.Cycle {
+			if l := &s.actors[j].last; l.Class == t.Class && l.Cycle == t.Cycle && (t.Kind == early.StepOpen || t.Complete && s.mode == early.Moderate) {
 				s.signal(j, early.StepWatch, a.next)
 			}
 		}
@@ -306,9 +312,14 @@ func (s *simulation) settle(i int, from float64, t *early.Taken) {
 		a.waits = a.next
 	}
 	period := max(a.next-from, s.Costs.Watch, .1)
-	hunts := s.mode >= early.Optimistic && t.Kind == early.StepSeek && !a.locked && !a.changed
+	// A thief that has found nothing several times does not look again before something
+	// changes. Its locks meanwhile delay nobody: a change comes first, and ends the wait.
+	hunts := t.Kind == early.StepSeek && s.steals() && !a.changed && (s.mode >= early.Optimistic && !a.locked || a.vain >= fruitless)
 	if hunts {
 		period = float64(s.threads)*s.Costs.Seek + s.Costs.Watch
+		if s.mode < early.Optimistic {
+			period += float64(s.threads) * s.Costs.Rob
+		}
 	}
 	a.locked = false
 	rest := s.patience(t, period)
@@ -338,11 +349,10 @@ func (s *simulation) settle(i int, from float64, t *early.Taken) {
 
 // patience is how long a thread looks in vain before it parks; a look takes a period.
 func (s *simulation) patience(t *early.Taken, period float64) float64 {
-	atMeeting := t.Kind == early.StepLeave || t.Kind == early.StepDrain
 	switch {
 	case s.Waits == SpinLonger:
 		return 2 * s.Costs.Handover
-	case s.Waits == ParkAtMeetings && atMeeting:
+	case s.Waits == ParkAtMeetings && t.Kind == early.StepLeave:
 		return 0
 	case s.Waits == ParkAtMeetings:
 		return math.Inf(1)
@@ -369,7 +379,7 @@ func (s *simulation) signal(i int, kind early.Kind, at float64) {
 
 // signalThieves has all threads that look for work see that a queue may have some.
 func (s *simulation) signalThieves(at float64) {
-	if s.mode < early.Optimistic {
+	if !s.steals() {
 		return
 	}
 	for i := range s.actors[:s.threads] {

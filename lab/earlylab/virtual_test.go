@@ -175,7 +175,7 @@ func TestCalibrate(t *testing.T) {
 			t.Errorf("%s is %v ns", v.Type().Field(i).Name, f)
 		}
 	}
-	if c.Append <= 0 || c.Transfer <= 0 || c.Handover <= 0 || c.Add <= 0 {
+	if c.Append <= 0 || c.Transfer <= 0 || c.Handover <= 0 {
 		t.Errorf("%+v", c)
 	}
 	for _, app := range []string{List, KV} {

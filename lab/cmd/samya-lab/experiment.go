@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/samya-db/samya/lab/experiment"
+	"github.com/samya-db/samya/lab/experiment/earlyscheduling"
 	"github.com/samya-db/samya/lab/experiment/realtime"
 	"github.com/samya-db/samya/lab/experiment/repartitioning"
 	"github.com/samya-db/samya/lab/experiment/samya"
@@ -20,6 +21,7 @@ import (
 var experiments = []*experiment.Experiment{
 	&repartitioning.Experiment,
 	&repartitioning.Pause,
+	&earlyscheduling.Experiment,
 	&realtime.Experiment,
 }
 
