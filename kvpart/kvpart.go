@@ -148,8 +148,10 @@ type Options struct {
 	// Threads is the number of threads of each partition under early scheduling: 1 if 0.
 	// All partitions have early.MaxThreads at most.
 	Threads int
-	// Backend is the name of an engine: btree, hash or bbolt. A durable engine syncs each
-	// write before the store answers it. Writes that wait at the same time share a sync,
+	// Backend is the name of a registered engine: DefaultBackend if empty. Each backend
+	// registers itself when its package is imported, as kvpart/engine/bbolt; only the
+	// default's package is imported by kvpart. A durable engine syncs each write before
+	// the store answers it. Writes that wait at the same time share a sync,
 	// unless the worker or lock of a single partition runs them in sequence.
 	Backend string
 	// Engine, if not nil, makes the engines instead of the named backend. Backend then

@@ -8,9 +8,13 @@ import (
 
 	"github.com/samya-db/samya/kvpart/early"
 	"github.com/samya-db/samya/kvpart/engine"
+	_ "github.com/samya-db/samya/kvpart/engine/btree" // the default
 	"github.com/samya-db/samya/kvpart/sched"
 	"github.com/samya-db/samya/kvpart/workload"
 )
+
+// DefaultBackend is the backend of a store if Options.Backend is empty.
+const DefaultBackend = "btree"
 
 // Strategies returns all strategies.
 func Strategies() []Strategy { return []Strategy{Bare, Soft, Hard, Threaded, HardThreaded} }
@@ -123,6 +127,9 @@ func (o *Options) checkScheduler() error {
 
 // engine finds the backend and checks the directories against it.
 func (o *Options) engine() (engine.Factory, error) {
+	if o.Backend == "" && o.Engine == nil {
+		o.Backend = DefaultBackend
+	}
 	f, err := engine.Lookup(o.Backend)
 	if o.Engine != nil {
 		f, err = *o.Engine, nil

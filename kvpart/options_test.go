@@ -23,7 +23,7 @@ func TestOptions(t *testing.T) {
 		"no strategy":   {func(o *kvpart.Options) { o.Strategy = "" }, `Strategy: ""`},
 		"partitions":    {func(o *kvpart.Options) { o.Partitions = 1025 }, "Partitions: 1025, want 1 to 1024"},
 		"negative":      {func(o *kvpart.Options) { o.Partitions = -1 }, "Partitions: -1, want 1 to 1024"},
-		"backend":       {func(o *kvpart.Options) { o.Backend = "tape" }, `Backend: unknown backend "tape": there are bbolt`},
+		"backend":       {func(o *kvpart.Options) { o.Backend = "tape" }, `Backend: unknown backend "tape": registered are bbolt`},
 		"no directory":  {func(o *kvpart.Options) { o.Backend = "bbolt" }, "Dirs: none, want one at least"},
 		"directories":   {func(o *kvpart.Options) { o.Dirs = []string{"x"} }, `Dirs: ["x"], want none`},
 		"doubles":       {func(o *kvpart.Options) { o.Backend, o.Dirs = "bbolt", []string{"x", "x"} }, `Dirs: "x" at 1`},

@@ -21,7 +21,8 @@ type Holder interface {
 // less than a quarter of it.
 const wasteful = 256
 
-func newCell(value []byte) *Cell { return &Cell{append([]byte(nil), value...)} }
+// NewCell returns a cell with a copy of value.
+func NewCell(value []byte) *Cell { return &Cell{append([]byte(nil), value...)} }
 
 // Get appends the value to dst.
 func (c *Cell) Get(dst []byte) []byte { return append(dst, c.value...) }

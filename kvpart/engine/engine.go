@@ -1,5 +1,5 @@
-// Package engine keeps the values of a partitioned store: a small interface, and the
-// backends behind it by name. An engine does not know partitions, nor order concurrent
+// Package engine keeps the values of a partitioned store: a small interface, and a
+// register of backends by name, each in a package of its own. An engine does not know partitions, nor order concurrent
 // use of the same key: its caller does both.
 package engine
 
@@ -10,13 +10,14 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // The errors of engines. They are wrapped with the operation that failed.
 var (
 	// ErrNotFound says that a key has no value in the engine.
 	ErrNotFound = errors.New("key not found")
-	// ErrBackend says that no backend has a name.
+	// ErrBackend says that no registered backend has a name.
 	ErrBackend = errors.New("unknown backend")
 	// ErrInUse says that another engine, maybe of another process, has the directory.
 	ErrInUse = errors.New("directory in use")
@@ -81,21 +82,78 @@ type Factory struct {
 	Open func(Config) (Engine, error)
 }
 
-// factories are the backends by name.
-var factories = map[string]Factory{
-	"btree": {Open: openBTree},
-	"hash":  {Open: openHash},
-	"bbolt": {Open: openBolt, Durable: true},
+// backends are the registered backends by name.
+var backends struct {
+	sync.RWMutex
+	byName map[string]Factory
 }
 
-// Lookup returns the backend of a name, or fails with ErrBackend.
-func Lookup(name string) (Factory, error) {
-	f, ok := factories[name]
-	if !ok {
-		return Factory{}, fmt.Errorf("%w %q: there are %s", ErrBackend, name, strings.Join(Names(), ", "))
+// Register makes a backend known by a name of lower-case letters; the names of
+// directories have it. Packages of backends call Register in init: whoever wants one
+// imports its package. Register panics if the name is bad or taken, or f has no Open.
+func Register(name string, f Factory) {
+	if name == "" || strings.Trim(name, letters) != "" {
+		panic(fmt.Sprintf("engine: backend %q: want a name of lower-case letters", name))
 	}
-	return f, nil
+	if f.Open == nil {
+		panic(fmt.Sprintf("engine: backend %q: no Open", name))
+	}
+	backends.Lock()
+	defer backends.Unlock()
+	if _, ok := backends.byName[name]; ok {
+		panic(fmt.Sprintf("engine: backend %q is registered twice", name))
+	}
+	if backends.byName == nil {
+		backends.byName = make(map[string]Factory)
+	}
+	backends.byName[name] = f
 }
 
-// Names returns the names of all backends, in ascending order.
-func Names() []string { return slices.Sorted(maps.Keys(factories)) }
+const (
+	letters = "abcdefghijklmnopqrstuvwxyz"
+	// here is the folder of the packages in provided.
+	here = "github.com/samya-db/samya/kvpart/engine/"
+)
+
+// provided are the backends that have packages below this package.
+var provided = []string{"bbolt", "btree", "hash"}
+
+// Lookup returns the backend of a name. If the backend is not registered, Lookup fails
+// with ErrBackend, and names the registered backends and the import that may be missing.
+func Lookup(name string) (Factory, error) {
+	backends.RLock()
+	f, ok := backends.byName[name]
+	backends.RUnlock()
+	if ok {
+		return f, nil
+	}
+	hint := "the package of another must be imported"
+	if slices.Contains(provided, name) {
+		hint = fmt.Sprintf("import _ %q", here+name)
+	}
+	return Factory{}, fmt.Errorf("%w %q: registered are %s; %s", ErrBackend, name, strings.Join(Names(), ", "), hint)
+}
+
+// Names returns the names of the registered backends, in ascending order.
+func Names() []string {
+	backends.RLock()
+	defer backends.RUnlock()
+	return slices.Sorted(maps.Keys(backends.byName))
+}
+
+// ApplyEach is Apply for engines in memory, which cannot fail: write by write.
+func ApplyEach(e Engine, writes []Write) error {
+	for i := range writes {
+		w := &writes[i]
+		var err error
+		if w.Delete {
+			err = e.Delete(w.Key)
+		} else {
+			err = e.Put(w.Key, w.Value)
+		}
+		if err != nil {
+			return fmt.Errorf("write %d of %d: %w", i+1, len(writes), err)
+		}
+	}
+	return nil
+}

@@ -6,7 +6,10 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/kvpart/engine"
+	_ "github.com/samya-db/samya/kvpart/engine/bbolt"
+	_ "github.com/samya-db/samya/kvpart/engine/btree"
 	"github.com/samya-db/samya/kvpart/engine/enginetest"
+	_ "github.com/samya-db/samya/kvpart/engine/hash"
 )
 
 func TestEngines(t *testing.T) {

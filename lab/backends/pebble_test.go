@@ -20,22 +20,22 @@ import (
 // TestPebble: the backend keeps the rules of an engine.
 func TestPebble(t *testing.T) {
 	t.Parallel()
-	f, err := Lookup("pebble")
+	f, err := engine.Lookup("pebble")
 	if err != nil {
 		t.Fatal(err)
 	}
 	enginetest.Run(t, f)
 }
 
-// TestLookup: the backends of package engine are found as well.
+// TestLookup: all backends are registered.
 func TestLookup(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"bbolt", "btree", "hash", "pebble"} {
-		if _, err := Lookup(name); err != nil {
+		if _, err := engine.Lookup(name); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := Lookup("rocksdb"); !errors.Is(err, engine.ErrBackend) {
+	if _, err := engine.Lookup("rocksdb"); !errors.Is(err, engine.ErrBackend) {
 		t.Errorf("an unknown backend: %v", err)
 	}
 }

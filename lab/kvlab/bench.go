@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/kvpart"
+	_ "github.com/samya-db/samya/kvpart/engine/hash" // a store of the table
 	"github.com/samya-db/samya/lab/ycsb"
 )
 

@@ -14,8 +14,9 @@ import (
 
 	"github.com/samya-db/samya/kvpart"
 	"github.com/samya-db/samya/kvpart/early"
+	"github.com/samya-db/samya/kvpart/engine"
 	"github.com/samya-db/samya/kvpart/sched"
-	"github.com/samya-db/samya/lab/backends"
+	_ "github.com/samya-db/samya/lab/backends" // registers them
 )
 
 // SchedulerCallers, SchedulerWorkers and SchedulerThreads are strategies of a Subject that
@@ -243,7 +244,7 @@ const shuffleEvery = 300 * time.Microsecond
 
 // open opens the store of directories.
 func (r *run) open(dirs []string) (*kvpart.Store, error) {
-	f, err := backends.Lookup(r.Backend)
+	f, err := engine.Lookup(r.Backend)
 	if err != nil {
 		return nil, fmt.Errorf("find the backend: %w", err)
 	}
@@ -265,7 +266,7 @@ func (r *run) open(dirs []string) (*kvpart.Store, error) {
 func (r *run) judge(ctx context.Context, rounds int) (report Report, err error) {
 	durable := false
 	if r.store != nil {
-		f, err := backends.Lookup(r.Backend)
+		f, err := engine.Lookup(r.Backend)
 		if err != nil {
 			return report, err
 		}

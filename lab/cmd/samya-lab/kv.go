@@ -16,7 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/samya-db/samya/kvpart"
-	"github.com/samya-db/samya/lab/backends"
+	"github.com/samya-db/samya/kvpart/engine"
+	_ "github.com/samya-db/samya/lab/backends" // registers them
 	"github.com/samya-db/samya/lab/kvlab"
 	"github.com/samya-db/samya/lab/plot"
 )
@@ -96,7 +97,7 @@ it. Both fail if a goal is missed.`,
 	f := cmd.Flags()
 	f.StringVar(&o.strategy, "strategy", string(kvpart.Soft), "engine, soft, hard, threaded or hard_threaded")
 	f.StringVar(&o.policy, "policy", string(kvpart.Async), strings.Join(kvPolicies, ", "))
-	f.StringVar(&o.backend, "backend", "btree", "engine of values: btree, hash, bbolt or pebble")
+	f.StringVar(&o.backend, "backend", "btree", "engine of values: "+strings.Join(engine.Names(), ", "))
 	f.StringVar(&o.place, "place", "", "where new keys go: round_robin, hash, together (those of a request), or beside (their neighbours); empty: beside with the policy async, else round_robin")
 	f.StringVar(&o.scheduler, "scheduler", string(kvpart.Workers), "how threaded strategies run requests: workers, barriers, busy-wait, conservative, moderate, aggressive, optimistic, prefix or late")
 	f.IntVar(&o.threads, "threads", 0, "threads of each shard or partition")
@@ -178,10 +179,6 @@ func (o *kvOptions) store() kvpart.Options {
 			Window: o.window, Every: o.every, Gain: o.gain, Share: o.share, Sample: o.sample, Operations: o.interval, Replace: o.replace,
 		},
 	}
-	// kvpart reports an unknown backend.
-	if f, err := backends.Lookup(o.backend); err == nil {
-		s.Engine = &f
-	}
 	switch o.policy {
 	case policySingle:
 		s.Partitions, s.Policy = 1, kvpart.Policy{}
@@ -205,9 +202,6 @@ func openStore(o kvpart.Options) (kvlab.Store, error) {
 	return s, nil
 }
 
-// inMemory are the engines that need no folder.
-var inMemory = []string{"btree", "hash"}
-
 // kvRun runs a workload on a store.
 func (l *lab) kvRun(ctx context.Context, o *kvOptions) (err error) {
 	w, err := o.sources()
@@ -215,7 +209,8 @@ func (l *lab) kvRun(ctx context.Context, o *kvOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.close()) }()
-	if len(o.dirs) == 0 && !slices.Contains(inMemory, o.backend) {
+	// Open reports an unknown backend.
+	if f, err := engine.Lookup(o.backend); err == nil && f.Durable && len(o.dirs) == 0 {
 		dir, err := os.MkdirTemp("", "samya-kv-*")
 		if err != nil {
 			return fmt.Errorf("make a folder for the data: %w", err)

@@ -1,24 +1,35 @@
-package engine
+// Package hash registers the backend "hash", a concurrent hash map in memory.
+package hash
 
-import "github.com/puzpuzpuz/xsync/v4"
+import (
+	"github.com/puzpuzpuz/xsync/v4"
 
-// hashed is a concurrent hash map in memory; it finds a cell without a lock.
-type hashed struct{ cells *xsync.Map[string, *Cell] }
-
-var (
-	_ Engine = (*hashed)(nil)
-	_ Holder = (*hashed)(nil)
+	"github.com/samya-db/samya/kvpart/engine"
 )
 
-func openHash(Config) (Engine, error) { return &hashed{xsync.NewMap[string, *Cell]()}, nil }
+// hashed is a concurrent hash map in memory; it finds a cell without a lock.
+type hashed struct {
+	cells *xsync.Map[string, *engine.Cell]
+}
+
+var (
+	_ engine.Engine = (*hashed)(nil)
+	_ engine.Holder = (*hashed)(nil)
+)
+
+func init() { engine.Register("hash", engine.Factory{Open: openHash}) }
+
+func openHash(engine.Config) (engine.Engine, error) {
+	return &hashed{xsync.NewMap[string, *engine.Cell]()}, nil
+}
 
 // Get implements Engine.
 func (e *hashed) Get(key string, dst []byte) ([]byte, error) {
 	c, ok := e.cells.Load(key)
 	if !ok {
-		return dst, ErrNotFound
+		return dst, engine.ErrNotFound
 	}
-	return append(dst, c.value...), nil
+	return c.Get(dst), nil
 }
 
 // Put implements Engine.
@@ -26,7 +37,7 @@ func (e *hashed) Put(key string, value []byte) error {
 	if c, ok := e.cells.Load(key); ok {
 		c.Set(value)
 	} else {
-		e.cells.Store(key, newCell(value))
+		e.cells.Store(key, engine.NewCell(value))
 	}
 	return nil
 }
@@ -38,29 +49,29 @@ func (e *hashed) Delete(key string) error {
 }
 
 // Cell implements Holder.
-func (e *hashed) Cell(key string) *Cell {
+func (e *hashed) Cell(key string) *engine.Cell {
 	c, _ := e.cells.Load(key)
 	return c
 }
 
 // Take implements Holder.
-func (e *hashed) Take(key string) *Cell {
+func (e *hashed) Take(key string) *engine.Cell {
 	c, _ := e.cells.LoadAndDelete(key)
 	return c
 }
 
 // Give implements Holder.
-func (e *hashed) Give(key string, c *Cell) { e.cells.Store(key, c) }
+func (e *hashed) Give(key string, c *engine.Cell) { e.cells.Store(key, c) }
 
 // Apply implements Engine. The caller is alone on these keys, so nobody sees a part of
 // the writes.
-func (e *hashed) Apply(writes []Write) error { return applyEach(e, writes) }
+func (e *hashed) Apply(writes []engine.Write) error { return engine.ApplyEach(e, writes) }
 
 // Gather implements Engine.
 func (e *hashed) Gather(keys []string, visit func(i int, value []byte) error) error {
 	for i, key := range keys {
 		if c, ok := e.cells.Load(key); ok {
-			if err := visit(i, c.value); err != nil {
+			if err := visit(i, c.Value()); err != nil {
 				return err
 			}
 		}
@@ -70,8 +81,8 @@ func (e *hashed) Gather(keys []string, visit func(i int, value []byte) error) er
 
 // Each implements Engine.
 func (e *hashed) Each(visit func(key string, value []byte) error) (err error) {
-	e.cells.Range(func(key string, c *Cell) bool {
-		err = visit(key, c.value)
+	e.cells.Range(func(key string, c *engine.Cell) bool {
+		err = visit(key, c.Value())
 		return err == nil
 	})
 	return err

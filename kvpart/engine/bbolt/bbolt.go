@@ -1,4 +1,5 @@
-package engine
+// Package bbolt registers the backend "bbolt", a B+tree in a file.
+package bbolt
 
 import (
 	"errors"
@@ -14,6 +15,8 @@ import (
 
 	"github.com/samya-db/samya/internal/boltfile"
 	"github.com/samya-db/samya/internal/dirs"
+
+	"github.com/samya-db/samya/kvpart/engine"
 )
 
 var (
@@ -42,7 +45,7 @@ type bolted struct {
 
 // commit is a call that waits for a transaction.
 type commit struct {
-	writes []Write
+	writes []engine.Write
 	err    error
 	// wake gets true when the transaction is done, and false to make the caller write the
 	// next transaction.
@@ -51,9 +54,11 @@ type commit struct {
 
 var commits = sync.Pool{New: func() any { return &commit{wake: make(chan bool, 1)} }}
 
-var _ Engine = (*bolted)(nil)
+var _ engine.Engine = (*bolted)(nil)
 
-func openBolt(c Config) (Engine, error) { return openBoltFile(c.Dir, nil) }
+func init() { engine.Register("bbolt", engine.Factory{Open: openBolt, Durable: true}) }
+
+func openBolt(c engine.Config) (engine.Engine, error) { return openBoltFile(c.Dir, nil) }
 
 // openBoltFile opens the file in a directory; open replaces os.OpenFile if not nil.
 func openBoltFile(dir string, open func(string, int, os.FileMode) (*os.File, error)) (*bolted, error) {
@@ -89,7 +94,7 @@ func openBoltFile(dir string, open func(string, int, os.FileMode) (*os.File, err
 
 func boltInUse(err error) error {
 	if errors.Is(err, berrors.ErrTimeout) {
-		return ErrInUse
+		return engine.ErrInUse
 	}
 	return err
 }
@@ -117,12 +122,12 @@ func (e *bolted) Get(key string, dst []byte) ([]byte, error) {
 	err := e.db.View(func(tx *bolt.Tx) error {
 		value := tx.Bucket(bucketValues).Get([]byte(key))
 		if value == nil {
-			return ErrNotFound
+			return engine.ErrNotFound
 		}
 		dst = append(dst, value...)
 		return nil
 	})
-	if err != nil && !errors.Is(err, ErrNotFound) {
+	if err != nil && !errors.Is(err, engine.ErrNotFound) {
 		err = fmt.Errorf("reading %s: %w", e.path, err)
 	}
 	return dst, err
@@ -130,19 +135,19 @@ func (e *bolted) Get(key string, dst []byte) ([]byte, error) {
 
 // Put implements Engine.
 func (e *bolted) Put(key string, value []byte) error {
-	return e.commit(Write{Key: key, Value: value})
+	return e.commit(engine.Write{Key: key, Value: value})
 }
 
 // Delete implements Engine.
-func (e *bolted) Delete(key string) error { return e.commit(Write{Key: key, Delete: true}) }
+func (e *bolted) Delete(key string) error { return e.commit(engine.Write{Key: key, Delete: true}) }
 
 // Apply implements Engine.
-func (e *bolted) Apply(writes []Write) error { return e.commit(writes...) }
+func (e *bolted) Apply(writes []engine.Write) error { return e.commit(writes...) }
 
 // commit returns once writes are durable. A caller that finds no transaction under way
 // writes a transaction for all who wait. Then it hands over to the first call that came
 // meanwhile.
-func (e *bolted) commit(writes ...Write) error {
+func (e *bolted) commit(writes ...engine.Write) error {
 	if len(writes) == 0 {
 		return nil
 	}
@@ -166,7 +171,7 @@ func (e *bolted) commit(writes ...Write) error {
 	}
 	e.mu.Lock()
 	if err != nil && e.broken == nil {
-		e.broken = fmt.Errorf("%w: writing %s: %w", ErrBroken, e.path, err)
+		e.broken = fmt.Errorf("%w: writing %s: %w", engine.ErrBroken, e.path, err)
 	}
 	err = e.broken
 	e.busy = len(e.waiting) > 0

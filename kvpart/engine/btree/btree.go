@@ -1,28 +1,32 @@
-package engine
+// Package btree registers the backend "btree", an ordered map in memory.
+package btree
 
 import (
-	"fmt"
 	"sync"
 
 	"github.com/tidwall/btree"
+
+	"github.com/samya-db/samya/kvpart/engine"
 )
 
 // ordered is an ordered map in memory.
 type ordered struct {
 	// mu guards the set of cells, not the values in them.
 	mu    sync.RWMutex
-	cells btree.Map[string, *Cell]
+	cells btree.Map[string, *engine.Cell]
 }
 
 var (
-	_ Engine = (*ordered)(nil)
-	_ Holder = (*ordered)(nil)
+	_ engine.Engine = (*ordered)(nil)
+	_ engine.Holder = (*ordered)(nil)
 )
 
-func openBTree(Config) (Engine, error) { return &ordered{}, nil }
+func init() { engine.Register("btree", engine.Factory{Open: openBTree}) }
+
+func openBTree(engine.Config) (engine.Engine, error) { return &ordered{}, nil }
 
 // Cell implements Holder.
-func (e *ordered) Cell(key string) *Cell {
+func (e *ordered) Cell(key string) *engine.Cell {
 	e.mu.RLock()
 	c, _ := e.cells.Get(key)
 	e.mu.RUnlock()
@@ -33,9 +37,9 @@ func (e *ordered) Cell(key string) *Cell {
 func (e *ordered) Get(key string, dst []byte) ([]byte, error) {
 	c := e.Cell(key)
 	if c == nil {
-		return dst, ErrNotFound
+		return dst, engine.ErrNotFound
 	}
-	return append(dst, c.value...), nil
+	return c.Get(dst), nil
 }
 
 // Put implements Engine.
@@ -44,7 +48,7 @@ func (e *ordered) Put(key string, value []byte) error {
 		c.Set(value)
 		return nil
 	}
-	c := newCell(value)
+	c := engine.NewCell(value)
 	e.mu.Lock()
 	e.cells.Set(key, c)
 	e.mu.Unlock()
@@ -60,7 +64,7 @@ func (e *ordered) Delete(key string) error {
 }
 
 // Take implements Holder.
-func (e *ordered) Take(key string) *Cell {
+func (e *ordered) Take(key string) *engine.Cell {
 	e.mu.Lock()
 	c, _ := e.cells.Delete(key)
 	e.mu.Unlock()
@@ -68,7 +72,7 @@ func (e *ordered) Take(key string) *Cell {
 }
 
 // Give implements Holder.
-func (e *ordered) Give(key string, c *Cell) {
+func (e *ordered) Give(key string, c *engine.Cell) {
 	e.mu.Lock()
 	e.cells.Set(key, c)
 	e.mu.Unlock()
@@ -76,24 +80,7 @@ func (e *ordered) Give(key string, c *Cell) {
 
 // Apply implements Engine. The caller is alone on these keys, so nobody sees a part of
 // the writes.
-func (e *ordered) Apply(writes []Write) error { return applyEach(e, writes) }
-
-// applyEach is Apply for engines in memory, which cannot fail.
-func applyEach(e Engine, writes []Write) error {
-	for i := range writes {
-		w := &writes[i]
-		var err error
-		if w.Delete {
-			err = e.Delete(w.Key)
-		} else {
-			err = e.Put(w.Key, w.Value)
-		}
-		if err != nil {
-			return fmt.Errorf("write %d of %d: %w", i+1, len(writes), err)
-		}
-	}
-	return nil
-}
+func (e *ordered) Apply(writes []engine.Write) error { return engine.ApplyEach(e, writes) }
 
 // Gather implements Engine. The keys of a scan mostly lie side by side, so the search for
 // each key begins beside the previous key.
@@ -117,7 +104,7 @@ func (e *ordered) Gather(keys []string, visit func(i int, value []byte) error) e
 		if it.Key() != key {
 			continue
 		}
-		if err := visit(i, it.Value().value); err != nil {
+		if err := visit(i, it.Value().Value()); err != nil {
 			return err
 		}
 	}
@@ -128,8 +115,8 @@ func (e *ordered) Gather(keys []string, visit func(i int, value []byte) error) e
 func (e *ordered) Each(visit func(key string, value []byte) error) (err error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	e.cells.Scan(func(key string, c *Cell) bool {
-		err = visit(key, c.value)
+	e.cells.Scan(func(key string, c *engine.Cell) bool {
+		err = visit(key, c.Value())
 		return err == nil
 	})
 	return err

@@ -1,4 +1,4 @@
-package engine
+package bbolt
 
 import (
 	"bytes"
@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+
+	"github.com/samya-db/samya/kvpart/engine"
 )
 
 // TestBoltLargeWrite: a write larger than the bound of a transaction has its own.
@@ -104,7 +106,7 @@ func TestBoltGroupFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range writers {
-		if err := <-got; !errors.Is(err, ErrBroken) {
+		if err := <-got; !errors.Is(err, engine.ErrBroken) {
 			t.Errorf("a write of a transaction that failed: %v", err)
 		}
 	}

@@ -1,4 +1,4 @@
-package engine
+package bbolt
 
 import (
 	"errors"
@@ -11,9 +11,11 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/samya-db/samya/kvpart/engine"
 )
 
-func closeEngine(t *testing.T, e Engine) {
+func closeEngine(t *testing.T, e engine.Engine) {
 	t.Helper()
 	if err := e.Close(); err != nil {
 		t.Error(err)
@@ -40,13 +42,13 @@ func TestBoltBroken(t *testing.T) {
 	if err := file.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Put("after", []byte("2")); !errors.Is(err, ErrBroken) || !errors.Is(err, os.ErrClosed) {
+	if err := e.Put("after", []byte("2")); !errors.Is(err, engine.ErrBroken) || !errors.Is(err, os.ErrClosed) {
 		t.Errorf("a write that failed: %v", err)
 	}
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
-			if err := e.Put(fmt.Sprint(i), []byte("3")); !errors.Is(err, ErrBroken) {
+			if err := e.Put(fmt.Sprint(i), []byte("3")); !errors.Is(err, engine.ErrBroken) {
 				t.Errorf("a write after one that failed: %v", err)
 			}
 		})
@@ -82,24 +84,24 @@ func TestBoltBrokenForGood(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The library refuses such a key, and with it the transaction.
-	if err := e.Put(strings.Repeat("k", 1<<16), nil); !errors.Is(err, ErrBroken) {
+	if err := e.Put(strings.Repeat("k", 1<<16), nil); !errors.Is(err, engine.ErrBroken) {
 		t.Fatalf("a write that failed: %v", err)
 	}
 	for what, write := range map[string]func() error{
 		"put":    func() error { return e.Put("after", []byte("2")) },
 		"delete": func() error { return e.Delete("before") },
 		"apply": func() error {
-			return e.Apply([]Write{{Key: "after", Value: []byte("2")}, {Key: "before", Delete: true}})
+			return e.Apply([]engine.Write{{Key: "after", Value: []byte("2")}, {Key: "before", Delete: true}})
 		},
 	} {
-		if err := write(); !errors.Is(err, ErrBroken) {
+		if err := write(); !errors.Is(err, engine.ErrBroken) {
 			t.Errorf("a %s after a write that failed: %v", what, err)
 		}
 	}
 	if got, err := e.Get("before", nil); err != nil || string(got) != "1" {
 		t.Errorf("read %q, %v", got, err)
 	}
-	if _, err := e.Get("after", nil); !errors.Is(err, ErrNotFound) {
+	if _, err := e.Get("after", nil); !errors.Is(err, engine.ErrNotFound) {
 		t.Errorf("what was refused is there: %v", err)
 	}
 }
