@@ -3,6 +3,16 @@
 // cuts of the graph of their use (Luiz and Mendizabal, "Lightweight asynchronous
 // repartitioning for local state partitioned systems"; Repart-KV). It does not replicate
 // its keys, nor let them expire.
+//
+// # Stability
+//
+// From version 1.0 on, packages kvpart, kvpart/engine and the backends below it follow
+// semantic versions: a program that compiles goes on to compile and to work. Packages
+// sched, early, cut, workload and control may change in any minor version; the changelog
+// tells how. Options and Stats may get fields, so their literals should name the fields.
+// The choices of a policy may differ in any version. A later version reads the
+// directories of durable backends of every earlier version; an earlier version need not
+// read a later one's.
 package kvpart
 
 import (
