@@ -34,6 +34,9 @@ func (l *load) String() string {
 	if l.skew > 0 {
 		s += ", skewed"
 	}
+	if l.queue > 0 {
+		s += ", short queues"
+	}
 	return s
 }
 
@@ -126,7 +129,10 @@ func (m *measured) cells() []run {
 		for _, k := range shards { // Figures 5 and 7
 			for _, skewed := range []bool{false, true} {
 				modes(sharded(sizes[0], k, w, m.most(), skewed), barriers, busyWait, optimistic, prefix, late)
-				modes(sharded(sizes[2], k, w, m.most(), skewed), busyWait, optimistic, prefix)
+				heavy := sharded(sizes[2], k, w, m.most(), skewed)
+				modes(heavy, busyWait, optimistic, prefix)
+				heavy.queue = shortQueue
+				modes(heavy, busyWait, optimistic, prefix)
 			}
 			modes(m.keyed(k, w, m.most()), barriers, busyWait, optimistic, prefix, late) // Figure 9
 		}

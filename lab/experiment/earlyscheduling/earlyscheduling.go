@@ -6,6 +6,7 @@
 package earlyscheduling
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -140,8 +141,9 @@ type load struct {
 	app                  string
 	size, shards         int
 	writes, global, skew float64
-	// threads is the number of threads of all shards.
-	threads int
+	// threads is the number of threads of all shards, and queue the number of requests that
+	// may wait at each; 0 is longQueue.
+	threads, queue int
 }
 
 // run is a load in a mode.
@@ -186,15 +188,16 @@ func (m *measured) requestsOf(l *load) int {
 	return m.requests
 }
 
-// queue is the number of requests that may wait at a thread, and in the graph.
-const queue = 256
+// longQueue is the number of requests that may wait at a thread, and in the graph.
+// shortQueue is the share of each of 32 threads of the requests of the paper's 200 clients.
+const longQueue, shortQueue = 256, 6
 
 // lab returns the options of package earlylab for a load.
 func (m *measured) lab(l *load) *earlylab.Options {
 	o := earlylab.Default()
 	o.App, o.Size, o.Shards, o.Threads = l.app, l.size, l.shards, l.threads/l.shards
 	o.Writes, o.Global, o.Skew = l.writes, l.global, l.skew
-	o.Requests, o.Queue, o.Seed, o.Now, o.Rounds = m.requestsOf(l), queue, m.env.Seed, m.env.Now, 1
+	o.Requests, o.Queue, o.Seed, o.Now, o.Rounds = m.requestsOf(l), cmp.Or(l.queue, longQueue), m.env.Seed, m.env.Now, 1
 	return &o
 }
 

@@ -135,16 +135,24 @@ func (m *measured) sharded() []plot.Panel {
 	balanced := m.byShards("Balanced", shardModes, func(k int, w float64) load { return sharded(sizes[0], k, w, m.most(), false) })
 	skewed := m.byShards("Skewed: half of the requests to one shard", shardModes, func(k int, w float64) load { return sharded(sizes[0], k, w, m.most(), true) })
 	left := &plot.Bars{Title: "Throughput left when half of the requests go to one shard", X: skewed.X, Y: plot.Axis{Label: "skewed", Unit: "% of balanced", Zero: true}, Groups: skewed.Groups}
-	for _, size := range []int{sizes[0], sizes[2]} {
-		for _, mode := range []string{busyWait, optimistic} {
-			s := plot.BarSeries{Name: mode + ", " + named[size]}
-			for _, w := range []float64{m.few(), m.many()} {
-				for _, k := range shards {
-					s.Values = append(s.Values, math.Round(100-m.skewLoss(size, k, w, mode)))
-				}
+	for _, f := range []struct {
+		name        string
+		size, queue int
+		mode        string
+	}{
+		{"busy-wait, light", sizes[0], 0, busyWait},
+		{"optimistic, light", sizes[0], 0, optimistic},
+		{"busy-wait, heavy, short queues", sizes[2], shortQueue, busyWait},
+		{"optimistic, heavy, short queues", sizes[2], shortQueue, optimistic},
+		{"optimistic, heavy, long queues", sizes[2], 0, optimistic},
+	} {
+		s := plot.BarSeries{Name: f.name}
+		for _, w := range []float64{m.few(), m.many()} {
+			for _, k := range shards {
+				s.Values = append(s.Values, math.Round(100-m.skewLoss(f.size, f.queue, k, w, f.mode)))
 			}
-			left.Series = append(left.Series, s)
 		}
+		left.Series = append(left.Series, s)
 	}
 	return []plot.Panel{balanced, skewed, left}
 }

@@ -1,6 +1,7 @@
 package earlyscheduling
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -29,14 +30,14 @@ func (m *measured) setup() string {
 	return fmt.Sprintf("Sorted lists of 1,000, 10,000 and 100,000 integers (light, moderate, heavy) and a tree of %s keys; "+
 		"%s requests a run on the light list, a quarter and a tenth on the others; at most %d requests wait at a thread. "+
 		"Virtual time with up to %d threads, each with a core; real runs are medians of %d rounds, as ratios to a run on one thread in the same round.",
-		plot.Number(float64(m.keys)), plot.Number(float64(m.requests)), queue, m.most(), m.rounds)
+		plot.Number(float64(m.keys)), plot.Number(float64(m.requests)), longQueue, m.most(), m.rounds)
 }
 
 // notes tell what the figures assume.
 func (m *measured) notes() []string {
 	costs, _ := json.Marshal(&m.costs) // numbers alone
 	return []string{
-		fmt.Sprintf("Costs measured at the start, in nanoseconds: `%s`.", costs),
+		fmt.Sprintf("Costs of steps, in nanoseconds: `%s`.", costs),
 		"Virtual time assumes a core for each thread and the producer; the same cost of a cache line's move between any two cores; readers that do not delay each other; threads that wait for a lock without sleeping; requests that do not slow each other down; and the same cost of each of several wakes. Two cores can measure none of these.",
 		"Threads wait as the paper's unless the table says otherwise: at a meeting they sleep at once; at a counter or without work they look for ever. Late lets threads without work sleep.",
 		"The paper tells neither the threads nor the writes of Figure 6. Figure 8 compares garbage collectors of Java, and has no counterpart here.",
@@ -114,14 +115,14 @@ func (m *measured) realSpread() experiment.Table {
 // virtualTable has a row for each run in virtual time.
 func (m *measured) virtualTable() experiment.Table {
 	t := experiment.Table{Heads: []string{
-		"load", "shards", "threads", "writes", "skew", "mode", "waits", "single", "cheap_wakes", "requests_per_second", "of_sequential",
+		"load", "shards", "threads", "queue", "writes", "skew", "mode", "waits", "single", "cheap_wakes", "requests_per_second", "of_sequential",
 		"waited_us", "ran_us", "stolen", "steals", "sleeps",
 	}}
 	waits := [...]string{earlylab.SpinThenPark: "ours", earlylab.ParkAtMeetings: "paper", earlylab.SpinLonger: "longer"}
 	for _, c := range m.cells() {
 		p := m.virtual[c]
 		t.Rows = append(t.Rows, []string{
-			c.name(), strconv.Itoa(c.shards), strconv.Itoa(c.threads), decimal(c.writes), decimal(c.skew), c.mode, waits[c.waits], strconv.FormatBool(c.single), strconv.FormatBool(c.cheap),
+			c.name(), strconv.Itoa(c.shards), strconv.Itoa(c.threads), strconv.Itoa(cmp.Or(c.queue, longQueue)), decimal(c.writes), decimal(c.skew), c.mode, waits[c.waits], strconv.FormatBool(c.single), strconv.FormatBool(c.cheap),
 			decimal(p.Rate), decimal(m.over(c)), decimal(p.Waited / 1000), decimal(p.Ran / 1000), strconv.FormatInt(p.Stolen, 10), strconv.FormatInt(p.Steals, 10), strconv.Itoa(p.Parks),
 		})
 	}
