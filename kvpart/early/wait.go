@@ -26,7 +26,7 @@ func (w *worker) wake() bool {
 // spins and yields are the numbers of vain looks before a thread parks: without yielding
 // the processor, then with. A thread without work yields at once: spinning takes the
 // processor from those who bring work, see docs/papers/early-scheduling.md.
-const spins, yields, yieldsIdle = 20, 4, 2
+const spins, yields, yieldsIdle = 100, 4, 2
 
 // patience decides how a thread waits.
 type patience struct {
