@@ -132,6 +132,13 @@ EARLY_SECONDS ?= 90
 early-stress: ## Judge each mode of early scheduling under the race detector, EARLY_SECONDS each
 	EARLY_SECONDS=$(EARLY_SECONDS) CGO_ENABLED=1 $(GO) test -race -count=1 -timeout 4h -v -run 'TestOrder$$' $(TEST_FLAGS) ./kvpart/early
 
+# How many random requests each mode of early scheduling runs while it is watched.
+EARLY_REQUESTS ?= 1000000
+
+.PHONY: early-watch
+early-watch: ## Watch that random requests of keys, several keys and ranges end in each mode of early scheduling
+	EARLY_REQUESTS=$(EARLY_REQUESTS) $(GO) test -count=1 -timeout 1h -v -run 'TestNobodyWaitsForEver$$' $(TEST_FLAGS) ./kvpart/sched
+
 .PHONY: early-search
 early-search: ## Search every order of 3 threads and 4 requests in each mode of early scheduling (an hour)
 	EARLY_SEARCH=1 $(GO) test -count=1 -timeout 4h -v -run 'TestEveryOrder$$' $(TEST_FLAGS) ./kvpart/early

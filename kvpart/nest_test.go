@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,9 +48,23 @@ func started(s *kvpart.Store, key string) func() error {
 	}
 }
 
+// withEarly are all strategies, and a threaded store with each way of early scheduling, as
+// openNested takes them.
+func withEarly() []kvpart.Strategy {
+	all := kvpart.Strategies()
+	for _, s := range kvpart.Schedulers()[1:] {
+		all = append(all, kvpart.Threaded+" "+kvpart.Strategy(s))
+	}
+	return all
+}
+
 func openNested(t *testing.T, strategy kvpart.Strategy) *kvpart.Store {
 	t.Helper()
-	s := open(t, kvpart.Options{Strategy: strategy, Partitions: 3, Backend: "btree"})
+	o := kvpart.Options{Strategy: strategy, Partitions: 3, Backend: "btree"}
+	if name, scheduler, early := strings.Cut(string(strategy), " "); early {
+		o.Strategy, o.Scheduler, o.Threads = kvpart.Strategy(name), kvpart.Scheduler(scheduler), 2
+	}
+	s := open(t, o)
 	for _, key := range []string{"a", "b", "c", "d"} {
 		if err := s.Write(t.Context(), key, []byte("kept")); err != nil {
 			t.Fatal(err)
@@ -72,12 +87,12 @@ func deep(n int, fn func() error) error {
 // A function of Execute that uses its store, with its own key or another key, gets an
 // error, and nothing is done.
 func TestNested(t *testing.T) {
-	for _, strategy := range kvpart.Strategies() {
+	for _, strategy := range withEarly() {
 		if !t.Run(string(strategy), func(t *testing.T) {
 			s := openNested(t, strategy)
 			for _, key := range []string{"a", "b", "c", "d", "new"} {
 				calls := uses(s, key)
-				if strategy == kvpart.Threaded || strategy == kvpart.HardThreaded {
+				if strings.Contains(string(strategy), "threaded") {
 					calls["start"] = started(s, key)
 				}
 				for what, call := range calls {
@@ -109,7 +124,7 @@ func TestNested(t *testing.T) {
 
 // Functions of Execute may use other stores, even within each other.
 func TestNestedInAnotherStore(t *testing.T) {
-	for _, strategy := range kvpart.Strategies() {
+	for _, strategy := range withEarly() {
 		s, other := openNested(t, strategy), openNested(t, strategy)
 		returns(t, string(strategy), func() {
 			if err := s.Execute(context.Background(), []string{"a"}, func(tx kvpart.Tx) error {
@@ -142,7 +157,7 @@ func TestNestedInAnotherStore(t *testing.T) {
 // While a function runs, other goroutines use the store: free keys at once, and keys of
 // the function after its end.
 func TestBesideAFunction(t *testing.T) {
-	for _, strategy := range kvpart.Strategies() {
+	for _, strategy := range withEarly() {
 		s := openNested(t, strategy)
 		free := make(chan error, 1)
 		waits := make(chan error, 1)
@@ -171,7 +186,7 @@ func TestBesideAFunction(t *testing.T) {
 
 // After a function that panicked or ended its goroutine, the goroutine may use the store.
 func TestAfterAFunctionThatPanics(t *testing.T) {
-	for _, strategy := range kvpart.Strategies() {
+	for _, strategy := range withEarly() {
 		if strategy == kvpart.Bare {
 			continue // it does not recover
 		}

@@ -51,6 +51,15 @@ const (
 	Stopped
 )
 
+// Looks returns how often a thread of a [Scheduler] looks in vain before it parks, after
+// steps with an outcome: at once, and then with a yield of the processor before each look.
+func Looks(o Outcome) (atOnce, yielding int) {
+	if o == Idle {
+		return 0, yieldsIdle
+	}
+	return spins, yields
+}
+
 // Taken describes a step taken.
 type Taken struct {
 	Kind    Kind

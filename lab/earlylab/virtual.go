@@ -13,7 +13,7 @@ import (
 type Waits uint8
 
 const (
-	// SpinThenPark is the way of package kvpart/early: 100 looks, 4 more that give the
+	// SpinThenPark is the way of package kvpart/early: some looks, some more that give the
 	// processor to others, then the thread parks.
 	SpinThenPark Waits = iota
 	// ParkAtMeetings is the way of the paper: threads at a meeting park at once, as those of
@@ -24,9 +24,6 @@ const (
 	// parked thread takes to run again.
 	SpinLonger
 )
-
-// spins and yields are the looks of SpinThenPark.
-const spins, yields = 100, 4
 
 // fruitless is the number of rounds of all victims after which a thief with locks waits
 // for a change.
@@ -337,6 +334,7 @@ func (s *simulation) settle(i int, from float64, t *early.Taken) {
 		}
 		a.next = a.deadline
 	case s.Waits == SpinThenPark:
+		spins, yields := early.Looks(t.Outcome)
 		if a.vain >= spins+yields {
 			s.park(i)
 		} else if a.vain >= spins {
@@ -357,7 +355,8 @@ func (s *simulation) patience(t *early.Taken, period float64) float64 {
 	case s.Waits == ParkAtMeetings:
 		return math.Inf(1)
 	}
-	return spins*period + yields*(period+s.Costs.Yield)
+	spins, yields := early.Looks(t.Outcome)
+	return float64(spins)*period + float64(yields)*(period+s.Costs.Yield)
 }
 
 // park has a thread take a further look before it sleeps.
