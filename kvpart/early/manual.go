@@ -52,10 +52,11 @@ const (
 )
 
 // Looks returns how often a thread of a [Scheduler] looks in vain before it parks, after
-// steps with an outcome: at once, and then with a yield of the processor before each look.
+// steps with an outcome: at once if a processor is free for that, and then with a yield of
+// the processor before each look.
 func Looks(o Outcome) (atOnce, yielding int) {
 	if o == Idle {
-		return 0, yieldsIdle
+		return spins, yieldsIdle
 	}
 	return spins, yields
 }

@@ -24,8 +24,7 @@ func (w *worker) wake() bool {
 }
 
 // spins and yields are the numbers of vain looks before a thread parks: without yielding
-// the processor, then with. A thread without work yields at once: spinning takes the
-// processor from those who bring work, see docs/papers/early-scheduling.md.
+// the processor, then with. A thread without work yields less often.
 const spins, yields, yieldsIdle = 100, 4, 2
 
 // patience decides how a thread waits.
@@ -60,10 +59,11 @@ func (p *patience) after(o outcome, hunts bool) action {
 		return goOn
 	}
 	most := yields
-	if p.vain++; o == idle {
-		most, p.vain = yieldsIdle, max(p.vain, spins)
-	} else if p.vain == 1 {
-		if p.spinning = maySpin(); !p.spinning {
+	if o == idle {
+		most = yieldsIdle
+	}
+	if p.vain++; p.vain == 1 {
+		if p.spinning = maySpin(o); !p.spinning {
 			p.vain = spins
 		}
 	}
@@ -143,9 +143,15 @@ func (w *worker) park() {
 // spinners counts the goroutines that spin, of all schedulers.
 var spinners atomic.Int32
 
-// maySpin has a goroutine spin unless as many as there are processors do.
-func maySpin() bool {
-	if int(spinners.Add(1)) < runtime.GOMAXPROCS(0) {
+// maySpin has a goroutine spin unless as many as there are processors do. A thread without
+// work spins on half of the processors alone: the others are for those who bring work. On
+// two processors its spinning halved the throughput of callers.
+func maySpin(o outcome) bool {
+	places := runtime.GOMAXPROCS(0)
+	if o == idle {
+		places /= 2
+	}
+	if int(spinners.Add(1)) < places {
 		return true
 	}
 	spinners.Add(-1)
