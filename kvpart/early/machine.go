@@ -73,6 +73,8 @@ type machine struct {
 	// class on. The caller of begin and push owns both.
 	adding task
 	next   int
+	// quiet says that threads are woken after a batch. It belongs to the caller of push.
+	quiet bool
 
 	ran, sequential, steals, stolen atomic.Int64
 	// started and finished, if not nil, see each request as it starts and ends; a test
@@ -121,6 +123,15 @@ func (m *machine) push(wait bool) bool {
 	}
 	m.next++
 	return m.next < len(c.Threads)
+}
+
+// wakeBusy wakes the threads with requests in their queues, or one that may steal.
+func (m *machine) wakeBusy() {
+	for _, w := range m.workers {
+		if w.waits.Load() > 0 && !w.wake() {
+			m.idlers(w)
+		}
+	}
 }
 
 // idlers wakes a thread without work, if there is one, for work that waits elsewhere.

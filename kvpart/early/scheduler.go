@@ -148,6 +148,32 @@ func (s *Scheduler) Submit(class int, job Job) {
 	}
 }
 
+// Request is a request of a class.
+type Request struct {
+	Class int
+	Job   Job
+}
+
+// SubmitAll is Submit for a batch of requests, one after the other, with no other request
+// between them. Threads are woken once for the batch, so they take over more requests at a
+// time.
+func (s *Scheduler) SubmitAll(batch []Request) {
+	s.submits.Lock()
+	defer s.submits.Unlock()
+	s.quiet = true
+	for _, r := range batch {
+		if s.late != nil {
+			s.late.add(r.Class, r.Job)
+			continue
+		}
+		s.begin(r.Class, r.Job)
+		for s.push(true) {
+		}
+	}
+	s.quiet = false
+	s.wakeBusy()
+}
+
 // Close waits until all requests have run, and ends the threads. Nothing may be submitted
 // afterwards. It may be called once.
 func (s *Scheduler) Close() {

@@ -91,6 +91,10 @@ func (w *worker) append(t task, sequential, wait bool) bool {
 			w.mu.Unlock()
 			return false
 		}
+		if w.quiet {
+			// A thread that sleeps may be the one that others wait for.
+			w.wakeBusy()
+		}
 		w.room.Wait()
 	}
 	w.ready = append(w.ready, t)
@@ -99,7 +103,7 @@ func (w *worker) append(t task, sequential, wait bool) bool {
 	}
 	w.waits.Store(int32(len(w.ready)))
 	w.mu.Unlock()
-	if !w.wake() {
+	if !w.quiet && !w.wake() {
 		w.idlers(w)
 	}
 	return true

@@ -15,6 +15,9 @@ func TestMeasure(t *testing.T) {
 		for _, computed := range []bool{false, true} {
 			o := earlylab.Default()
 			o.App, o.Size, o.Shards, o.Threads, o.Writes, o.Global, o.Skew = app, 300, 3, 2, .3, .2, .4
+			if computed {
+				o.Batch = 7
+			}
 			o.Computed, o.Requests, o.Rounds, o.Now = computed, 1500, 2, time.Now
 			rows, err := earlylab.Measure(t.Context(), &o)
 			if err != nil {
@@ -43,7 +46,7 @@ func TestBadOptions(t *testing.T) {
 		"shards": func(o *earlylab.Options) { o.Shards = 65 }, "threads": func(o *earlylab.Options) { o.Threads = 1000 },
 		"writes": func(o *earlylab.Options) { o.Writes = 1.1 }, "global": func(o *earlylab.Options) { o.Global = -1 },
 		"skew": func(o *earlylab.Options) { o.Skew = 2 }, "requests": func(o *earlylab.Options) { o.Requests = 0 },
-		"queue": func(o *earlylab.Options) { o.Queue = -1 }, "rounds": func(o *earlylab.Options) { o.Rounds = 0 },
+		"queue": func(o *earlylab.Options) { o.Queue = -1 }, "batch": func(o *earlylab.Options) { o.Batch = 1<<16 + 1 }, "rounds": func(o *earlylab.Options) { o.Rounds = 0 },
 	} {
 		o := earlylab.Default()
 		change(&o)

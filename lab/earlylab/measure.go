@@ -36,6 +36,8 @@ type Options struct {
 	Computed bool
 	// Requests is the number of requests of a round. Each mode runs Rounds rounds, in turns.
 	Requests, Rounds int
+	// Batch is the number of requests handed over at a time; 0 is 1.
+	Batch int
 	// Queue bounds the requests that wait at a thread; 0 is 65,536.
 	Queue int
 	// Seed draws the requests.
@@ -69,6 +71,7 @@ func (o *Options) check() error {
 		{!(o.Global >= 0 && o.Global <= 1), "global", "in 0 to 1"},
 		{!(o.Skew >= 0 && o.Skew <= 1), "skew", "in 0 to 1"},
 		{o.Requests < 1 || o.Requests > 10_000_000, "requests", "in 1 to 10,000,000"},
+		{o.Batch < 0 || o.Batch > 1<<16, "batch", "in 0 to 65,536"},
 		{o.Queue < 0 || o.Queue > 1<<20, "queue", "in 0 to 1,048,576"},
 		{o.Rounds < 1 || o.Rounds > 1000, "rounds", "in 1 to 1,000"},
 	} {
@@ -200,9 +203,21 @@ func (o *Options) round(options *early.Options, seed uint64, row *Row) (rate flo
 	if err != nil {
 		return 0, 0, fmt.Errorf("start a scheduler: %w", err)
 	}
+	var batches [][]early.Request
+	for some := range slices.Chunk(requests, max(o.Batch, 1)) {
+		var batch []early.Request
+		for _, r := range some {
+			batch = append(batch, early.Request{Class: r.class, Job: r})
+		}
+		batches = append(batches, batch)
+	}
 	began := o.Now()
-	for _, r := range requests {
-		s.Submit(r.class, r)
+	for _, batch := range batches {
+		if len(batch) == 1 {
+			s.Submit(batch[0].Class, batch[0].Job)
+			continue
+		}
+		s.SubmitAll(batch)
 	}
 	s.Close()
 	took := o.Now().Sub(began)

@@ -50,6 +50,7 @@ sequential run.`,
 	f.Float64Var(&o.Skew, "skew", o.Skew, "share of the other requests that go to the first shard, beyond its part")
 	f.BoolVar(&o.Computed, "computed", false, "compute the mapping of classes to threads from their weights")
 	f.IntVar(&o.Requests, "requests", o.Requests, "requests of a round")
+	f.IntVar(&o.Batch, "batch", o.Batch, "requests handed over at a time; 0 for 1")
 	f.IntVar(&o.Queue, "queue", o.Queue, "how many requests may wait at a worker; 0 for 65536")
 	f.IntVar(&o.Rounds, "rounds", o.Rounds, "how often to measure each")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "what is left to chance")
