@@ -142,9 +142,9 @@ func (m *measured) sharded() []plot.Panel {
 	}{
 		{"busy-wait, light", sizes[0], 0, busyWait},
 		{"optimistic, light", sizes[0], 0, optimistic},
-		{"busy-wait, heavy, short queues", sizes[2], shortQueue, busyWait},
-		{"optimistic, heavy, short queues", sizes[2], shortQueue, optimistic},
-		{"optimistic, heavy, long queues", sizes[2], 0, optimistic},
+		{"busy-wait, heavy, few wait", sizes[2], shortQueue, busyWait},
+		{"optimistic, heavy, few wait", sizes[2], shortQueue, optimistic},
+		{"optimistic, heavy, many wait", sizes[2], 0, optimistic},
 	} {
 		s := plot.BarSeries{Name: f.name}
 		for _, w := range []float64{m.few(), m.many()} {
