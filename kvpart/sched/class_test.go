@@ -75,3 +75,48 @@ func TestClasser(t *testing.T) {
 		})
 	}
 }
+
+// switching is a Classer that moves a key while the first request is between the lookup of
+// its partitions and its dispatch.
+type switching struct {
+	s      *sched.Scheduler[int64]
+	before func()
+	asked  int
+}
+
+func (c *switching) Class(r *sched.Request[int64], dst []int32) []int32 {
+	c.asked++
+	at := int32(r.Entries()[0].At(r.Epoch()))
+	if c.before != nil {
+		before := c.before
+		c.before = nil
+		before()
+	}
+	return append(dst, at)
+}
+
+// TestDispatchByTheLatestMap: a request whose key moves between lookup and dispatch is
+// looked up again, in all modes.
+func TestDispatchByTheLatestMap(t *testing.T) {
+	modes(t, func(t *testing.T, m sched.Mode) {
+		t.Helper()
+		c := new(switching)
+		c.s = newScheduler(t, sched.Options[int64]{Partitions: 2, Mode: m, Classer: c})
+		e := insert(t, c.s, "a", 0)
+		c.before = func() {
+			if _, err := c.s.Assign(e, 1); err != nil {
+				t.Error(err)
+			}
+			c.s.Switch(nil)
+		}
+		p := newProbe(func(r *sched.Request[int64]) {
+			if on := r.Partitions(); len(on) != 1 || on[0] != 1 || r.Epoch() != 1 {
+				t.Errorf("it runs on %v at epoch %d", on, r.Epoch())
+			}
+		})
+		p.req.One("a", sched.Alone, p)
+		if err := c.s.Do(t.Context(), &p.req); err != nil || c.asked != 2 {
+			t.Errorf("asked %d times for the partitions: %v", c.asked, err)
+		}
+	})
+}
