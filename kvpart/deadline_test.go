@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/kvpart"
+	"github.com/samya-db/samya/kvpart/internal/waittest"
 )
 
 // looked is a context that ends when it has been looked at a number of times.
@@ -55,17 +56,6 @@ func TestScansEndEarly(t *testing.T) {
 	})
 }
 
-// asked is a context that calls do whenever somebody is about to wait for its end.
-type asked struct {
-	context.Context
-	do func()
-}
-
-func (a asked) Done() <-chan struct{} {
-	a.do()
-	return a.Context.Done()
-}
-
 // A request that waits for a long one gives up at the end of its context.
 func TestWaitsUntilTheEnd(t *testing.T) {
 	for _, strategy := range []kvpart.Strategy{kvpart.Bare, kvpart.Soft, kvpart.Hard} {
@@ -84,9 +74,9 @@ func TestWaitsUntilTheEnd(t *testing.T) {
 				return s.Execute(ctx, []string{"a"}, func(kvpart.Tx) error { return nil })
 			},
 		} {
-			returns(t, what, func() {
+			waittest.Returns(t, what, func() {
 				ctx, cancel := context.WithCancel(context.Background())
-				if err := use(asked{ctx, cancel}); !errors.Is(err, context.Canceled) {
+				if err := use(waittest.Context{Context: ctx, Do: cancel}); !errors.Is(err, context.Canceled) {
 					t.Errorf("%s, %s: %v", strategy, what, err)
 				}
 			})

@@ -6,23 +6,11 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/samya-db/samya/kvpart"
+	"github.com/samya-db/samya/kvpart/internal/waittest"
 	"github.com/samya-db/samya/kvpart/sched"
 )
-
-// returns fails the test if fn does not return.
-func returns(t *testing.T, doing string, fn func()) {
-	t.Helper()
-	returned := make(chan struct{})
-	go func() { defer close(returned); fn() }()
-	select {
-	case <-returned:
-	case <-time.After(20 * time.Second):
-		t.Fatalf("%s does not return", doing)
-	}
-}
 
 // uses are the requests to a store that wait for partitions.
 func uses(s *kvpart.Store, key string) map[string]func() error {
@@ -96,7 +84,7 @@ func TestNested(t *testing.T) {
 					calls["start"] = started(s, key)
 				}
 				for what, call := range calls {
-					returns(t, what+" of "+key, func() {
+					waittest.Returns(t, what+" of "+key, func() {
 						err := s.Execute(context.Background(), []string{"a", "d"}, func(kvpart.Tx) error {
 							if st := s.Stats(); st.Keys != 4 {
 								t.Errorf("%d keys", st.Keys)
@@ -126,7 +114,7 @@ func TestNested(t *testing.T) {
 func TestNestedInAnotherStore(t *testing.T) {
 	for _, strategy := range withEarly() {
 		s, other := openNested(t, strategy), openNested(t, strategy)
-		returns(t, string(strategy), func() {
+		waittest.Returns(t, string(strategy), func() {
 			if err := s.Execute(context.Background(), []string{"a"}, func(tx kvpart.Tx) error {
 				v, err := other.Read(context.Background(), "a", nil)
 				if err != nil {
@@ -161,7 +149,7 @@ func TestBesideAFunction(t *testing.T) {
 		s := openNested(t, strategy)
 		free := make(chan error, 1)
 		waits := make(chan error, 1)
-		returns(t, string(strategy), func() {
+		waittest.Returns(t, string(strategy), func() {
 			if err := s.Execute(context.Background(), []string{"a"}, func(kvpart.Tx) error {
 				go func() { _, err := s.Read(context.Background(), "a", nil); waits <- err }()
 				if strategy == kvpart.Bare {

@@ -6,31 +6,9 @@ import (
 	"strconv"
 	"sync"
 	"testing"
-	"time"
+
+	"github.com/samya-db/samya/kvpart/internal/waittest"
 )
-
-// ask is a context that calls do whenever somebody is about to wait for its end.
-type ask struct {
-	context.Context
-	do func()
-}
-
-func (a ask) Done() <-chan struct{} {
-	a.do()
-	return a.Context.Done()
-}
-
-// soon fails the test if fn does not return.
-func soon(t *testing.T, doing string, fn func()) {
-	t.Helper()
-	returned := make(chan struct{})
-	go func() { defer close(returned); fn() }()
-	select {
-	case <-returned:
-	case <-time.After(20 * time.Second):
-		t.Fatalf("%s waits for ever", doing)
-	}
-}
 
 func newInside(t *testing.T, o Options[int]) *Scheduler[int] {
 	t.Helper()
@@ -56,15 +34,15 @@ func TestNewKeysWaitUntilTheEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		// It gives up, but still stands in line for the lock.
-		soon(t, "a request that makes a key", func() {
+		waittest.Returns(t, "a request that makes a key", func() {
 			ctx, cancel := context.WithCancel(context.Background())
 			var r Request[int]
 			r.One("new", Create, none{})
-			if err := s.Do(ask{ctx, cancel}, &r); !errors.Is(err, context.Canceled) {
+			if err := s.Do(waittest.Context{Context: ctx, Do: cancel}, &r); !errors.Is(err, context.Canceled) {
 				t.Errorf("mode %d: %v", m, err)
 			}
 		})
-		soon(t, "a range", func() {
+		waittest.Returns(t, "a range", func() {
 			var r Request[int]
 			r.Range("", 10, Share, none{})
 			if err := s.Do(context.Background(), &r); err != nil {
@@ -72,7 +50,7 @@ func TestNewKeysWaitUntilTheEnd(t *testing.T) {
 			}
 		})
 		s.unpin(&slow)
-		soon(t, "a key once they may come", func() {
+		waittest.Returns(t, "a key once they may come", func() {
 			var r Request[int]
 			r.One("new", Create, none{})
 			if err := s.Do(context.Background(), &r); err != nil {
@@ -140,7 +118,7 @@ func TestSweepsDoNotWait(t *testing.T) {
 		}
 	})
 	defer end() // before the scheduler closes
-	soon(t, "a sweep", s.Sweep)
+	waittest.Returns(t, "a sweep", s.Sweep)
 	end()
 	s.Sweep()
 	if n := s.Keys(); n != 0 {

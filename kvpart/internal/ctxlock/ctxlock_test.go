@@ -8,18 +8,8 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/kvpart/internal/ctxlock"
+	"github.com/samya-db/samya/kvpart/internal/waittest"
 )
-
-// asked is a context that calls do whenever somebody is about to wait for its end.
-type asked struct {
-	context.Context
-	do func()
-}
-
-func (a asked) Done() <-chan struct{} {
-	a.do()
-	return a.Context.Done()
-}
 
 // Whoever waits for a lock gives up at the end of the context, and leaves no lock behind.
 func TestLockUntilTheEnd(t *testing.T) {
@@ -27,7 +17,7 @@ func TestLockUntilTheEnd(t *testing.T) {
 		var mu sync.RWMutex
 		mu.Lock()
 		ctx, cancel := context.WithCancel(t.Context())
-		if err := ctxlock.Lock(asked{ctx, cancel}, &mu, share); !errors.Is(err, context.Canceled) {
+		if err := ctxlock.Lock(waittest.Context{Context: ctx, Do: cancel}, &mu, share); !errors.Is(err, context.Canceled) {
 			t.Errorf("%v", err)
 		}
 		mu.Unlock()
@@ -45,7 +35,7 @@ func TestLockOnceFree(t *testing.T) {
 		mu.Lock()
 		ctx, cancel := context.WithCancel(t.Context())
 		free := sync.OnceFunc(mu.Unlock)
-		if err := ctxlock.Lock(asked{ctx, free}, &mu, share); err != nil {
+		if err := ctxlock.Lock(waittest.Context{Context: ctx, Do: free}, &mu, share); err != nil {
 			t.Fatal(err)
 		}
 		if ctxlock.Try(&mu, false) {
