@@ -213,7 +213,7 @@ func TestOrder(t *testing.T) {
 // misses the request while it parks would sleep for ever.
 func TestOneAtATime(t *testing.T) {
 	for _, mode := range early.Modes() {
-		t.Run(mode.String(), func(t *testing.T) {
+		if !t.Run(mode.String(), func(t *testing.T) {
 			classes, mapping, err := early.Shards(2, 2)
 			if err != nil {
 				t.Fatal(err)
@@ -236,7 +236,9 @@ func TestOneAtATime(t *testing.T) {
 				}
 			}
 			s.Close()
-		})
+		}) {
+			return // waiting takes long
+		}
 	}
 }
 
