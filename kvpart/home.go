@@ -107,6 +107,8 @@ type homes struct {
 	all []*generation
 	// fault is the first error for which no caller waited.
 	fault error
+	// spent are the bytes that engines closed since have written, by partition.
+	spent []int64
 }
 
 // target returns the home to which writes of a partition go. It counts a key there, so
@@ -217,6 +219,7 @@ func (hs *homes) retire() (err error) {
 			case g == present || h.keys.Load() > 0:
 				left++
 			default:
+				hs.spend(h)
 				h.closed = true
 				empty = append(empty, h)
 			}

@@ -150,6 +150,7 @@ func (hs *homes) close() error {
 			if h.closed {
 				continue
 			}
+			hs.spend(h)
 			if failed := h.engine.Close(); failed != nil {
 				err = errors.Join(err, h.failed(failed))
 			}

@@ -53,6 +53,14 @@ type Engine interface {
 	Close() error
 }
 
+// Counter is an engine on a disk that counts what it writes there.
+type Counter interface {
+	// WrittenBytes returns about how many bytes the engine has written to its disk since
+	// it was opened: values, and all that the engine writes besides for their sake, such
+	// as a log, pages and compactions. It never falls.
+	WrittenBytes() int64
+}
+
 // Write sets the value of a key, or removes it.
 type Write struct {
 	Key    string

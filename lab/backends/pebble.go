@@ -30,9 +30,17 @@ type lsm struct {
 	lock   *pebble.Lock
 	dir    string
 	broken *atomic.Pointer[error]
+	// opened is what the library counted as written when the engine was opened.
+	opened int64
+	// told is the highest count told: the parts of the library's count change at
+	// different times.
+	told atomic.Int64
 }
 
-var _ engine.Engine = (*lsm)(nil)
+var (
+	_ engine.Engine  = (*lsm)(nil)
+	_ engine.Counter = (*lsm)(nil)
+)
 
 func openPebble(c engine.Config) (engine.Engine, error) { return openPebbleOn(c, vfs.Default) }
 
@@ -63,7 +71,9 @@ func openPebbleOn(c engine.Config, fs vfs.FS) (*lsm, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("opening pebble in %s: %w", c.Dir, err), lock.Close())
 	}
-	return &lsm{db: db, lock: lock, dir: c.Dir, broken: broken}, nil
+	e := &lsm{db: db, lock: lock, dir: c.Dir, broken: broken}
+	e.opened = e.counted()
+	return e, nil
 }
 
 // pebbleLog hands the library's log to slog. A fatal message does not end the
@@ -208,6 +218,31 @@ func (e *lsm) DiskBytes() (bytes int64) {
 		return nil
 	})
 	return bytes
+}
+
+// counted returns the bytes of logs, flushes and compactions that the library counts.
+func (e *lsm) counted() int64 {
+	m := e.db.Metrics()
+	n := m.WAL.BytesWritten
+	for i := range m.Levels {
+		l := &m.Levels[i]
+		n += l.TableBytesFlushed + l.TableBytesCompacted + l.BlobBytesFlushed + l.BlobBytesCompacted
+	}
+	return int64(n)
+}
+
+// WrittenBytes implements engine.Counter.
+func (e *lsm) WrittenBytes() int64 {
+	now := e.counted() - e.opened
+	for {
+		told := e.told.Load()
+		if now <= told {
+			return told
+		}
+		if e.told.CompareAndSwap(told, now) {
+			return now
+		}
+	}
 }
 
 // Close implements engine.Engine.

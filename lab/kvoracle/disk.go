@@ -49,6 +49,9 @@ func (d *Disk) Wrap(f engine.Factory) *engine.Factory {
 		if h, ok := e.(engine.Holder); ok && d.Cells {
 			return &watchedHolder{w, h}, nil
 		}
+		if c, ok := e.(engine.Counter); ok {
+			return &watchedCounter{w, c}, nil
+		}
 		return w, nil
 	}
 	return &f
@@ -232,4 +235,10 @@ func (w *watchedHolder) Take(key string) *engine.Cell {
 func (w *watchedHolder) Give(key string, c *engine.Cell) {
 	defer w.use(true, key)()
 	w.holder.Give(key, c)
+}
+
+// watchedCounter is an engine behind a disk that counts what it writes.
+type watchedCounter struct {
+	*watched
+	engine.Counter
 }

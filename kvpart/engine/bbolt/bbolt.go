@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -36,6 +37,8 @@ const (
 type bolted struct {
 	db   *bolt.DB
 	path string
+	// commits counts the transactions written. Each ends with a meta page.
+	commits atomic.Int64
 
 	mu      sync.Mutex
 	busy    bool      // a transaction is being written
@@ -54,7 +57,10 @@ type commit struct {
 
 var commits = sync.Pool{New: func() any { return &commit{wake: make(chan bool, 1)} }}
 
-var _ engine.Engine = (*bolted)(nil)
+var (
+	_ engine.Engine  = (*bolted)(nil)
+	_ engine.Counter = (*bolted)(nil)
+)
 
 func init() { engine.Register("bbolt", engine.Factory{Open: openBolt, Durable: true}) }
 
@@ -89,7 +95,9 @@ func openBoltFile(dir string, open func(string, int, os.FileMode) (*os.File, err
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("making %s: %w", path, err), db.Close())
 	}
-	return &bolted{db: db, path: path}, nil
+	e := &bolted{db: db, path: path}
+	e.commits.Store(1)
+	return e, nil
 }
 
 func boltInUse(err error) error {
@@ -216,7 +224,7 @@ func (e *bolted) take() []*commit {
 
 // write writes a transaction.
 func (e *bolted) write(group []*commit) error {
-	return e.db.Update(func(tx *bolt.Tx) error {
+	err := e.db.Update(func(tx *bolt.Tx) error {
 		values := tx.Bucket(bucketValues)
 		for _, c := range group {
 			for i := range c.writes {
@@ -234,6 +242,10 @@ func (e *bolted) write(group []*commit) error {
 		}
 		return nil
 	})
+	if err == nil {
+		e.commits.Add(1)
+	}
+	return err
 }
 
 // Gather implements Engine.
@@ -280,6 +292,13 @@ func (e *bolted) DiskBytes() int64 {
 		return 0
 	}
 	return info.Size()
+}
+
+// WrittenBytes implements engine.Counter. A transaction writes each page that it
+// allocated, and a meta page.
+func (e *bolted) WrittenBytes() int64 {
+	stats := e.db.Stats()
+	return stats.TxStats.GetPageAlloc() + e.commits.Load()*int64(e.db.Info().PageSize)
 }
 
 // Close implements Engine.

@@ -115,3 +115,45 @@ func TestBoltGroupFails(t *testing.T) {
 		t.Error("closing a file twice is no error")
 	}
 }
+
+// TestBoltWrittenBytes compares the count of written bytes with what reaches the file.
+func TestBoltWrittenBytes(t *testing.T) {
+	t.Parallel()
+	var file *os.File
+	dir := t.TempDir()
+	e, err := openBoltFile(dir, func(path string, flag int, mode os.FileMode) (*os.File, error) {
+		f, err := os.OpenFile(path, flag, mode)
+		file = f
+		return f, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeEngine(t, e)
+	page := int64(os.Getpagesize())
+	for i := range 200 {
+		before, err := os.ReadFile(file.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := e.WrittenBytes()
+		if err := e.Put(fmt.Sprint("k", i%50), bytes.Repeat([]byte{byte(i)}, i*20)); err != nil {
+			t.Fatal(err)
+		}
+		after, err := os.ReadFile(file.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		// A page that is written may hold what it held before: it does not show.
+		var changed int64
+		for at := int64(0); at < int64(len(after)); at += page {
+			if at >= int64(len(before)) && !bytes.Equal(after[at:at+page], make([]byte, page)) ||
+				at < int64(len(before)) && !bytes.Equal(before[at:at+page], after[at:at+page]) {
+				changed += page
+			}
+		}
+		if by := e.WrittenBytes() - last; by < changed || by > changed+2*page {
+			t.Errorf("write %d: %d bytes are counted, %d changed", i, by, changed)
+		}
+	}
+}

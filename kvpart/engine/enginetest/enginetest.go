@@ -26,6 +26,7 @@ func Run(t *testing.T, f engine.Factory) {
 	t.Run("apply", func(t *testing.T) { apply(t, f) })
 	t.Run("gather", func(t *testing.T) { gather(t, f) })
 	t.Run("cells", func(t *testing.T) { cells(t, f) })
+	t.Run("written", func(t *testing.T) { written(t, f) })
 	t.Run("visit fails", func(t *testing.T) { visitFails(t, f) })
 	t.Run("model", func(t *testing.T) { model(t, f) })
 	t.Run("concurrent", func(t *testing.T) { concurrent(t, f) })

@@ -29,8 +29,17 @@ func Faulty(f engine.Factory, fail func(op Op, key string) error) engine.Factory
 		if err != nil {
 			return nil, err
 		}
+		if c, ok := e.(engine.Counter); ok {
+			return &counting{&faulty{e, fail}, c}, nil
+		}
 		return &faulty{e, fail}, nil
 	}}
+}
+
+// counting is a faulty engine that counts what it writes.
+type counting struct {
+	*faulty
+	engine.Counter
 }
 
 type faulty struct {

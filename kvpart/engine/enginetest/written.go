@@ -1,0 +1,53 @@
+package enginetest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/samya-db/samya/kvpart/engine"
+)
+
+// written tests what an engine tells of its writes: only durable engines count, and all
+// of those that are to be balanced by it.
+func written(t *testing.T, f engine.Factory) {
+	t.Helper()
+	dir := t.TempDir()
+	e := open(t, f, dir)
+	defer func() { closing(t, e) }()
+	c, ok := e.(engine.Counter)
+	if !f.Durable && ok {
+		t.Fatal("an engine in memory counts what it writes to a disk")
+	}
+	if !ok {
+		return
+	}
+	noise := make([]byte, 100_000) // noise does not compress
+	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
+	last := c.WrittenBytes()
+	grows := func(what string, by int, err error) {
+		t.Helper()
+		check := c.WrittenBytes()
+		if err != nil || check < last+int64(by) {
+			t.Fatalf("%s: %d bytes after %d, want %d more at least, %v", what, check, last, by, err)
+		}
+		last = check
+	}
+	for i := range 50 {
+		key := fmt.Sprint("k", i%20)
+		grows("put", len(noise), e.Put(key, noise))
+		grows("delete", 1, e.Delete(key))
+		grows("apply", 2*len(noise), e.Apply([]engine.Write{{Key: key, Value: noise}, {Key: "other", Value: noise}}))
+		_, err := e.Get(key, nil)
+		grows("get", 0, err)
+	}
+	// All that an engine writes for a value is a small multiple of the value.
+	if all := int64(50 * 3 * len(noise)); last > 10*all {
+		t.Errorf("%d bytes were written for values of %d", last, all)
+	}
+	closing(t, e)
+	e = open(t, f, dir)
+	if after := e.(engine.Counter).WrittenBytes(); after >= last/2 {
+		t.Errorf("opened again, an engine has written %d bytes at once, of %d before", after, last)
+	}
+}
