@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/samya-db/samya/kvpart/control"
+	"github.com/samya-db/samya/kvpart/libra"
 	"github.com/samya-db/samya/kvpart/sched"
 )
 
@@ -69,6 +70,18 @@ func (b *balance) Switch() error {
 	return nil
 }
 
+// balances are the ways to balance as package control knows them.
+var balances = map[Balance]struct {
+	balance control.Balance
+	rule    libra.Rule
+}{
+	BalanceGraph: {control.Graph, 0},
+	BalanceLibra: {control.Libra, libra.Cooperative},
+	BalanceBoth:  {control.Both, libra.Cooperative},
+	BalanceCPU:   {control.Libra, libra.OnlyCPU},
+	BalanceDisk:  {control.Libra, libra.OnlyDisk},
+}
+
 // control returns the options of the controller that runs the policy.
 func (o *Options) control(b *balance) control.Options[*entry] {
 	p := &o.Policy
@@ -76,12 +89,19 @@ func (o *Options) control(b *balance) control.Options[*entry] {
 	if p.Kind == Base {
 		kind = control.Base
 	}
+	balance := balances[p.Balance]
+	var written func([]int64) ([]int64, bool)
+	if hs := &b.store.homes; hs.width > 1 && hs.factory.Durable {
+		written = func(dst []int64) ([]int64, bool) { return hs.written(dst), true }
+	}
 	return control.Options[*entry]{
 		Scheduler: b, Seed: o.Seed, Now: o.Now,
+		Written: written,
 		Policy: control.Policy{
 			Kind: kind, Operations: p.Operations, Window: p.Window, Every: p.Every, Gain: p.Gain,
 			Share: p.Share, Sample: p.Sample, Vertices: p.Vertices, Edges: p.Edges,
 			Imbalance: p.Imbalance, Stretch: p.Stretch, Replace: p.Replace,
+			Balance: balance.balance, Rule: balance.rule, Tolerance: p.Tolerance,
 		},
 		Failed: func(err error) { o.Log.Error("kvpart", "doing", "repartition", "err", err) },
 	}
@@ -119,6 +139,12 @@ func (s *Store) Stats() Stats {
 		Queued: ran.Queued, PerPartition: ran.PerPartition, Pause: Pause(ran.Pause),
 	}
 	st.Generations, st.DiskBytes = s.homes.stats()
+	if s.durable {
+		st.Written = s.homes.written(nil)
+	}
+	if s.meter != nil {
+		st.CPU = s.meter.times()
+	}
 	if s.control != nil {
 		c := s.control.Stats()
 		st.Tracked, st.Dropped, st.Vertices, st.Edges = c.Tracked, c.Dropped, c.Vertices, c.Edges

@@ -96,6 +96,27 @@ const (
 	Async PolicyKind = "async"
 )
 
+// Balance says what a new map is for.
+type Balance string
+
+// The balances.
+const (
+	// BalanceGraph keeps together what is used together, and balances the number of uses.
+	BalanceGraph Balance = "graph"
+	// BalanceLibra balances the processor time and the disk bytes of requests over
+	// partitions, and keeps ranges of keys together (package libra). Disk bytes count where
+	// each partition has an engine on a disk: hard strategies on a durable backend.
+	BalanceLibra Balance = "libra"
+	// BalanceBoth keeps together what is used together, and balances both loads: the graph
+	// decides what belongs together, package libra where it lives. Balance comes first; of
+	// the moves that bring it, those that cut least.
+	BalanceBoth Balance = "both"
+	// BalanceCPU and BalanceDisk balance one load and ignore the other. They are for
+	// comparison with BalanceLibra.
+	BalanceCPU  Balance = "cpu"
+	BalanceDisk Balance = "disk"
+)
+
 // Policy says when and how keys are assigned anew. The zero value is Static.
 type Policy struct {
 	Kind PolicyKind
@@ -122,6 +143,13 @@ type Policy struct {
 	// Stretch is cut.Options.Stretch: the tolerated weight where that cuts much less; .05
 	// if 0, and off if below Imbalance.
 	Stretch float64
+	// Balance says what a new map is for: BalanceGraph if empty. With any other balance the
+	// data of hard strategies follows its keys to their new partitions in the background,
+	// and a Window of 0 means 1<<17.
+	Balance Balance
+	// Tolerance is the load above the mean that a partition may have with a Balance other
+	// than BalanceGraph, as a share, above 0 and below 1: .05 if 0.
+	Tolerance float64
 	// Replace makes a new map replace the present map: keys missing from the new map are
 	// placed as if new, as the paper's code does. Otherwise they stay.
 	Replace bool
@@ -143,6 +171,9 @@ const (
 	// above, where both are on the same; else, and before the first new map, like
 	// RoundRobin. It keeps ranges together where keys are inserted into learnt ranges.
 	Beside Placement = "beside"
+	// Within places a new key on the partition of the next key below, so that ranges stay
+	// whole; the first key goes to partition 0.
+	Within Placement = "within"
 )
 
 // Options configures a store.
@@ -178,7 +209,8 @@ type Options struct {
 	// Queue is Q, how many requests may wait at a worker, or at all threads of early
 	// scheduling: 1<<16 if 0.
 	Queue int
-	// Place says where new keys go: if empty Beside with the policy Async, else RoundRobin.
+	// Place says where new keys go: if empty Within where ranges are balanced, else Beside with
+	// the policy Async, else RoundRobin.
 	Place Placement
 	// Generations bounds the generations of engines of a hard strategy, from 2 to
 	// MaxGenerations: DefaultGenerations if 0. At the bound the oldest generation is
@@ -267,6 +299,12 @@ type Stats struct {
 	Interval        time.Duration // least time between two cuts, at present
 	Generations     int           // generations of engines that still hold keys, for hard strategies
 	DiskBytes       int64
+	// CPU is the processor time of requests by partition, estimated from a sample: nil with
+	// BalanceGraph and without a policy.
+	CPU []time.Duration
+	// Written are the bytes written to disk by partition, logs and compactions included, of
+	// hard strategies; others have one sum. nil for engines in memory.
+	Written []int64
 }
 
 // Pause describes how long switches of the map stopped the dispatch of requests.

@@ -117,6 +117,14 @@ func (o *op) End(err error) {
 
 // Run implements sched.Job.
 func (o *op) Run(r *request) {
+	if m := o.s.meter; m != nil && r.Seen() {
+		m.run(o, r)
+		return
+	}
+	o.run(r)
+}
+
+func (o *op) run(r *request) {
 	entries := r.Entries()
 	switch o.kind {
 	case opRead:

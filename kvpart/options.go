@@ -19,6 +19,11 @@ const DefaultBackend = "btree"
 // Strategies returns all strategies.
 func Strategies() []Strategy { return []Strategy{Bare, Soft, Hard, Threaded, HardThreaded} }
 
+// Balances returns all balances.
+func Balances() []Balance {
+	return []Balance{BalanceGraph, BalanceLibra, BalanceBoth, BalanceCPU, BalanceDisk}
+}
+
 // hard reports whether each partition has engines of its own.
 func (s Strategy) hard() bool { return s == Hard || s == HardThreaded }
 
@@ -99,12 +104,17 @@ func (o *Options) complete() (engine.Factory, error) {
 	}
 	switch o.Place {
 	case "":
-		if o.Place = RoundRobin; o.Policy.Kind == Async {
+		switch {
+		case o.Policy.ranges():
+			o.Place = Within
+		case o.Policy.Kind == Async:
 			o.Place = Beside
+		default:
+			o.Place = RoundRobin
 		}
-	case RoundRobin, Hash, Together, Beside:
+	case RoundRobin, Hash, Together, Beside, Within:
 	default:
-		return engine.Factory{}, bad("Place", "%q, want %q, %q, %q or %q", o.Place, RoundRobin, Hash, Together, Beside)
+		return engine.Factory{}, bad("Place", "%q, want %q, %q, %q, %q or %q", o.Place, RoundRobin, Hash, Together, Beside, Within)
 	}
 	return o.engine()
 }
@@ -154,6 +164,11 @@ func (o *Options) engine() (engine.Factory, error) {
 	return f, nil
 }
 
+// ranges reports whether ranges of keys are kept together.
+func (p *Policy) ranges() bool {
+	return p.Kind != Static && p.Balance != BalanceGraph && p.Balance != BalanceBoth
+}
+
 // complete fills defaults in and fails with ErrOptions if a field is out of range.
 func (p *Policy) complete() error {
 	switch p.Kind {
@@ -162,6 +177,17 @@ func (p *Policy) complete() error {
 	case Static, Base, Async:
 	default:
 		return bad("Policy.Kind", "%q, want %q, %q or %q", p.Kind, Static, Base, Async)
+	}
+	if p.Balance == "" {
+		p.Balance = BalanceGraph
+	}
+	switch {
+	case !slices.Contains(Balances(), p.Balance):
+		return bad("Policy.Balance", "%q, want one of %q", p.Balance, Balances())
+	case p.Balance != BalanceGraph && p.Kind == Static:
+		return bad("Policy.Balance", "%q, want %q with policy %q", p.Balance, BalanceGraph, Static)
+	case p.Tolerance != 0 && !(p.Tolerance > 0 && p.Tolerance < 1):
+		return bad("Policy.Tolerance", "%v, want above 0 and below 1", p.Tolerance)
 	}
 	if p.Kind == Base && p.Operations < 1 {
 		return bad("Policy.Operations", "%d, want 1 at least for %q", p.Operations, Base)

@@ -27,6 +27,7 @@ type Store struct {
 	sched    *sched.Scheduler[item]
 	bare     *bare // instead of sched
 	control  *control.Controller[*entry]
+	meter    *meter // with a policy that balances loads
 	homes    homes
 	live     atomic.Int64 // keys that have a value
 	log      *slog.Logger
@@ -93,10 +94,10 @@ func (s *Store) begin(o *Options) error {
 	}
 	so := sched.Options[item]{
 		Partitions: o.Partitions, Mode: mode, Queue: o.Queue, Now: o.Now, Early: sched.Early{Mode: run, Threads: o.Threads},
-		Place: map[Placement]sched.Placement{RoundRobin: sched.RoundRobin, Hash: sched.Hash, Together: sched.Together, Beside: sched.Beside}[o.Place],
+		Place: map[Placement]sched.Placement{RoundRobin: sched.RoundRobin, Hash: sched.Hash, Together: sched.Together, Beside: sched.Beside, Within: sched.Within}[o.Place],
 	}
 	b := new(balance)
-	if o.Policy.Kind != Static {
+	if o.Policy.Kind != Static && o.Policy.Balance == BalanceGraph {
 		so.Observer = b
 	}
 	if s.sched, err = sched.New(so); err != nil {
@@ -113,6 +114,9 @@ func (s *Store) begin(o *Options) error {
 			return err
 		}
 		s.control = b.control
+		if o.Policy.Balance != BalanceGraph {
+			s.meter = &meter{control: s.control, disk: s.durable && s.strategy.hard(), cpu: make([]atomic.Int64, o.Partitions)}
+		}
 	}
 	if err = s.restore(keys); err != nil {
 		return err

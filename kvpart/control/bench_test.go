@@ -90,12 +90,12 @@ func BenchmarkTrack(b *testing.B) {
 			b.ReportAllocs()
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
-			used, n := threadTime(), 0
+			used, n := ThreadTime(), 0
 			for b.Loop() {
 				step()
 				n++
 			}
-			b.ReportMetric(float64(threadTime()-used)/float64(n), "cpu-ns/op")
+			b.ReportMetric(float64(ThreadTime()-used)/float64(n), "cpu-ns/op")
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/kvpart/cut"
+	"github.com/samya-db/samya/kvpart/libra"
 )
 
 // errOptions says that an option is out of its range; it is wrapped with the option.
@@ -58,6 +59,23 @@ const (
 	Base
 )
 
+// Balance says what a new map is for.
+type Balance uint8
+
+// The balances.
+const (
+	// Graph keeps together what is used together, and balances the number of uses: a cut of
+	// the graph.
+	Graph Balance = iota
+	// Libra balances processor time and bytes of disk, and keeps ranges of keys together:
+	// package libra decides which ranges move (Zhang et al., "Mitigating Dual Load Imbalance
+	// via Dynamic Cooperative Scheduling in Distributed Key-Value Stores").
+	Libra
+	// Both cuts the graph by both loads. Where the parts are out of balance package libra
+	// moves groups of keys, and loses as little of the cut as possible.
+	Both
+)
+
 // Policy says when keys are assigned anew.
 type Policy struct {
 	Kind Kind
@@ -86,6 +104,14 @@ type Policy struct {
 	// Stretch is cut.Options.Stretch: the tolerated weight where that cuts much less; .05
 	// if 0, and off if below Imbalance. A balance within Stretch is no reason to cut.
 	Stretch float64
+	// Balance says what a new map is for. Other than with Graph, requests are observed with
+	// Record.
+	Balance Balance
+	// Rule is how Libra balances: the other rules are for comparison.
+	Rule libra.Rule
+	// Tolerance is libra.Options.Tolerance, of Libra and Both: the tolerated load above the
+	// mean, as a share; libra.DefaultTolerance if 0.
+	Tolerance float64
 	// Replace makes a new map replace the present map: keys missing from the new map
 	// lose their partition. Otherwise they stay, except that keys between two keys of the same
 	// partition follow both.
@@ -100,6 +126,9 @@ const (
 	defaultStretch   = .05
 	defaultVertices  = 1 << 18
 	defaultEdges     = 1 << 21
+	// defaultWindow is the window of a policy that balances loads: loads of long ago do not
+	// count.
+	defaultWindow = 1 << 17
 )
 
 // Options configures a controller.
@@ -121,6 +150,10 @@ type Options[E Entry] struct {
 	// Rest waits for a time, or until the context ends, so that a cut takes little of a
 	// core. nil uses a timer.
 	Rest func(context.Context, time.Duration)
+	// Written returns the bytes that each partition has written to disk so far. ok is false
+	// while data is on its way to its partition: its bytes say nothing about requests. nil
+	// means that the bytes of requests are all that is known.
+	Written func(dst []int64) (bytes []int64, ok bool)
 	// Cut is cut.Partition if nil.
 	Cut func(context.Context, *cut.Graph, cut.Options) (*cut.Result, error)
 	// Failed, if not nil, is told of failed cuts and switches. They change nothing.

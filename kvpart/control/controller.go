@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/kvpart/cut"
+	"github.com/samya-db/samya/kvpart/workload"
 )
 
 // Controller tracks requests and assigns keys anew. It has two loops, around Step and
@@ -67,7 +68,22 @@ func New[E Entry](o Options[E]) (*Controller[E], error) {
 
 // Observe takes the entries of a request; zero elements are ignored. It may be called at
 // the same time, and is quick.
-func (c *Controller[E]) Observe(entries []E) { c.tracker.observe(entries) }
+func (c *Controller[E]) Observe(entries []E) {
+	if ticket, ok := c.tracker.pick(); ok {
+		c.tracker.put(ticket, entries, workload.Load{1})
+	}
+}
+
+// Pick is called for each request, before it runs, where loads are balanced. It reports
+// whether to measure the load of the request, for Record.
+func (c *Controller[E]) Pick() (ticket Ticket, ok bool) { return c.tracker.pick() }
+
+// Record takes the entries of a measured request, zero elements are ignored, and the load
+// of each of its keys: nanoseconds of processor time, and bytes of values written. It may
+// be called at the same time, and is quick.
+func (c *Controller[E]) Record(ticket Ticket, entries []E, load workload.Load) {
+	c.tracker.put(ticket, entries, load)
+}
 
 // Start runs the loops until Close.
 func (c *Controller[E]) Start() {
@@ -129,7 +145,16 @@ const (
 const (
 	observeTime    = 40 * time.Nanosecond
 	observeKeyTime = 2 * time.Nanosecond
+	// measureTime is for two readings of the clock of a thread.
+	measureTime = 700 * time.Nanosecond
 )
+
+func (p *Policy) observeTime() time.Duration {
+	if p.Balance == Graph {
+		return observeTime
+	}
+	return observeTime + measureTime
+}
 
 // Step records the observed requests, begins a cycle if it is time, and ends a cycle that
 // is done. It returns the time until its next call, unless it is nudged earlier. It does
@@ -144,6 +169,7 @@ func (c *Controller[E]) Step() time.Duration {
 	}
 	now := c.opt.Now()
 	t := c.tracker
+	c.policy.settled = t.disk.measure(now, c.opt.Written)
 	switch {
 	case c.opt.Policy.Kind == Base:
 		if t.count.Load() >= t.base {
@@ -174,7 +200,7 @@ func (c *Controller[E]) record() bool {
 	c.meter.start()
 	requests, keys := c.tracker.drain()
 	c.meter.stop()
-	spent := c.meter.total() + time.Duration(requests)*observeTime + time.Duration(keys)*observeKeyTime
+	spent := c.meter.total() + time.Duration(requests)*c.opt.Policy.observeTime() + time.Duration(keys)*observeKeyTime
 	c.stats.TrackingTime += spent
 	c.policy.track(c.opt.Now(), spent, requests, c.tracker.dropped > dropped)
 	return requests > 0
@@ -192,6 +218,7 @@ func (c *Controller[E]) begin(now time.Duration) {
 	c.job.began = now
 	c.job.number = c.stats.Computed
 	c.job.pace = c.pace()
+	c.job.noise = c.policy.last.balanceNoise
 	// The first map is not worth keeping to. And where cuts that start from the present
 	// map bring nothing, a cut from scratch may.
 	c.job.cold = c.job.number == 0 || c.policy.level > 0

@@ -4,6 +4,6 @@ package control
 
 import "time"
 
-// threadTime returns wall time, for want of a clock of the calling thread's processor
+// ThreadTime returns wall time, for want of a clock of the calling thread's processor
 // time.
-func threadTime() time.Duration { return time.Since(started) }
+func ThreadTime() time.Duration { return time.Since(started) }

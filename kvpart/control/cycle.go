@@ -15,6 +15,7 @@ type job[E Entry] struct {
 	began  time.Duration
 	number int64
 	cold   bool    // the cut starts from scratch
+	noise  float64 // how far chance moves the balance
 	pace   float64 // share of a core that the cut may take, while it is under way
 	snap   workload.Snapshot
 	owners []E         // by vertex of the snapshot's graph
@@ -126,9 +127,9 @@ func (c *Controller[E]) compute(ctx context.Context, j *job[E], yield func()) (*
 	}
 	// A map at least half as bad as a random map is not worth keeping to.
 	j.cold = j.cold || present.share() > (1-1/float64(k))/2
-	parts, err := c.cut(ctx, j, c.neighbors(j, g, yield), k, yield)
+	parts, err := c.newMap(ctx, j, g, k, yield)
 	if err != nil {
-		return nil, fmt.Errorf("cut a graph of %d vertices: %w", len(j.owners), err)
+		return nil, fmt.Errorf("map %d keys: %w", len(j.owners), err)
 	}
 	r := &result{next: weigh(g, parts.Parts, k, yield)}
 	r.took = c.opt.Now() - j.began
@@ -136,13 +137,30 @@ func (c *Controller[E]) compute(ctx context.Context, j *job[E], yield func()) (*
 		r.hubs = append(r.hubs, j.owners[v].Key())
 	}
 	p := &c.opt.Policy
-	r.apply = better(present, r.next, k, p.Gain, p.tolerated())
+	noise := j.noise
+	if p.Balance == Graph {
+		noise = balanceNoise(k, present.weight)
+	}
+	r.apply = better(present, r.next, p.Gain, p.tolerated(), noise)
 	if r.apply {
 		if r.moved, err = c.prepare(j, g, parts.Parts, yield); err != nil {
 			return nil, err
 		}
 	}
 	return r, nil
+}
+
+// newMap finds a new map by the policy's balance.
+func (c *Controller[E]) newMap(ctx context.Context, j *job[E], g *cut.Graph, k int, yield func()) (*cut.Result, error) {
+	if c.opt.Policy.Balance == Libra {
+		parts, err := c.ranges(j, g, k, yield)
+		return &cut.Result{Parts: parts}, err
+	}
+	r, err := c.cut(ctx, j, c.neighbors(j, g, yield), k, yield)
+	if err == nil && c.opt.Policy.Balance == Both {
+		err = c.groups(ctx, j, g, k, r.Parts, yield)
+	}
+	return r, err
 }
 
 // cut cuts the graph, from the present map or from scratch. After a cut from scratch it
@@ -183,8 +201,8 @@ func (c *Controller[E]) prepare(j *job[E], g *cut.Graph, parts []int32, yield fu
 			yield()
 		}
 	}
-	// Where all requests have a single key, neighbours say nothing.
-	if c.opt.Policy.Replace || len(g.Neighbors) > 0 {
+	// Where all requests have a single key, neighbours say nothing, except of ranges.
+	if c.opt.Policy.Replace || len(g.Neighbors) > 0 || c.opt.Policy.Balance == Libra {
 		err = c.fill(j, parts, assign, yield)
 	}
 	return moved, err

@@ -73,12 +73,12 @@ const (
 
 // better reports whether next is better than present by the share gain. Either the cut
 // is, and the balance stays within imbalance or gets no worse. Or the present balance is
-// off by more than chance, and improving it costs less than it brings.
-func better(present, next quality, k int, gain, imbalance float64) bool {
+// off by more than noise, and improving it costs less than it brings.
+func better(present, next quality, gain, imbalance, noise float64) bool {
 	if gain < 0 {
 		return true
 	}
-	allowed := 1 + imbalance + balanceNoise(k, present.weight)
+	allowed := 1 + imbalance + noise
 	if next.cut <= present.cut-int64(gain*float64(present.cut)) &&
 		present.share()-next.share() > leastCut &&
 		next.balance <= max(allowed, present.balance) {

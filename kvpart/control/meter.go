@@ -18,7 +18,7 @@ type meter struct {
 
 func (o *Options[E]) meter() meter {
 	if o.CPU == nil {
-		return meter{now: o.Now, cpu: threadTime, thread: true}
+		return meter{now: o.Now, cpu: ThreadTime, thread: true}
 	}
 	return meter{now: o.Now, cpu: o.CPU}
 }
@@ -46,5 +46,5 @@ func (m *meter) total() time.Duration {
 	return sum
 }
 
-// started is about when the process started, for threadTime without a better clock.
+// started is about when the process started, for ThreadTime without a better clock.
 var started = time.Now()

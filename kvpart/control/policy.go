@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/samya-db/samya/kvpart/libra"
 	"github.com/samya-db/samya/kvpart/workload"
 )
 
@@ -12,6 +13,7 @@ const (
 	// look is the least time between two judgements of the signal. A judgement waits for
 	// enough requests, but after patience it makes do with some.
 	look     = 100 * time.Millisecond
+	lookLoad = time.Second // of a policy that balances loads: files grow in steps
 	enough   = 4000
 	patience = 5 * time.Second
 	some     = 100
@@ -26,6 +28,9 @@ const (
 	calm          = 4000
 	// noCut is the largest share of requests on several partitions not worth a cut.
 	noCut = .005
+	// fluctuation is the change of a partition's load between two judgements, beyond chance,
+	// that suspends balancing (Zhang et al., section IV-A).
+	fluctuation = .2
 	// saved is for how long the budget saves unspent time.
 	saved = time.Second
 )
@@ -46,6 +51,8 @@ type policy struct {
 
 	judged  time.Duration // when the signal was last judged
 	need    bool          // a cut may bring something, as of judged
+	guard   libra.Guard   // of a policy that balances loads
+	settled bool          // no data is on its way to its partition
 	level   int           // of backing off, 0 to mostBacking
 	basis   outcome       // outcome when the policy last backed off
 	last    outcome       // outcome when last judged
@@ -71,6 +78,10 @@ func (p *Policy) check() error {
 	set(&p.Share, defaultShare)
 	set(&p.Imbalance, defaultImbalance)
 	set(&p.Stretch, defaultStretch)
+	set(&p.Tolerance, libra.DefaultTolerance)
+	if p.Balance != Graph && p.Window == 0 {
+		p.Window = defaultWindow
+	}
 	if p.Vertices == 0 {
 		p.Vertices = defaultVertices
 	}
@@ -96,20 +107,39 @@ func (p *Policy) check() error {
 		return fmt.Errorf("%w: imbalance of %v, not above 0", errOptions, p.Imbalance)
 	case math.IsNaN(p.Stretch):
 		return fmt.Errorf("%w: stretch of %v", errOptions, p.Stretch)
+	case p.Balance > Both:
+		return fmt.Errorf("%w: balance %d", errOptions, p.Balance)
+	case p.Rule > libra.Weighted:
+		return fmt.Errorf("%w: rule %d", errOptions, p.Rule)
+	case !(p.Tolerance > 0 && p.Tolerance < 1):
+		return fmt.Errorf("%w: tolerance of %v, not above 0 and below 1", errOptions, p.Tolerance)
 	}
 	return nil
 }
 
+// dims is the number of loads of a key.
+func (p *Policy) dims() int {
+	if p.Balance == Graph {
+		return 1
+	}
+	return 2
+}
+
 // tolerated returns the largest imbalance of a map worth applying, which is no reason to
 // cut either.
-func (p *Policy) tolerated() float64 { return max(p.Imbalance, p.Stretch) }
+func (p *Policy) tolerated() float64 {
+	if p.Balance != Graph {
+		return p.Tolerance
+	}
+	return max(p.Imbalance, p.Stretch)
+}
 
 func newPolicy(p Policy, now time.Duration) *policy {
 	b := budget{share: p.Share, at: now}
 	if p.Kind == Base {
 		b.share = 1
 	}
-	return &policy{Policy: p, budget: b, fits: 1, few: 1, judged: now, adapted: now}
+	return &policy{Policy: p, budget: b, fits: 1, few: 1, judged: now, adapted: now, settled: true}
 }
 
 // track accounts for tracked requests and the processor time of tracking. It adapts the
@@ -167,7 +197,9 @@ func (p *policy) start(now time.Duration, s *signal, tracked int64) bool {
 		return false
 	}
 	if !p.busy && p.due(now, s) {
-		p.judge(s.outcome())
+		o := s.outcome()
+		p.judge(o)
+		p.need = p.need && p.steady(s, o, now-p.judged)
 		p.judged = now
 		s.reset()
 	}
@@ -184,7 +216,30 @@ func (p *policy) due(now time.Duration, s *signal) bool {
 	if p.always() {
 		return s.requests > 0
 	}
-	return over >= look && s.requests >= min(enough, p.window()) || over >= patience && s.requests >= some
+	least := look
+	if p.Balance != Graph {
+		least = lookLoad
+	}
+	return over >= least && s.requests >= min(enough, p.window()) || over >= patience && s.requests >= some
+}
+
+// steady reports whether the loads of partitions are steady enough to act on.
+func (p *policy) steady(s *signal, o outcome, over time.Duration) bool {
+	if p.Balance == Graph || p.always() {
+		return true
+	}
+	if !p.settled {
+		p.guard = libra.Guard{}
+		return false
+	}
+	rates := make([]libra.Load, len(s.loads))
+	for i, l := range s.loads {
+		for d := range l {
+			rates[i][d] = l[d] / over.Seconds()
+		}
+	}
+	p.guard.Limit = fluctuation + o.balanceNoise
+	return p.guard.Steady(rates)
 }
 
 // collected reports whether enough requests came since the last cut.
@@ -206,7 +261,7 @@ func (p *policy) judge(o outcome) {
 		p.need = true
 		return
 	}
-	p.need = o.multi > noCut || o.balance > 1+p.tolerated()+o.balanceNoise
+	p.need = p.Balance != Libra && o.multi > noCut || o.balance > 1+p.tolerated()+o.balanceNoise
 	switch {
 	case p.applied && o.better(p.before, p.Gain):
 		p.level = 0

@@ -48,7 +48,7 @@ func TestShare(t *testing.T) {
 			tracked, cuts          int64
 			done                   time.Duration // when the cut under way ends; 0 for none
 			cost                   time.Duration
-			s                      = newSignal(2)
+			s                      = newSignal(2, 1)
 			q                      = newPolicy(p, 0)
 			rate                   = rapid.IntRange(100, 1_000_000).Draw(t, "rate")
 		)
@@ -67,9 +67,9 @@ func TestShare(t *testing.T) {
 			tracked += n
 			s.requests += n
 			s.multi += n / 2
-			s.keys += 2 * n
-			s.load[0] += n
-			s.load[1] += n
+			s.loads[0][0] += float64(n)
+			s.loads[1][0] += float64(n)
+			s.squares[0] += float64(2 * n)
 			if done > 0 && now >= done {
 				done = 0
 				q.cut(now, cost)
@@ -225,7 +225,7 @@ func TestBetter(t *testing.T) {
 		{"no edges, the same balance", quality{balance: 1, weight: 1e6}, quality{balance: 1, weight: 1e6}, .02, false},
 		{"an imbalance of few requests", quality{balance: 1.3, weight: 50}, quality{balance: 1, weight: 50}, .02, false},
 	} {
-		if got := better(c.present, c.next, 4, c.gain, .03); got != c.want {
+		if got := better(c.present, c.next, c.gain, .03, balanceNoise(4, c.present.weight)); got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}

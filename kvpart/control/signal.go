@@ -1,31 +1,46 @@
 package control
 
-import "math"
+import (
+	"math"
+
+	"github.com/samya-db/samya/kvpart/libra"
+	"github.com/samya-db/samya/kvpart/workload"
+)
 
 // signal counts, over requests, the partitions that they ran on.
 type signal struct {
 	requests int64
 	multi    int64 // requests on several partitions
-	keys     int64
-	load     []int64 // keys used, by partition
+	// loads are the loads of partitions in all, as the sampled requests tell: uses of keys
+	// if there is one dimension.
+	loads []libra.Load
+	dims  int
+	// squares are the sums of the squares of the loads of uses.
+	squares libra.Load
 }
 
-func newSignal(partitions int) signal { return signal{load: make([]int64, partitions)} }
+func newSignal(partitions, dims int) signal {
+	return signal{loads: make([]libra.Load, partitions), dims: dims}
+}
 
 func (s *signal) reset() {
-	s.requests, s.multi, s.keys = 0, 0, 0
-	clear(s.load)
+	s.requests, s.multi, s.squares = 0, 0, libra.Load{}
+	clear(s.loads)
 }
 
-func (s *signal) add(keys []looked) {
+// add counts a request that stands for weight requests.
+func (s *signal) add(keys []looked, load workload.Load, weight float64) {
 	first, multi := int32(unplaced), false
 	for i := range keys {
 		p := keys[i].partition
 		if p < 0 || keys[i].gone {
 			continue
 		}
-		s.load[p]++
-		s.keys++
+		for d := range s.dims {
+			l := weight * float64(load[d])
+			s.loads[p][d] += l
+			s.squares[d] += l * l
+		}
 		multi = multi || first >= 0 && p != first
 		first = p
 	}
@@ -40,7 +55,7 @@ func (s *signal) add(keys []looked) {
 // outcome is how well a map did.
 type outcome struct {
 	multi, multiNoise     float64 // share of requests on several partitions
-	balance, balanceNoise float64 // heaviest partition / mean
+	balance, balanceNoise float64 // heaviest partition / mean, in the dimension that is surest to be off
 }
 
 func (s *signal) outcome() outcome {
@@ -50,15 +65,34 @@ func (s *signal) outcome() outcome {
 		o.multi = float64(s.multi) / n
 		o.multiNoise = 3 * math.Sqrt(o.multi*(1-o.multi)/n)
 	}
-	if s.keys > 0 {
-		most := int64(0)
-		for _, l := range s.load {
-			most = max(most, l)
+	k := len(s.loads)
+	for d := range s.dims {
+		sum, most := 0., 0.
+		for _, l := range s.loads {
+			sum += l[d]
+			most = max(most, l[d])
 		}
-		o.balance = float64(most) * float64(len(s.load)) / float64(s.keys)
-		o.balanceNoise = balanceNoise(len(s.load), s.keys)
+		if sum == 0 {
+			continue
+		}
+		b, noise := most*float64(k)/sum, balanceNoise(k, int64(s.uses(d)))
+		if d == 0 || b-noise > o.balance-o.balanceNoise {
+			o.balance, o.balanceNoise = b, noise
+		}
 	}
 	return o
+}
+
+// uses returns how many uses of equal load would leave as much to chance.
+func (s *signal) uses(d int) float64 {
+	sum := 0.
+	for _, l := range s.loads {
+		sum += l[d]
+	}
+	if s.squares[d] == 0 {
+		return 0
+	}
+	return sum * sum / s.squares[d]
 }
 
 // balanceNoise is how far chance moves the balance of k equal parts that share n uses. It

@@ -27,6 +27,7 @@ type tracker[E Entry] struct {
 	graph   *workload.Graph
 	owners  []E // by vertex
 	signal  signal
+	disk    diskCost
 	tracked int64
 	dropped int64
 	looked  []looked
@@ -47,6 +48,7 @@ type shard[E Entry] struct {
 type batch[E Entry] struct {
 	entries []E
 	ends    []int32
+	loads   []workload.Load // of the keys of each
 }
 
 // looked is the scheduler's answer on an entry.
@@ -67,7 +69,7 @@ func newTracker[E Entry](o *Options[E]) (*tracker[E], error) {
 	n := 1 << bits.Len(uint(2*runtime.GOMAXPROCS(0)-1))
 	t := &tracker[E]{
 		sched: o.Scheduler, random: o.Rand, wake: make(chan struct{}, 1), shards: make([]shard[E], n),
-		signal: newSignal(o.Scheduler.Partitions()),
+		signal: newSignal(o.Scheduler.Partitions(), o.Policy.dims()), disk: newDiskCost(o.Scheduler.Partitions()),
 	}
 	for i := range t.shards {
 		s := &t.shards[i]
@@ -77,29 +79,39 @@ func newTracker[E Entry](o *Options[E]) (*tracker[E], error) {
 		t.base = o.Policy.Operations
 	}
 	g, err := workload.New(workload.Options{
-		Window: o.Policy.Window, Vertices: o.Policy.Vertices, Edges: o.Policy.Edges, Dims: 1, Freed: t.freed,
+		Window: o.Policy.Window, Vertices: o.Policy.Vertices, Edges: o.Policy.Edges, Dims: o.Policy.dims(), Freed: t.freed,
 	})
 	t.graph = g
 	return t, err
 }
 
 func newBatch[E Entry]() *batch[E] {
-	return &batch[E]{make([]E, 0, shardKeys), make([]int32, 0, shardRequests)}
+	return &batch[E]{make([]E, 0, shardKeys), make([]int32, 0, shardRequests), make([]workload.Load, 0, shardRequests)}
 }
 
-// observe takes a request, if it is sampled. It counts a sampled request that finds no
-// room.
-func (t *tracker[E]) observe(entries []E) {
+// Ticket is of a sampled request.
+type Ticket struct {
+	// Weight is how many requests the request stands for.
+	Weight float64
+	draw   uint64
+}
+
+// pick reports whether the next request is sampled. The ticket is for put.
+func (t *tracker[E]) pick() (ticket Ticket, ok bool) {
 	if t.base > 0 && t.count.Add(1) == t.base {
 		t.nudge()
 	}
 	r := t.random()
-	if r>>32 >= t.rate.Load() {
-		return
-	}
-	s := &t.shards[r&uint64(len(t.shards)-1)]
+	rate := t.rate.Load()
+	return Ticket{float64(whole) / float64(max(rate, 1)), r}, r>>32 < rate
+}
+
+// put takes a sampled request; load is of each of its keys. It counts a request that finds
+// no room.
+func (t *tracker[E]) put(ticket Ticket, entries []E, load workload.Load) {
+	s := &t.shards[ticket.draw&uint64(len(t.shards)-1)]
 	s.mu.Lock()
-	half := s.add(entries)
+	half := s.add(entries, load)
 	s.mu.Unlock()
 	if half {
 		t.nudge()
@@ -107,7 +119,7 @@ func (t *tracker[E]) observe(entries []E) {
 }
 
 // add takes a request. It reports whether that made the buffer half full.
-func (s *shard[E]) add(entries []E) bool {
+func (s *shard[E]) add(entries []E, load workload.Load) bool {
 	entries = entries[:min(len(entries), workload.MaxKeys)]
 	b := s.filling
 	before := len(b.entries)
@@ -122,6 +134,7 @@ func (s *shard[E]) add(entries []E) bool {
 		}
 	}
 	b.ends = append(b.ends, int32(len(b.entries)))
+	b.loads = append(b.loads, load)
 	return before < shardKeys/2 && len(b.entries) >= shardKeys/2
 }
 
@@ -165,15 +178,15 @@ func (t *tracker[E]) take(b *batch[E]) {
 		t.looked = append(t.looked, looked{slot, int32(p), gone})
 	}
 	from := int32(0)
-	for _, to := range b.ends {
-		t.record(b.entries[from:to], t.looked[from:to])
+	for i, to := range b.ends {
+		t.record(b.entries[from:to], t.looked[from:to], b.loads[i])
 		from = to
 	}
 	clear(b.entries)
-	b.entries, b.ends = b.entries[:0], b.ends[:0]
+	b.entries, b.ends, b.loads = b.entries[:0], b.ends[:0], b.loads[:0]
 }
 
-func (t *tracker[E]) record(entries []E, looked []looked) {
+func (t *tracker[E]) record(entries []E, looked []looked, load workload.Load) {
 	t.graph.Reserve(len(entries))
 	vs := t.vs[:0]
 	for i, e := range entries {
@@ -190,8 +203,10 @@ func (t *tracker[E]) record(entries []E, looked []looked) {
 		vs = append(vs, v)
 	}
 	t.vs = vs
-	t.graph.Record(vs, workload.Load{1})
-	t.signal.add(looked)
+	weight := float64(whole) / float64(max(t.rate.Load(), 1))
+	load = t.disk.charge(looked, load, weight)
+	t.graph.Record(vs, load)
+	t.signal.add(looked, load, weight)
 }
 
 func (t *tracker[E]) own(v workload.Vertex, e E) {

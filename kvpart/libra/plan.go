@@ -73,6 +73,9 @@ func (p *Plan) Excess() float64 { return p.excess(p.worst()) }
 // Loads returns the relative loads of the nodes once the decisions so far are carried out.
 func (p *Plan) Loads() []Load { return slices.Clone(p.loads) }
 
+// Node returns the node of a unit once the decisions so far are carried out.
+func (p *Plan) Node(unit int) int { return p.units[unit].Node }
+
 func (p *Plan) excess(node int) float64 { return p.loads[node].most() - 1 }
 
 // worst returns the node with the largest excess, the lowest of equals.

@@ -22,14 +22,21 @@ const (
 	// Beside places a new key on the partition of its neighbours, the next keys below and
 	// above, where both are on the same; else like RoundRobin, as before the first switch.
 	Beside
+	// Within places a new key on the partition of the next key below, or else of the first
+	// key above: ranges of keys stay whole. The first key goes to partition 0.
+	Within
 )
 
 // newHome places a new key. The index is locked.
 func (s *Scheduler[V]) newHome(key string, b *batch) int {
-	if s.place.kind == Beside {
+	switch s.place.kind {
+	case Beside:
 		if p := s.beside(key); p != Unplaced {
 			return p
 		}
+	case Within:
+		return s.within(key)
+	case Hash, RoundRobin, Together:
 	}
 	return b.of(&s.place, key)
 }
@@ -40,13 +47,30 @@ func (s *Scheduler[V]) beside(key string) int {
 	if epoch == 0 {
 		return Unplaced // the keys lie as they came, and say nothing about each other
 	}
-	var below, above *Entry[V]
-	s.dir.keys.Descend(key, func(_ string, e *Entry[V]) bool { below = e; return false })
-	s.dir.keys.Ascend(key, func(_ string, e *Entry[V]) bool { above = e; return false })
+	below, above := s.neighbours(key)
 	if below == nil || above == nil || below.At(epoch) != above.At(epoch) {
 		return Unplaced
 	}
 	return below.At(epoch)
+}
+
+// within is the partition of the range that a key falls into.
+func (s *Scheduler[V]) within(key string) int {
+	epoch := s.epoch()
+	below, above := s.neighbours(key)
+	for _, e := range []*Entry[V]{below, above} {
+		if e != nil && e.At(epoch) != Unplaced {
+			return e.At(epoch)
+		}
+	}
+	return 0
+}
+
+// neighbours returns the entries below and above a new key, nil if there is none.
+func (s *Scheduler[V]) neighbours(key string) (below, above *Entry[V]) {
+	s.dir.keys.Descend(key, func(_ string, e *Entry[V]) bool { below = e; return false })
+	s.dir.keys.Ascend(key, func(_ string, e *Entry[V]) bool { above = e; return false })
+	return below, above
 }
 
 // placer places new keys.

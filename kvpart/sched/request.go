@@ -92,6 +92,9 @@ func (r *Request[V]) Unseen() { r.unseen = true }
 // Upkeep hides r, which is set up, from the observer, and counts it apart in Stats.
 func (r *Request[V]) Upkeep() { r.unseen, r.upkeep = true, true }
 
+// Seen reports whether the observer, if there is one, is told of r.
+func (r *Request[V]) Seen() bool { return !r.unseen }
+
 // ready makes r ready to be handed to workers.
 func (r *Request[V]) ready() {
 	r.phase.Store(waiting)

@@ -138,7 +138,7 @@ func New[V any](o Options[V]) (*Scheduler[V], error) {
 	if o.Mode > Threads {
 		return nil, fmt.Errorf("%w: mode %d", errOptions, o.Mode)
 	}
-	if o.Place > Beside {
+	if o.Place > Within {
 		return nil, fmt.Errorf("%w: placement %d", errOptions, o.Place)
 	}
 	if o.Queue == 0 {

@@ -30,7 +30,8 @@ type kvOptions struct {
 	share, sample, gain       float64
 	interval                  int64
 	replace                   bool
-	place, scheduler          string
+	place, scheduler, balance string
+	tolerance                 float64
 	threads                   int
 	dirs                      []string
 	workloadDir               string
@@ -98,7 +99,7 @@ it. Both fail if a goal is missed.`,
 	f.StringVar(&o.strategy, "strategy", string(kvpart.Soft), "engine, soft, hard, threaded or hard_threaded")
 	f.StringVar(&o.policy, "policy", string(kvpart.Async), strings.Join(kvPolicies, ", "))
 	f.StringVar(&o.backend, "backend", "btree", "engine of values: "+strings.Join(engine.Names(), ", "))
-	f.StringVar(&o.place, "place", "", "where new keys go: round_robin, hash, together (those of a request), or beside (their neighbours); empty: beside with the policy async, else round_robin")
+	f.StringVar(&o.place, "place", "", "where new keys go: round_robin, hash, together (those of a request), beside (their neighbours), or within (the range they fall into); empty: within with --balance libra, else beside with the policy async, else round_robin")
 	f.StringVar(&o.scheduler, "scheduler", string(kvpart.Workers), "how threaded strategies run requests: workers, barriers, busy-wait, conservative, moderate, aggressive, optimistic, prefix or late")
 	f.IntVar(&o.threads, "threads", 0, "threads of each shard or partition")
 	f.StringSliceVar(&o.dirs, "dir", nil, "folders of the data of bbolt and pebble, one for all partitions or one for each (default: a temporary one)")
@@ -110,6 +111,8 @@ it. Both fail if a goal is missed.`,
 	f.Float64Var(&o.share, "share", 0, "most processor time of tracking and cutting, as a share of a core; 0 for 0.1, 1 for no bound")
 	f.Float64Var(&o.sample, "track", 0, "share of requests to track; 0 adapts it to --share")
 	f.Float64Var(&o.gain, "gain", 0, "by what share a map must be better to be applied; 0 for 0.02, below 0 applies each")
+	f.StringVar(&o.balance, "balance", string(kvpart.BalanceGraph), "what a new map is for: graph (what is used together), libra (processor and disk load, by ranges), both, cpu or disk (one load)")
+	f.Float64Var(&o.tolerance, "tolerance", 0, "load of a partition above the mean to tolerate, as a share, with libra and both; 0 for 0.05")
 	f.BoolVar(&o.replace, "replace", false, "place keys that a new map does not have as if they were new, as the paper's code does")
 	f.StringVar(&o.workloadDir, "workload-dir", "", "run the files of this folder")
 	f.StringVar(&o.load.workload, "ycsb", "", "run a workload of YCSB, A to F")
@@ -148,6 +151,8 @@ func (o *kvOptions) check() error {
 		return fmt.Errorf("--strategy: no %q, known are %v", o.strategy, kvStrategies)
 	case !slices.Contains(kvpart.Schedulers(), kvpart.Scheduler(o.scheduler)):
 		return fmt.Errorf("--scheduler: no %q, known are %v", o.scheduler, kvpart.Schedulers())
+	case !slices.Contains(kvpart.Balances(), kvpart.Balance(o.balance)):
+		return fmt.Errorf("--balance: no %q, known are %v", o.balance, kvpart.Balances())
 	case !slices.Contains(kvPolicies, o.policy):
 		return fmt.Errorf("--policy: no %q, known are %v", o.policy, kvPolicies)
 	case o.partitions < 1 || o.partitions > kvpart.MaxPartitions:
@@ -177,6 +182,7 @@ func (o *kvOptions) store() kvpart.Options {
 		Scheduler: kvpart.Scheduler(o.scheduler), Threads: o.threads,
 		Policy: kvpart.Policy{
 			Window: o.window, Every: o.every, Gain: o.gain, Share: o.share, Sample: o.sample, Operations: o.interval, Replace: o.replace,
+			Balance: kvpart.Balance(o.balance), Tolerance: o.tolerance,
 		},
 	}
 	switch o.policy {

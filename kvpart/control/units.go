@@ -1,0 +1,205 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/samya-db/samya/kvpart/cut"
+	"github.com/samya-db/samya/kvpart/libra"
+)
+
+// units are keys that move as a whole: vertices of a graph.
+type units struct {
+	of   [][]int32 // vertices of each
+	node []int     // partition of each
+}
+
+func (u *units) add(vs []int32, node int) {
+	u.of, u.node = append(u.of, vs), append(u.node, node)
+}
+
+const (
+	// rounds bounds how often the parts of split units are balanced again.
+	rounds = 4
+	// groupsEach is how many groups of keys a partition has, about, for Both.
+	groupsEach = 16
+)
+
+// ranges returns the map of a policy of ranges: package libra moves ranges of keys, which
+// are split where that helps. A range is a run of keys of one partition; so ranges that
+// meet again on a partition are one range at the next cut.
+func (c *Controller[E]) ranges(j *job[E], g *cut.Graph, k int, yield func()) ([]int32, error) {
+	var u units
+	parts := slices.Clone(j.start)
+	last := int32(unplaced)
+	j.order.vertices = j.order.vertices[:0]
+	err := c.ascend(j, func(e E) error {
+		v := j.vertex(e)
+		if v < 0 {
+			return nil
+		}
+		j.order.vertices = append(j.order.vertices, v)
+		if p := parts[v]; p >= 0 {
+			all, n := j.order.vertices, len(u.of)
+			if p == last {
+				u.of[n-1] = append(u.of[n-1], v)
+			} else {
+				u.add(slices.Clone(all[len(all)-1:]), int(p))
+			}
+			last = p
+		}
+		return nil
+	}, yield)
+	if err != nil {
+		return nil, err
+	}
+	return parts, c.spread(&u, g, k, parts, c.opt.Policy.Rule, false)
+}
+
+// groups returns the map of the policy Both. parts is a cut of the graph. If it is out of
+// balance, each part is cut into groups, of which package libra moves some.
+func (c *Controller[E]) groups(ctx context.Context, j *job[E], g *cut.Graph, k int, parts []int32, yield func()) error {
+	if q := weigh(g, parts, k, yield); q.balance <= 1+c.opt.Policy.Tolerance {
+		return nil
+	}
+	fine, err := c.opt.Cut(ctx, g, cut.Options{
+		Parts: min(groupsEach*k, max(1, len(parts))), Imbalance: .5, Seed: c.opt.Seed + uint64(j.number), Yield: yield,
+	})
+	if err != nil {
+		return fmt.Errorf("cut groups: %w", err)
+	}
+	var u units
+	index := make(map[[2]int32]int)
+	for v, p := range parts {
+		id := [2]int32{p, fine.Parts[v]}
+		i, ok := index[id]
+		if !ok {
+			i = len(u.of)
+			index[id] = i
+			u.add(nil, int(p))
+		}
+		u.of[i] = append(u.of[i], int32(v))
+	}
+	return c.spread(&u, g, k, parts, libra.Cooperative, true)
+}
+
+// spread moves units between partitions, in parts. With together it loses as little edge
+// weight as it can.
+func (c *Controller[E]) spread(u *units, g *cut.Graph, k int, parts []int32, rule libra.Rule, together bool) error {
+	for range rounds {
+		var plan *libra.Plan
+		o := libra.Options{Rule: rule, Tolerance: c.opt.Policy.Tolerance}
+		if together {
+			bonds := u.bonds(g)
+			o.Affinity = func(unit, node int) float64 {
+				sum := 0.
+				for _, b := range bonds[unit] {
+					if plan.Node(b.unit) == node {
+						sum += b.weight
+					}
+				}
+				return sum
+			}
+		}
+		var err error
+		if plan, err = libra.NewPlan(o, k, u.loads(g)); err != nil {
+			return fmt.Errorf("balance %d units: %w", len(u.of), err)
+		}
+		var splits []libra.Action
+		for a := plan.Step(); a.Kind < libra.Done; a = plan.Step() {
+			if a.Kind == libra.Split {
+				splits = append(splits, a)
+				continue
+			}
+			u.node[a.Unit] = a.To
+			for _, v := range u.of[a.Unit] {
+				parts[v] = int32(a.To)
+			}
+		}
+		if len(splits) == 0 {
+			return nil
+		}
+		u.split(g, splits)
+	}
+	return nil
+}
+
+// loads are the units as package libra has them.
+func (u *units) loads(g *cut.Graph) []libra.Unit {
+	all := make([]libra.Unit, len(u.of))
+	for i, vs := range u.of {
+		all[i] = libra.Unit{Node: u.node[i], Whole: len(vs) == 1}
+		for _, v := range vs {
+			for d := range libra.Dimensions() {
+				all[i].Load[d] += float64(g.VertexWeights[int(v)*g.Dims+d])
+			}
+		}
+	}
+	return all
+}
+
+// bond is the weight of the edges to another unit.
+type bond struct {
+	unit   int
+	weight float64
+}
+
+// bonds returns the bonds of each unit.
+func (u *units) bonds(g *cut.Graph) [][]bond {
+	at := make([]int, len(g.Offsets)-1) // the unit of a vertex
+	for i, vs := range u.of {
+		for _, v := range vs {
+			at[v] = i
+		}
+	}
+	all := make([][]bond, len(u.of))
+	sum := make([]float64, len(u.of))
+	for i, vs := range u.of {
+		var met []int
+		for _, v := range vs {
+			for e := g.Offsets[v]; e < g.Offsets[v+1]; e++ {
+				w := at[g.Neighbors[e]]
+				if w == i {
+					continue
+				}
+				if sum[w] == 0 {
+					met = append(met, w)
+				}
+				sum[w] += float64(g.EdgeWeights[e])
+			}
+		}
+		for _, w := range met {
+			all[i] = append(all[i], bond{w, sum[w]})
+			sum[w] = 0
+		}
+	}
+	return all
+}
+
+// split carries splits out: the loads of the keys of a unit tell where.
+func (u *units) split(g *cut.Graph, splits []libra.Action) {
+	for _, a := range splits {
+		rest := u.of[a.Unit]
+		part := 0.
+		for n := 1; n < a.Parts && len(rest) > 1; n++ {
+			samples := make([]libra.Sample[int], len(rest))
+			sum := 0.
+			for i, v := range rest {
+				l := float64(g.VertexWeights[int(v)*g.Dims+int(a.Dimension)])
+				samples[i] = libra.Sample[int]{Start: i, End: i, Load: l}
+				sum += l
+			}
+			if n == 1 {
+				part = a.Share * sum
+			}
+			at, ok := libra.SplitKey(samples, part/sum, func(low, high int) int { return (low + high + 1) / 2 })
+			if !ok {
+				break
+			}
+			u.add(rest[:at:at], u.node[a.Unit])
+			rest = rest[at:]
+		}
+		u.of[a.Unit] = rest
+	}
+}

@@ -1,0 +1,85 @@
+package kvpart
+
+import (
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/samya-db/samya/kvpart/control"
+	"github.com/samya-db/samya/kvpart/workload"
+)
+
+// meter measures what a sample of the requests costs: processor time, and bytes of values
+// written where each partition has an engine on a disk.
+type meter struct {
+	control *control.Controller[*entry]
+	disk    bool
+	cpu     []atomic.Int64 // processor time of all requests by partition, estimated
+}
+
+// run runs an op, and measures it if it is of the sample.
+func (m *meter) run(o *op, r *request) {
+	t, ok := m.control.Pick()
+	if !ok {
+		o.run(r)
+		return
+	}
+	runtime.LockOSThread()
+	began := control.ThreadTime()
+	defer func() { // also if the job panics or ends its goroutine
+		cpu := control.ThreadTime() - began
+		runtime.UnlockOSThread()
+		m.count(r, time.Duration(float64(cpu)*t.Weight))
+		keys := int64(len(r.Entries()))
+		if keys == 0 {
+			return
+		}
+		load := workload.Load{clamp(int64(cpu) / keys)}
+		if m.disk {
+			load[1] = clamp(o.wrote() / keys)
+		}
+		m.control.Record(t, r.Entries(), load)
+	}()
+	o.run(r)
+}
+
+// count adds processor time to the partitions of a request.
+func (m *meter) count(r *request, cpu time.Duration) {
+	for _, p := range r.Partitions() {
+		m.cpu[p].Add(int64(cpu) / int64(len(r.Partitions())))
+	}
+}
+
+// times returns the processor time of each partition's requests.
+func (m *meter) times() []time.Duration {
+	all := make([]time.Duration, len(m.cpu))
+	for i := range m.cpu {
+		all[i] = time.Duration(m.cpu[i].Load())
+	}
+	return all
+}
+
+func clamp(v int64) uint32 { return uint32(max(0, min(v, 1<<32-1))) }
+
+// wrote returns the bytes of keys and values that the op has written.
+func (o *op) wrote() int64 {
+	if o.err != nil {
+		return 0
+	}
+	switch o.kind {
+	case opWrite:
+		return int64(len(o.value))
+	case opExecute:
+		n := 0
+		for i := range o.tx.slots {
+			if s := &o.tx.slots[i]; s.state == put {
+				n += s.size
+			}
+		}
+		return int64(n)
+	case opDelete:
+		return stampSize
+	case opRead, opScan, opMove, opClear:
+	}
+	return 0
+}
