@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 
 	"github.com/samya-db/samya/kvpart/control"
-	"github.com/samya-db/samya/kvpart/libra"
 	"github.com/samya-db/samya/kvpart/sched"
 )
 
@@ -71,39 +70,35 @@ func (b *balance) Switch() error {
 }
 
 // balances are the ways to balance as package control knows them.
-var balances = map[Balance]struct {
-	balance control.Balance
-	rule    libra.Rule
-}{
-	BalanceGraph: {control.Graph, 0},
-	BalanceLibra: {control.Libra, libra.Cooperative},
-	BalanceBoth:  {control.Both, libra.Cooperative},
-	BalanceCPU:   {control.Libra, libra.OnlyCPU},
-	BalanceDisk:  {control.Libra, libra.OnlyDisk},
+var balances = map[Balance]control.Balance{
+	BalanceGraph: control.Graph, BalanceLibra: control.Libra, BalanceBoth: control.Both,
+	// With a single load: the meter measures no other.
+	BalanceCPU: control.Libra, BalanceDisk: control.Libra,
 }
 
 // control returns the options of the controller that runs the policy.
 func (o *Options) control(b *balance) control.Options[*entry] {
-	p := &o.Policy
+	co := control.Options[*entry]{
+		Scheduler: b, Seed: o.Seed, Now: o.Now, Policy: o.Policy.control(),
+		Failed: func(err error) { o.Log.Error("kvpart", "doing", "repartition", "err", err) },
+	}
+	if s := b.store; s.durable && s.strategy.hard() {
+		co.Written = func(dst []int64) ([]int64, bool) { return s.homes.written(dst), true }
+	}
+	return co
+}
+
+// control returns the policy as package control knows it.
+func (p *Policy) control() control.Policy {
 	kind := control.Async
 	if p.Kind == Base {
 		kind = control.Base
 	}
-	balance := balances[p.Balance]
-	var written func([]int64) ([]int64, bool)
-	if hs := &b.store.homes; hs.width > 1 && hs.factory.Durable {
-		written = func(dst []int64) ([]int64, bool) { return hs.written(dst), true }
-	}
-	return control.Options[*entry]{
-		Scheduler: b, Seed: o.Seed, Now: o.Now,
-		Written: written,
-		Policy: control.Policy{
-			Kind: kind, Operations: p.Operations, Window: p.Window, Every: p.Every, Gain: p.Gain,
-			Share: p.Share, Sample: p.Sample, Vertices: p.Vertices, Edges: p.Edges,
-			Imbalance: p.Imbalance, Stretch: p.Stretch, Replace: p.Replace,
-			Balance: balance.balance, Rule: balance.rule, Tolerance: p.Tolerance,
-		},
-		Failed: func(err error) { o.Log.Error("kvpart", "doing", "repartition", "err", err) },
+	return control.Policy{
+		Kind: kind, Operations: p.Operations, Window: p.Window, Every: p.Every, Gain: p.Gain,
+		Share: p.Share, Sample: p.Sample, Vertices: p.Vertices, Edges: p.Edges,
+		Imbalance: p.Imbalance, Stretch: p.Stretch, Replace: p.Replace,
+		Balance: balances[p.Balance], Tolerance: p.Tolerance,
 	}
 }
 
@@ -143,7 +138,7 @@ func (s *Store) Stats() Stats {
 		st.Written = s.homes.written(nil)
 	}
 	if s.meter != nil {
-		st.CPU = s.meter.times()
+		st.CPU = s.meter.spent()
 	}
 	if s.control != nil {
 		c := s.control.Stats()

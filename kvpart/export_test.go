@@ -43,4 +43,4 @@ func (s *Store) Misplaced() int {
 }
 
 // ControlPolicy returns the policy that a controller gets.
-func ControlPolicy(o *Options) control.Policy { return o.control(nil).Policy }
+func ControlPolicy(o *Options) control.Policy { return o.Policy.control() }

@@ -12,9 +12,9 @@ import (
 // meter measures what a sample of the requests costs: processor time, and bytes of values
 // written where each partition has an engine on a disk.
 type meter struct {
-	control *control.Controller[*entry]
-	disk    bool
-	cpu     []atomic.Int64 // processor time of all requests by partition, estimated
+	control   *control.Controller[*entry]
+	cpu, disk bool           // what to balance
+	times     []atomic.Int64 // processor time of all requests by partition, estimated
 }
 
 // run runs an op, and measures it if it is of the sample.
@@ -34,7 +34,10 @@ func (m *meter) run(o *op, r *request) {
 		if keys == 0 {
 			return
 		}
-		load := workload.Load{clamp(int64(cpu) / keys)}
+		var load workload.Load
+		if m.cpu {
+			load[0] = clamp(int64(cpu) / keys)
+		}
 		if m.disk {
 			load[1] = clamp(o.wrote() / keys)
 		}
@@ -46,15 +49,15 @@ func (m *meter) run(o *op, r *request) {
 // count adds processor time to the partitions of a request.
 func (m *meter) count(r *request, cpu time.Duration) {
 	for _, p := range r.Partitions() {
-		m.cpu[p].Add(int64(cpu) / int64(len(r.Partitions())))
+		m.times[p].Add(int64(cpu) / int64(len(r.Partitions())))
 	}
 }
 
-// times returns the processor time of each partition's requests.
-func (m *meter) times() []time.Duration {
-	all := make([]time.Duration, len(m.cpu))
-	for i := range m.cpu {
-		all[i] = time.Duration(m.cpu[i].Load())
+// spent returns the processor time of each partition's requests.
+func (m *meter) spent() []time.Duration {
+	all := make([]time.Duration, len(m.times))
+	for i := range m.times {
+		all[i] = time.Duration(m.times[i].Load())
 	}
 	return all
 }

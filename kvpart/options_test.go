@@ -43,6 +43,9 @@ func TestOptions(t *testing.T) {
 		"few vertices":  {func(o *kvpart.Options) { o.Policy.Vertices = 1 }, "Policy.Vertices: 1, want"},
 		"few edges":     {func(o *kvpart.Options) { o.Policy.Edges = 1 }, "Policy.Edges: 1, want"},
 		"bad imbalance": {func(o *kvpart.Options) { o.Policy.Imbalance = -1 }, "Policy.Imbalance: -1, want 0 to"},
+		"balance":       {func(o *kvpart.Options) { o.Policy.Balance = "disc" }, `Policy.Balance: "disc", want one of`},
+		"static":        {func(o *kvpart.Options) { o.Policy.Balance = kvpart.BalanceLibra }, `Policy.Balance: "libra", want "graph" with policy "static"`},
+		"tolerance":     {func(o *kvpart.Options) { o.Policy.Tolerance = 1 }, "Policy.Tolerance: 1, want above 0 and below 1"},
 		"stretch":       {func(o *kvpart.Options) { o.Policy.Stretch = 1001 }, "Policy.Stretch: 1001, want"},
 	} {
 		o := kvpart.Options{Strategy: kvpart.Soft, Backend: "btree"}
@@ -58,11 +61,11 @@ func TestPolicyIsPassedOn(t *testing.T) {
 	t.Parallel()
 	o := kvpart.Options{Policy: kvpart.Policy{
 		Kind: kvpart.Base, Operations: 1, Window: 2, Every: 3, Gain: .4, Share: .5, Sample: .6,
-		Vertices: 7, Edges: 8, Imbalance: .9, Stretch: 1, Replace: true,
+		Vertices: 7, Edges: 8, Imbalance: .9, Stretch: 1, Replace: true, Balance: kvpart.BalanceBoth, Tolerance: .11,
 	}}
 	want := control.Policy{
 		Kind: control.Base, Operations: 1, Window: 2, Every: 3, Gain: .4, Share: .5, Sample: .6,
-		Vertices: 7, Edges: 8, Imbalance: .9, Stretch: 1, Replace: true,
+		Vertices: 7, Edges: 8, Imbalance: .9, Stretch: 1, Replace: true, Balance: control.Both, Tolerance: .11,
 	}
 	if got := kvpart.ControlPolicy(&o); got != want {
 		t.Errorf("%+v becomes %+v", o.Policy, got)

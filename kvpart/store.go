@@ -115,7 +115,10 @@ func (s *Store) begin(o *Options) error {
 		}
 		s.control = b.control
 		if o.Policy.Balance != BalanceGraph {
-			s.meter = &meter{control: s.control, disk: s.durable && s.strategy.hard(), cpu: make([]atomic.Int64, o.Partitions)}
+			s.meter = &meter{
+				control: s.control, times: make([]atomic.Int64, o.Partitions), cpu: o.Policy.Balance != BalanceDisk,
+				disk: s.durable && s.strategy.hard() && o.Policy.Balance != BalanceCPU,
+			}
 		}
 	}
 	if err = s.restore(keys); err != nil {

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/kvpart/cut"
-	"github.com/samya-db/samya/kvpart/libra"
 )
 
 // errOptions says that an option is out of its range; it is wrapped with the option.
@@ -107,8 +106,6 @@ type Policy struct {
 	// Balance says what a new map is for. Other than with Graph, requests are observed with
 	// Record.
 	Balance Balance
-	// Rule is how Libra balances: the other rules are for comparison.
-	Rule libra.Rule
 	// Tolerance is libra.Options.Tolerance, of Libra and Both: the tolerated load above the
 	// mean, as a share; libra.DefaultTolerance if 0.
 	Tolerance float64

@@ -141,6 +141,9 @@ func (c *Controller[E]) compute(ctx context.Context, j *job[E], yield func()) (*
 	if p.Balance == Graph {
 		noise = balanceNoise(k, present.weight)
 	}
+	if p.Balance == Libra {
+		present.cut, r.next.cut = 0, 0 // ranges are kept together, not keys of the same requests
+	}
 	r.apply = better(present, r.next, p.Gain, p.tolerated(), noise)
 	if r.apply {
 		if r.moved, err = c.prepare(j, g, parts.Parts, yield); err != nil {

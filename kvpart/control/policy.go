@@ -109,8 +109,6 @@ func (p *Policy) check() error {
 		return fmt.Errorf("%w: stretch of %v", errOptions, p.Stretch)
 	case p.Balance > Both:
 		return fmt.Errorf("%w: balance %d", errOptions, p.Balance)
-	case p.Rule > libra.Weighted:
-		return fmt.Errorf("%w: rule %d", errOptions, p.Rule)
 	case !(p.Tolerance > 0 && p.Tolerance < 1):
 		return fmt.Errorf("%w: tolerance of %v, not above 0 and below 1", errOptions, p.Tolerance)
 	}

@@ -54,7 +54,7 @@ func (c *Controller[E]) ranges(j *job[E], g *cut.Graph, k int, yield func()) ([]
 	if err != nil {
 		return nil, err
 	}
-	return parts, c.spread(&u, g, k, parts, c.opt.Policy.Rule, false)
+	return parts, c.spread(&u, k, g, parts, u.neighbours)
 }
 
 // groups returns the map of the policy Both. parts is a cut of the graph. If it is out of
@@ -81,35 +81,32 @@ func (c *Controller[E]) groups(ctx context.Context, j *job[E], g *cut.Graph, k i
 		}
 		u.of[i] = append(u.of[i], int32(v))
 	}
-	return c.spread(&u, g, k, parts, libra.Cooperative, true)
+	return c.spread(&u, k, g, parts, func() [][]bond { return u.bonds(g) })
 }
 
-// spread moves units between partitions, in parts. With together it loses as little edge
-// weight as it can.
-func (c *Controller[E]) spread(u *units, g *cut.Graph, k int, parts []int32, rule libra.Rule, together bool) error {
+// spread moves units between the k partitions, in parts. It keeps units together that
+// have bonds, as far as balance allows.
+func (c *Controller[E]) spread(u *units, k int, g *cut.Graph, parts []int32, bonds func() [][]bond) error {
 	for range rounds {
 		var plan *libra.Plan
-		o := libra.Options{Rule: rule, Tolerance: c.opt.Policy.Tolerance}
-		if together {
-			bonds := u.bonds(g)
-			o.Affinity = func(unit, node int) float64 {
-				sum := 0.
-				for _, b := range bonds[unit] {
-					if plan.Node(b.unit) == node {
-						sum += b.weight
-					}
+		bonds := bonds()
+		o := libra.Options{Tolerance: c.opt.Policy.Tolerance, Affinity: func(unit, node int) float64 {
+			sum := 0.
+			for _, b := range bonds[unit] {
+				if plan.Node(b.unit) == node {
+					sum += b.weight
 				}
-				return sum
 			}
-		}
+			return sum
+		}}
 		var err error
 		if plan, err = libra.NewPlan(o, k, u.loads(g)); err != nil {
 			return fmt.Errorf("balance %d units: %w", len(u.of), err)
 		}
-		var splits []libra.Action
+		splits := make(map[int]libra.Action)
 		for a := plan.Step(); a.Kind < libra.Done; a = plan.Step() {
 			if a.Kind == libra.Split {
-				splits = append(splits, a)
+				splits[a.Unit] = a
 				continue
 			}
 			u.node[a.Unit] = a.To
@@ -145,7 +142,22 @@ type bond struct {
 	weight float64
 }
 
-// bonds returns the bonds of each unit.
+// neighbours returns the bonds of units in the order of keys: a unit belongs to the units
+// before and after it, so that ranges stay long.
+func (u *units) neighbours() [][]bond {
+	all := make([][]bond, len(u.of))
+	for i := range all {
+		if i > 0 {
+			all[i] = append(all[i], bond{i - 1, 1})
+		}
+		if i+1 < len(all) {
+			all[i] = append(all[i], bond{i + 1, 1})
+		}
+	}
+	return all
+}
+
+// bonds returns the bonds of units by the edges of their keys.
 func (u *units) bonds(g *cut.Graph) [][]bond {
 	at := make([]int, len(g.Offsets)-1) // the unit of a vertex
 	for i, vs := range u.of {
@@ -177,29 +189,41 @@ func (u *units) bonds(g *cut.Graph) [][]bond {
 	return all
 }
 
-// split carries splits out: the loads of the keys of a unit tell where.
-func (u *units) split(g *cut.Graph, splits []libra.Action) {
-	for _, a := range splits {
-		rest := u.of[a.Unit]
-		part := 0.
-		for n := 1; n < a.Parts && len(rest) > 1; n++ {
-			samples := make([]libra.Sample[int], len(rest))
-			sum := 0.
-			for i, v := range rest {
-				l := float64(g.VertexWeights[int(v)*g.Dims+int(a.Dimension)])
-				samples[i] = libra.Sample[int]{Start: i, End: i, Load: l}
-				sum += l
+// split carries splits out, and keeps the order of units.
+func (u *units) split(g *cut.Graph, splits map[int]libra.Action) {
+	var next units
+	for i, vs := range u.of {
+		if a, ok := splits[i]; ok {
+			for _, part := range pieces(g, vs, &a) {
+				next.add(part, u.node[i])
 			}
-			if n == 1 {
-				part = a.Share * sum
-			}
-			at, ok := libra.SplitKey(samples, part/sum, func(low, high int) int { return (low + high + 1) / 2 })
-			if !ok {
-				break
-			}
-			u.add(rest[:at:at], u.node[a.Unit])
-			rest = rest[at:]
+			continue
 		}
-		u.of[a.Unit] = rest
+		next.add(vs, u.node[i])
 	}
+	*u = next
+}
+
+// pieces cuts a unit where the loads of its keys say.
+func pieces(g *cut.Graph, rest []int32, a *libra.Action) (all [][]int32) {
+	load := func(v int32) float64 { return float64(g.VertexWeights[int(v)*g.Dims+int(a.Dimension)]) }
+	part := 0.
+	for _, v := range rest {
+		part += a.Share * load(v)
+	}
+	for n := 1; n < a.Parts && len(rest) > 1; n++ {
+		samples := make([]libra.Sample[int], len(rest))
+		sum := 0.
+		for i, v := range rest {
+			samples[i] = libra.Sample[int]{Start: i, End: i, Load: load(v)}
+			sum += samples[i].Load
+		}
+		at, ok := libra.SplitKey(samples, part/sum, func(low, high int) int { return (low + high + 1) / 2 })
+		if !ok {
+			break
+		}
+		all = append(all, rest[:at:at])
+		rest = rest[at:]
+	}
+	return append(all, rest)
 }

@@ -1,5 +1,7 @@
 package libra
 
+import "slices"
+
 // lazy decides for a hot node as a whole (paper, section IV-C, figure 8): it collects
 // moves until the node is at the mean. If they suffice they are decided, and nothing is
 // split. Otherwise, if splits would free enough, only splits are decided: moves of the
@@ -50,7 +52,7 @@ func (p *Plan) significant(hot int, d Dimension, excess float64) (splits []int) 
 		if need <= 0 {
 			break
 		}
-		if u := &p.units[i]; !p.busy[i] && u.Load[d] > p.cap() && p.splittable(int(i)) {
+		if u := &p.units[i]; !p.busy[i] && u.Load[d] > p.cap() && p.splittable(int(i)) && p.fits(u, d) {
 			splits = append(splits, int(i))
 			need -= u.Load[d]
 		}
@@ -59,6 +61,23 @@ func (p *Plan) significant(hot int, d Dimension, excess float64) (splits []int) 
 		return nil
 	}
 	return splits
+}
+
+// fits reports whether a part of λ/2 of a unit would find a destination. Where not even a
+// part does, a split brings nothing.
+func (p *Plan) fits(u *Unit, d Dimension) bool {
+	share := p.cap() / u.Load[d]
+	part := Load{share * u.Load[CPU], share * u.Load[Disk]}
+	for j := range p.loads {
+		if j == u.Node || slices.Contains(u.Barred, j) {
+			continue
+		}
+		after := p.loads[j].plus(part, 1)
+		if after.most() <= 1+p.opt.Tolerance || after[d] <= 1+p.opt.Tolerance && after.most() < p.loads[u.Node][d] {
+			return true
+		}
+	}
+	return false
 }
 
 // widens reports whether a unit above λ/2 would widen the gap between the dimensions of a

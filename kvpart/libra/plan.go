@@ -166,7 +166,7 @@ func (p *Plan) eager(hot int) {
 // its own falls.
 type aim struct {
 	hot  int
-	next [dimensions][2]int // positions in its queues, in the first and the second pass
+	next [dimensions][3]int // positions in its queues, in the first and the second pass
 }
 
 const none = -1
@@ -178,8 +178,8 @@ func (p *Plan) move(hot int, d Dimension) (unit, to int, ok bool) {
 	if p.aim.hot != hot {
 		p.aim = aim{hot: hot}
 	}
-	for pass := range 2 {
-		if pass == 1 && p.opt.Printed {
+	for pass := range 3 {
+		if pass > 0 && p.opt.Printed {
 			break
 		}
 		queue, next := p.queue(hot, d), &p.aim.next[d][pass]
@@ -193,10 +193,10 @@ func (p *Plan) move(hot int, d Dimension) (unit, to int, ok bool) {
 			if u.Load[d] <= p.opt.Benefit {
 				break
 			}
-			if p.busy[i] || pass == 0 && u.Load[d.other()] >= u.Load[d] || !p.leaves(hot, u, d) {
+			if p.busy[i] || pass != 1 && u.Load[d.other()] >= u.Load[d] || !p.leaves(hot, u, d) {
 				continue
 			}
-			j, ok := p.destination(i, d)
+			j, ok := p.destination(i, d, pass == 2)
 			if !ok {
 				continue
 			}
@@ -223,7 +223,7 @@ func (p *Plan) leaves(source int, u *Unit, d Dimension) bool {
 // destination returns the node for a unit: of the nodes that the unit does not lift above
 // 1 + λ in either dimension the one with the largest affinity, then the least load
 // afterwards, then the lowest number.
-func (p *Plan) destination(i int, d Dimension) (node int, ok bool) {
+func (p *Plan) destination(i int, d Dimension, swap bool) (node int, ok bool) {
 	u := &p.units[i]
 	if p.opt.Printed {
 		return p.printed(u, d)
@@ -234,7 +234,11 @@ func (p *Plan) destination(i int, d Dimension) (node int, ok bool) {
 			continue
 		}
 		after := p.loads[j].plus(u.Load, 1).most()
-		if after > 1+p.opt.Tolerance || p.widens(u, j, d) {
+		fits := after <= 1+p.opt.Tolerance && !p.widens(u, j, d)
+		if swap {
+			fits = p.loads[j][d]+u.Load[d] <= 1+p.opt.Tolerance && after < p.loads[u.Node][d]
+		}
+		if !fits {
 			continue
 		}
 		a := 0.

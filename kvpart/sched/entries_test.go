@@ -170,6 +170,32 @@ func besideNeighbours(t *testing.T) {
 	}
 }
 
+// TestWithinRanges: a new key goes to the partition of the next key below, so that each
+// partition's ranges stay whole.
+func TestWithinRanges(t *testing.T) {
+	s := newScheduler(t, sched.Options[int64]{Partitions: 3, Place: sched.Within})
+	at := func(key string) int {
+		t.Helper()
+		if err := do(t, s, sched.Create, present, key); err != nil {
+			t.Fatal(err)
+		}
+		return s.Partition(s.Entry(key))
+	}
+	if got := []int{at("d"), at("b"), at("f")}; !slices.Equal(got, []int{0, 0, 0}) {
+		t.Errorf("before a switch: %v", got)
+	}
+	for key, p := range map[string]int{"b": 2, "f": 1} {
+		if _, err := s.Assign(s.Entry(key), p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Switch(nil)
+	// Above b; above d; behind the last; before the first.
+	if got := []int{at("c"), at("e"), at("g"), at("a")}; !slices.Equal(got, []int{2, 0, 1, 2}) {
+		t.Errorf("after a switch: %v", got)
+	}
+}
+
 // An entry assigned nowhere is placed as if new by the first request after the switch.
 func TestUnplaced(t *testing.T) {
 	modes(t, func(t *testing.T, m sched.Mode) {
@@ -206,7 +232,7 @@ func TestOptions(t *testing.T) {
 		{Partitions: 1, Mode: sched.Threads + 1},
 		{Partitions: 1, Queue: -1},
 		{Partitions: 1, Queue: sched.MaxQueue + 1},
-		{Partitions: 1, Place: sched.Beside + 1},
+		{Partitions: 1, Place: sched.Within + 1},
 	} {
 		if _, err := sched.New(o); !errors.Is(err, sched.ErrOptions) {
 			t.Errorf("%+v: %v", o, err)
