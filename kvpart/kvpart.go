@@ -105,7 +105,8 @@ const (
 	BalanceGraph Balance = "graph"
 	// BalanceLibra balances the processor time and the disk bytes of requests over
 	// partitions, and keeps ranges of keys together (package libra). Disk bytes count where
-	// each partition has an engine on a disk: hard strategies on a durable backend.
+	// a move between partitions changes the load of a disk: with hard strategies on a
+	// durable backend, and Dirs on several file systems or an Engine of one's own.
 	BalanceLibra Balance = "libra"
 	// BalanceBoth keeps together what is used together, and balances both loads: the graph
 	// decides what belongs together, package libra where it lives. Balance comes first; of

@@ -62,6 +62,22 @@ func (m *meter) spent() []time.Duration {
 	return all
 }
 
+// disks reports whether the partitions of a store have disks of their own, as far as the
+// file systems of its directories tell. On a single disk no move of keys changes the load
+// of the disk. The maker of an Engine has thought of disks.
+func (o *Options) disks() bool {
+	if o.Engine != nil {
+		return true
+	}
+	first, _ := device(o.Dirs[0])
+	for _, dir := range o.Dirs[1:] {
+		if d, ok := device(dir); !ok || d != first {
+			return true
+		}
+	}
+	return false
+}
+
 func clamp(v int64) uint32 { return uint32(max(0, min(v, 1<<32-1))) }
 
 // wrote returns the bytes of keys and values that the op has written.

@@ -117,7 +117,7 @@ func (s *Store) begin(o *Options) error {
 		if o.Policy.Balance != BalanceGraph {
 			s.meter = &meter{
 				control: s.control, times: make([]atomic.Int64, o.Partitions), cpu: o.Policy.Balance != BalanceDisk,
-				disk: s.durable && s.strategy.hard() && o.Policy.Balance != BalanceCPU,
+				disk: s.durable && s.strategy.hard() && o.Policy.Balance != BalanceCPU && o.disks(),
 			}
 		}
 	}

@@ -12,11 +12,15 @@ import (
 const (
 	// look is the least time between two judgements of the signal. A judgement waits for
 	// enough requests, but after patience it makes do with some.
-	look     = 100 * time.Millisecond
-	lookLoad = time.Second // of a policy that balances loads: files grow in steps
-	enough   = 4000
-	patience = 5 * time.Second
-	some     = 100
+	look = 100 * time.Millisecond
+	// A policy that balances loads looks less often, as files grow in steps, and makes do
+	// with fewer requests: where disks are the bottleneck there are no more.
+	lookLoad   = time.Second
+	enoughLoad = 200
+	freshLoad  = 1000
+	enough     = 4000
+	patience   = 5 * time.Second
+	some       = 100
 	// fresh is the number of requests since the last cut that make another cut
 	// worthwhile.
 	fresh = 10_000
@@ -214,11 +218,10 @@ func (p *policy) due(now time.Duration, s *signal) bool {
 	if p.always() {
 		return s.requests > 0
 	}
-	least := look
 	if p.Balance != Graph {
-		least = lookLoad
+		return over >= lookLoad && s.requests >= min(enoughLoad, p.window()) || over >= patience && s.requests >= some
 	}
-	return over >= least && s.requests >= min(enough, p.window()) || over >= patience && s.requests >= some
+	return over >= look && s.requests >= min(enough, p.window()) || over >= patience && s.requests >= some
 }
 
 // steady reports whether the loads of partitions are steady enough to act on.
@@ -242,7 +245,11 @@ func (p *policy) steady(s *signal, o outcome, over time.Duration) bool {
 
 // collected reports whether enough requests came since the last cut.
 func (p *policy) collected(now time.Duration, tracked int64) bool {
-	return tracked >= min(fresh, p.window()) || now-p.began >= patience && tracked >= some
+	least := int64(fresh)
+	if p.Balance != Graph {
+		least = freshLoad
+	}
+	return tracked >= min(least, p.window()) || now-p.began >= patience && tracked >= some
 }
 
 func (p *policy) window() int64 {

@@ -17,7 +17,6 @@ import (
 
 	"github.com/samya-db/samya/kvpart"
 	"github.com/samya-db/samya/kvpart/engine"
-	_ "github.com/samya-db/samya/lab/backends" // registers them
 	"github.com/samya-db/samya/lab/kvlab"
 	"github.com/samya-db/samya/lab/plot"
 )
@@ -31,7 +30,7 @@ type kvOptions struct {
 	interval                  int64
 	replace                   bool
 	place, scheduler, balance string
-	tolerance                 float64
+	tolerance, bandwidth      float64
 	threads                   int
 	dirs                      []string
 	workloadDir               string
@@ -41,7 +40,7 @@ type kvOptions struct {
 	valueSize                 int
 	tick                      time.Duration
 	csv, svg, profile         string
-	bench, cost, table        bool
+	bench, cost, table, dual  bool
 	rounds                    int
 	json                      bool
 }
@@ -88,6 +87,10 @@ have several --threads.
 --table measures the throughput of all strategies, policies and schedulers in turns,
 on YCSB A and E and on the mixes of the paper on early scheduling.
 
+--dual opens two engines on disks (--backend bbolt or pebble), puts all keys whose
+requests compute on one and all keys whose requests write on the other, and measures
+what each --balance makes of it, beside a placement by hand.
+
 --bench measures processor time an operation in rounds that alternate between
 strategies, engines and clients alone, and holds it against Repart-KV's. --cost
 measures what repartitioning costs where it cannot help, and that --share bounds
@@ -127,8 +130,10 @@ it. Both fail if a goal is missed.`,
 	f.StringVar(&o.profile, "profile", "", "write a profile of the processor time to this file, for go tool pprof")
 	f.BoolVar(&o.bench, "bench", false, "measure processor time an operation of all strategies instead")
 	f.BoolVar(&o.table, "table", false, "measure the throughput of all strategies, policies and schedulers instead")
+	f.BoolVar(&o.dual, "dual", false, "measure the throughput of each --balance where one half of the keys computes and the other writes instead")
+	f.Float64Var(&o.bandwidth, "disk-mib", 25, "bandwidth of the disk that each partition has with --dual, in MiB a second: writes wait for it; 0 leaves the disks as they are")
 	f.BoolVar(&o.cost, "cost", false, "measure what repartitioning costs instead")
-	f.IntVar(&o.rounds, "rounds", 5, "how often to measure each, with --bench or --table; with --cost at least 10")
+	f.IntVar(&o.rounds, "rounds", 5, "how often to measure each, with --bench, --table or --dual; with --cost at least 10")
 	f.BoolVar(&o.json, "json", false, "print JSON, one line on stdout")
 	return cmd
 }
@@ -137,6 +142,9 @@ it. Both fail if a goal is missed.`,
 func (l *lab) kv(cmd *cobra.Command, o *kvOptions) error {
 	if err := o.check(); err != nil {
 		return &usageError{err}
+	}
+	if o.dual {
+		return l.kvDual(cmd, o)
 	}
 	if o.bench || o.cost || o.table {
 		return l.kvBench(cmd.Context(), o, cmd.Flags().Changed("every"))
@@ -167,12 +175,23 @@ func (o *kvOptions) check() error {
 		return errors.New("--tick must be within 1ms and 1h")
 	case o.rounds < 1 || o.rounds > 1000:
 		return errors.New("--rounds must be within 1 and 1000")
-	case o.bench && o.cost || o.table && (o.bench || o.cost):
-		return errors.New("--bench, --cost and --table: one of them")
-	case !o.bench && !o.cost && !o.table && (o.workloadDir == "") == (o.load.workload == ""):
+	case o.measurements() > 1:
+		return errors.New("--bench, --cost, --dual and --table: one of them")
+	case o.measurements() == 0 && (o.workloadDir == "") == (o.load.workload == ""):
 		return errors.New("--workload-dir or --ycsb: exactly one of them")
 	}
 	return nil
+}
+
+// measurements counts the flags that measure instead of a run.
+func (o *kvOptions) measurements() int {
+	n := 0
+	for _, m := range []bool{o.bench, o.cost, o.table, o.dual} {
+		if m {
+			n++
+		}
+	}
+	return n
 }
 
 // store returns the options of the store.
