@@ -52,6 +52,7 @@ func (b *balance) Switch() error {
 	b.moves = 0
 	if few || !b.store.strategy.hard() {
 		b.Scheduler.Switch(nil)
+		b.store.homes.wake()
 		return nil
 	}
 	hs := &b.store.homes
@@ -140,6 +141,7 @@ func (s *Store) Stats() Stats {
 	if s.meter != nil {
 		st.CPU = s.meter.spent()
 	}
+	st.Followed = s.homes.followed.Load()
 	if s.control != nil {
 		c := s.control.Stats()
 		st.Tracked, st.Dropped, st.Vertices, st.Edges = c.Tracked, c.Dropped, c.Vertices, c.Edges

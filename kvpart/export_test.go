@@ -31,11 +31,11 @@ func (s *Store) Engines() []int64 {
 	return n
 }
 
-// Misplaced returns how many keys are not in the engine of their partition.
+// Misplaced returns how many values are not in the engine of their partition.
 func (s *Store) Misplaced() int {
 	n := 0
 	for _, e := range s.sched.Entries(nil, "", 1<<20) {
-		if e.Value.home != s.homes.present.Load().home(int32(s.sched.Partition(e))) {
+		if e.Present && e.Value.home != s.homes.present.Load().home(int32(s.sched.Partition(e))) {
 			n++
 		}
 	}

@@ -100,6 +100,13 @@ type homes struct {
 	// kick tells the upkeep that there may be work.
 	kick chan struct{}
 	suspects
+	// eager says that values follow their keys to other engines in the background. Else
+	// each value moves when it is written.
+	eager bool
+	// strayed says that a transaction has put keys in the engine of another partition.
+	strayed atomic.Bool
+	// followed counts the values that moved after their keys in the background.
+	followed atomic.Int64
 
 	// mu guards the fields below.
 	mu sync.Mutex

@@ -217,7 +217,11 @@ type Options struct {
 	// MaxGenerations: DefaultGenerations if 0. At the bound the oldest generation is
 	// emptied in the background; until then a switch makes no new generation.
 	Generations int
-	Policy      Policy
+	// Follow makes the values of keys that were assigned to another partition move to its
+	// engine in the background, while requests go on. Otherwise a value moves when it is
+	// written. It matters to hard strategies, whose partitions may have a disk each.
+	Follow bool
+	Policy Policy
 	// Seed seeds the random choices of cuts.
 	Seed uint64
 	// Log receives errors for which no caller waits; nil discards them.
@@ -306,6 +310,7 @@ type Stats struct {
 	// Written are the bytes written to disk by partition, logs and compactions included, of
 	// hard strategies; others have one sum. nil for engines in memory.
 	Written []int64
+	Followed        int64 // values that moved after their keys in the background, see Options.Follow
 }
 
 // Pause describes how long switches of the map stopped the dispatch of requests.

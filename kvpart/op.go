@@ -18,6 +18,10 @@ type item struct {
 	// generation is the number of home's generation. The upkeep reads it while requests
 	// run on the key; hence the functions of package atomic.
 	generation uint32
+	// part is home's number in its generation; the same holds.
+	part uint32
+	// move is the move under way of the key's value, or of a former copy; nil for none.
+	move *move
 }
 
 type (
@@ -39,6 +43,11 @@ const (
 	opExecute
 	opMove  // of the upkeep: moves keys to the present generation
 	opClear // of the upkeep: removes stale copies
+	// of the upkeep: begin and end moves of values and of stale copies, see move
+	opTake
+	opCollect
+	opArrive
+	opPlace // of the upkeep: does nothing but give keys a partition
 )
 
 // op is a request under way. It is pooled. A worker may still run an op after its caller
@@ -70,6 +79,7 @@ type op struct {
 	tx     *tx            // of opExecute
 	writes []engine.Write // of opExecute and opMove
 	former *generation    // of opMove: the generation to empty
+	moving *move          // of opTake, opCollect and opArrive
 	done   *Request       // of Start
 }
 
@@ -92,6 +102,7 @@ const keep = 1 << 20
 // free gives an op back to the pool.
 func (o *op) free() {
 	o.s, o.err, o.value, o.pairs, o.tx, o.done, o.at, o.former, o.ctx = nil, nil, nil, nil, nil, nil, nil, nil, nil
+	o.moving = nil
 	if cap(o.buf) > keep {
 		o.buf = nil
 	}
@@ -139,7 +150,15 @@ func (o *op) run(r *request) {
 		o.err = o.execute(r)
 	case opMove:
 		o.err = o.move(r)
+	case opTake:
+		o.err = o.take(r)
+	case opCollect:
+		o.err = o.collect(r)
+	case opArrive:
+		o.arrived(r)
+	case opPlace:
 	case opClear:
+		o.s.arrive(entries[0])
 		o.err = o.s.homes.clear(entries[0].Key(), entries[0].Value.home)
 	}
 }

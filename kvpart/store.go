@@ -59,6 +59,7 @@ func Open(o Options) (*Store, error) {
 	hs := &s.homes
 	hs.backend, hs.factory, hs.dirs, hs.width, hs.most = o.Backend, factory, o.Dirs, 1, o.Generations
 	hs.config.Cache, hs.config.Log = o.Cache, o.Log
+	hs.eager = o.Follow
 	hs.kick = make(chan struct{}, 1)
 	if o.Strategy.hard() {
 		hs.width = o.Partitions
@@ -151,7 +152,7 @@ func (s *Store) restore(keys map[string]*home) error {
 		if s.strategy.hard() && h.gen == present {
 			partition = h.part
 		}
-		if err := s.sched.Restore(key, partition, item{home: h, generation: h.gen.number}); err != nil {
+		if err := s.sched.Restore(key, partition, item{home: h, generation: h.gen.number, part: uint32(h.part)}); err != nil {
 			return err
 		}
 	}

@@ -31,28 +31,66 @@ func (s *suspects) suspect(key string, h *home) {
 }
 
 // clear removes the suspects of key, except at its home at, which may be nil. After an
-// error some suspects are left.
+// error some suspects are left. No lock is held while an engine writes.
 func (s *suspects) clear(key string, at *home) error {
 	if s.count.Load() == 0 {
 		return nil
 	}
-	s.lock.Lock()
-	defer s.lock.Unlock()
 	for {
-		copies := s.copies[key]
-		if len(copies) == 0 {
-			delete(s.copies, key)
-			s.count.Store(int64(len(s.copies)))
+		h := s.first(key)
+		if h == nil {
 			return nil
 		}
-		if h := copies[0]; h != at {
+		if h != at {
 			if err := h.engine.Delete(key); err != nil {
 				return err
 			}
 		}
-		copies[0].keys.Add(-1)
-		s.copies[key] = copies[1:]
+		s.acquit(key, 0)
+		h.keys.Add(-1)
 	}
+}
+
+// first returns the first suspect of key, nil if it has none.
+func (s *suspects) first(key string) *home {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if copies := s.copies[key]; len(copies) > 0 {
+		return copies[0]
+	}
+	return nil
+}
+
+// acquit takes a suspect off the list.
+func (s *suspects) acquit(key string, i int) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	copies := slices.Delete(s.copies[key], i, i+1)
+	if s.copies[key] = copies; len(copies) == 0 {
+		delete(s.copies, key)
+	}
+	s.count.Store(int64(len(s.copies)))
+}
+
+// pick takes a suspect of key off the list, which goes on to count as a key of its home:
+// one at only, unless only is nil. It returns nil if there is none. A suspect at the home
+// at of the key is none.
+func (s *suspects) pick(key string, at, only *home) *home {
+	s.lock.Lock()
+	copies := slices.Clone(s.copies[key])
+	s.lock.Unlock()
+	if i := slices.Index(copies, at); i >= 0 {
+		s.acquit(key, i)
+		at.keys.Add(-1)
+		copies = slices.Delete(copies, i, i+1)
+	}
+	for i, h := range copies {
+		if only == nil || h == only {
+			s.acquit(key, i)
+			return h
+		}
+	}
+	return nil
 }
 
 // some returns a key that has suspects, and whether any exists.
@@ -63,4 +101,17 @@ func (s *suspects) some() (string, bool) {
 		return key, true
 	}
 	return "", false
+}
+
+// sample returns up to n keys that have suspects.
+func (s *suspects) sample(n int) (keys []string) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	for key := range s.copies {
+		if len(keys) == n {
+			break
+		}
+		keys = append(keys, key)
+	}
+	return keys
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/samya-db/samya/kvpart/engine"
 	"github.com/samya-db/samya/kvpart/sched"
@@ -32,21 +33,44 @@ type upkeep struct {
 	cursor   string
 	entries  []*entry
 	groups   [][]string // keys to move, by partition
+
+	following following
+	removal   patience      // of suspects, where values follow their keys
+	owed      time.Duration // of rest
 }
 
 // loop runs steps until ctx ends.
 func (u *upkeep) loop(ctx context.Context) {
 	for {
-		select {
-		case <-ctx.Done():
+		if !u.wait(ctx) {
 			return
-		case <-u.store.homes.kick:
 		}
 		u.clear = clearMost
 		for more := true; more && ctx.Err() == nil; {
+			began := time.Now()
 			more = u.step(ctx)
+			if u.store.homes.eager {
+				u.rest(ctx, time.Since(began))
+			}
 		}
 	}
+}
+
+// wait waits until there may be work. It reports false if ctx ends before.
+func (u *upkeep) wait(ctx context.Context) bool {
+	var due <-chan time.Time
+	if wait := u.again(); wait > 0 {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		due = timer.C
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-u.store.homes.kick:
+	case <-due:
+	}
+	return true
 }
 
 // step does a small part of the work, and reports whether there is more.
@@ -55,13 +79,20 @@ func (u *upkeep) step(ctx context.Context) bool {
 	if err := s.homes.retire(); err != nil {
 		s.note("close a former generation", err)
 	}
-	if key, ok := s.homes.some(); ok && u.clear > 0 {
+	if s.homes.eager && u.tidy() {
+		return true
+	}
+	if key, ok := s.homes.some(); ok && u.clear > 0 && u.removal.left() == 0 {
 		u.clear--
 		o := s.newOp(opClear, true)
 		o.req.One(key, sched.Create, o)
 		if !u.do(ctx, o, "remove a former copy") {
 			u.clear = 0
+			u.removal.tell(s.homes.eager)
 		}
+		return true
+	}
+	if u.follow() {
 		return true
 	}
 	g := s.homes.crowded()
@@ -131,7 +162,11 @@ func (o *op) move(r *request) error {
 	var group []*entry
 	size := 0
 	for _, e := range r.Entries() {
-		if e == nil || !e.Present || e.Value.home.gen != o.former {
+		if e == nil {
+			continue
+		}
+		s.arrive(e)
+		if !e.Present || e.Value.home.gen != o.former {
 			continue
 		}
 		if to == nil {

@@ -11,6 +11,9 @@ import (
 func (s *Store) put(e *entry, partition int32, o *op) error {
 	value := o.value
 	here := s.homes.present.Load().home(partition)
+	if e.Value.waits(here) {
+		s.arrive(e)
+	}
 	if c := e.Value.cell; c != nil && e.Value.home == here {
 		c.Set(value)
 		return nil
@@ -60,6 +63,7 @@ func (s *Store) handOver(e *entry, to *home) bool {
 // rehome records a new home and cell.
 func (it *item) rehome(to *home, c *engine.Cell) {
 	it.home, it.cell = to, c
+	atomic.StoreUint32(&it.part, uint32(to.part))
 	atomic.StoreUint32(&it.generation, to.gen.number)
 }
 
@@ -77,6 +81,13 @@ func (s *Store) settle(e *entry, to *home) {
 	to.keys.Add(1)
 	e.Value.rehome(to, to.cell(e.Key()))
 	if from != nil {
+		if s.homes.eager && s.durable {
+			// The copy has an older version; the upkeep removes it with others.
+			s.homes.suspect(e.Key(), from)
+			s.homes.drop(from)
+			s.homes.wake()
+			return
+		}
 		s.evict(e.Key(), from)
 		return
 	}
@@ -107,6 +118,7 @@ func (s *Store) evict(key string, from *home) bool {
 
 // remove removes a key.
 func (s *Store) remove(e *entry) error {
+	s.arrive(e)
 	if err := s.homes.clear(e.Key(), e.Value.home); err != nil {
 		return err
 	}
@@ -132,6 +144,7 @@ func (o *op) commit(r *request) error {
 		if t.slots[i].state == untouched {
 			continue
 		}
+		s.arrive(entries[i])
 		h := entries[i].Value.home
 		if first < 0 {
 			first, to = i, h
@@ -164,6 +177,9 @@ func (o *op) commit(r *request) error {
 			s.homes.suspect(o.writes[i].Key, to)
 		}
 		return to.failed(err)
+	}
+	if s.homes.eager && s.homes.width > 1 && len(r.Partitions()) > 1 && !s.homes.strayed.Swap(true) {
+		s.homes.wake()
 	}
 	for i, e := range entries {
 		switch t.slots[i].state {
