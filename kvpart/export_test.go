@@ -35,7 +35,8 @@ func (s *Store) Engines() []int64 {
 func (s *Store) Misplaced() int {
 	n := 0
 	for _, e := range s.sched.Entries(nil, "", 1<<20) {
-		if e.Present && e.Value.home != s.homes.present.Load().home(int32(s.sched.Partition(e))) {
+		p := s.sched.Partition(e)
+		if e.Present && (p < 0 || e.Value.home != s.homes.present.Load().home(int32(p))) {
 			n++
 		}
 	}

@@ -37,6 +37,7 @@ type upkeep struct {
 	following following
 	removal   patience      // of suspects, where values follow their keys
 	owed      time.Duration // of rest
+	turn      bool          // whether former copies come first
 }
 
 // loop runs steps until ctx ends.
@@ -79,22 +80,36 @@ func (u *upkeep) step(ctx context.Context) bool {
 	if err := s.homes.retire(); err != nil {
 		s.note("close a former generation", err)
 	}
+	// Writes may leave former copies as fast as the upkeep removes them: the tasks take
+	// turns.
+	u.turn = !u.turn
+	return u.turn && u.clean(ctx) || u.follow() || u.clean(ctx) || u.shrink(ctx)
+}
+
+// clean removes some former copies, and reports whether there were any to try.
+func (u *upkeep) clean(ctx context.Context) bool {
+	s := u.store
 	if s.homes.eager && u.tidy() {
 		return true
 	}
-	if key, ok := s.homes.some(); ok && u.clear > 0 && u.removal.left() == 0 {
-		u.clear--
-		o := s.newOp(opClear, true)
-		o.req.One(key, sched.Create, o)
-		if !u.do(ctx, o, "remove a former copy") {
-			u.clear = 0
-			u.removal.tell(s.homes.eager)
-		}
-		return true
+	key, ok := s.homes.some()
+	if !ok || u.clear == 0 || u.removal.left() > 0 {
+		return false
 	}
-	if u.follow() {
-		return true
+	u.clear--
+	o := s.newOp(opClear, true)
+	o.req.One(key, sched.Create, o)
+	if !u.do(ctx, o, "remove a former copy") {
+		u.clear = 0
+		u.removal.tell(s.homes.eager)
 	}
+	return true
+}
+
+// shrink empties a generation a little if there are too many, and reports whether there
+// is more to do.
+func (u *upkeep) shrink(ctx context.Context) bool {
+	s := u.store
 	g := s.homes.crowded()
 	if g == nil || g == s.homes.present.Load() {
 		u.emptying = nil

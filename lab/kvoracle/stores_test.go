@@ -83,6 +83,38 @@ func TestOracleOnDisk(t *testing.T) {
 	}
 }
 
+// TestOracleFollows judges stores whose values follow their keys to other disks while
+// ranges of keys move, over crashes, and with writes that fail.
+func TestOracleFollows(t *testing.T) {
+	seed := uint64(0)
+	for _, strategy := range []kvpart.Strategy{kvpart.Hard, kvpart.HardThreaded} {
+		for _, backend := range []string{"btree", "bbolt", "pebble"} {
+			for _, policy := range []kvpart.PolicyKind{kvoracle.Ranged, kvoracle.Shuffled} {
+				for _, failing := range []float64{0, .05} {
+					seed++
+					s := kvoracle.Subject{
+						Strategy: strategy, Backend: backend, Policy: policy, Partitions: 3, Follow: true,
+						Failing: failing, Crash: backend != "btree",
+					}
+					s.Schedule(seed)
+					s.Load = kvoracle.Options{Seed: seed, Clients: 4, Ops: 60, Deadlines: .05}
+					t.Run(fmt.Sprintf("%s/%s/%s/%v", strategy, backend, policy, failing), func(t *testing.T) {
+						r := judge(t, s, 2)
+						// On a busy machine a short run may end before the first move.
+						for more := 0; r.Followed == 0 && more < 10; more++ {
+							r = judge(t, s, 10)
+						}
+						if r.Followed == 0 {
+							t.Errorf("%v: no value followed its key", s)
+						}
+						t.Logf("%d switches, %d values followed, %d images", r.Switches, r.Followed, r.Images)
+					})
+				}
+			}
+		}
+	}
+}
+
 // TestOracleOnFailingDisk: a failed write is not there, and does not come back.
 func TestOracleOnFailingDisk(t *testing.T) {
 	for i, strategy := range kvpart.Strategies() {
@@ -127,9 +159,9 @@ func TestOracleOf(t *testing.T) {
 	}
 }
 
-// TestOracleAtLength judges each strategy on each backend in memory for as long as
-// SAMYA_KV_STRESS says, by all policies in turn, with 8 clients. The first
-// seed is random.
+// TestOracleAtLength judges each strategy on each backend in memory, and the hard
+// strategies on disks, for as long as SAMYA_KV_STRESS says, by all policies in turn, with 8
+// clients. The first seed is random.
 func TestOracleAtLength(t *testing.T) {
 	text := os.Getenv("SAMYA_KV_STRESS")
 	if text == "" {
@@ -146,9 +178,13 @@ func TestOracleAtLength(t *testing.T) {
 		rounds = 1
 	}
 	partitions, queues := []int{4, 2, 7, 1}, []int{1 << 16, 1, 8, 2}
-	policies := []kvpart.PolicyKind{kvoracle.Shuffled, kvpart.Async, kvpart.Base}
+	policies := []kvpart.PolicyKind{kvoracle.Shuffled, kvpart.Async, kvpart.Base, kvoracle.Ranged}
 	for _, strategy := range kvpart.Strategies() {
-		for _, backend := range []string{"btree", "hash"} {
+		backends := []string{"btree", "hash"}
+		if strategy == kvpart.Hard || strategy == kvpart.HardThreaded {
+			backends = append(backends, "bbolt", "pebble")
+		}
+		for _, backend := range backends {
 			t.Run(fmt.Sprintf("%s/%s", strategy, backend), func(t *testing.T) {
 				var requests, switches int64
 				began := time.Now()
@@ -156,11 +192,17 @@ func TestOracleAtLength(t *testing.T) {
 				from := rand.Uint64N(1 << 32)
 				for seed := from; time.Since(began) < length; seed++ {
 					s := kvoracle.Subject{
-						Strategy: strategy, Backend: backend, Policy: policies[seed%3],
-						Partitions: partitions[seed%4], Queue: queues[seed/2%4],
+						Strategy: strategy, Backend: backend, Policy: policies[seed%4],
+						Partitions: partitions[seed/4%4], Queue: queues[seed/2%4], Follow: seed%5 < 3,
 					}
 					s.Schedule(seed / 4)
 					s.Load = kvoracle.Options{Seed: seed, Deadlines: float64(seed%4) * .05}
+					if backend == "bbolt" || backend == "pebble" {
+						s.Crash, s.Failing, s.Load.Ops = seed%3 == 0, float64(seed/3%2)*.02, 60
+						if s.Policy == kvpart.Async || s.Policy == kvpart.Base {
+							s.Policy = kvoracle.Ranged
+						}
+					}
 					r := judge(t, s, rounds)
 					requests, switches = requests+r.Requests, switches+r.Switches
 					if time.Since(told) > 10*time.Second {

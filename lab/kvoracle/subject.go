@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/samya-db/samya/kvpart"
@@ -27,8 +25,14 @@ const (
 	SchedulerThreads kvpart.Strategy = "sched_threads"
 )
 
-// Shuffled is the policy of a Subject that assigns keys at random all the time.
-const Shuffled kvpart.PolicyKind = "shuffled"
+// Policies of a Subject that assign keys all the time.
+const (
+	// Shuffled assigns each key at random.
+	Shuffled kvpart.PolicyKind = "shuffled"
+	// Ranged assigns a random range of keys to a random partition, as a balancer of load
+	// does.
+	Ranged kvpart.PolicyKind = "ranged"
+)
 
 // The environment of TestOracleOf, which judges a subject.
 const (
@@ -51,6 +55,8 @@ type Subject struct {
 	// Scheduler and Threads are of strategies with workers.
 	Scheduler kvpart.Scheduler
 	Threads   int
+	// Follow is kvpart.Options.Follow.
+	Follow bool
 	// Failing is the share of engine writes that fail.
 	Failing float64
 	// Crash opens durable backends from images of their directories as well.
@@ -71,8 +77,8 @@ func (s *Subject) Schedule(seed uint64) {
 
 // String names the subject as ParseSubject reads it.
 func (s Subject) String() string {
-	return fmt.Sprintf("strategy=%s backend=%s policy=%s partitions=%d queue=%d place=%s scheduler=%s threads=%d deadlines=%g failing=%g crash=%t seed=%d",
-		s.Strategy, s.Backend, s.Policy, s.Partitions, s.Queue, s.Place, s.Scheduler, s.Threads, s.Load.Deadlines, s.Failing, s.Crash, s.Load.Seed)
+	return fmt.Sprintf("strategy=%s backend=%s policy=%s partitions=%d queue=%d place=%s scheduler=%s threads=%d deadlines=%g follow=%t failing=%g crash=%t seed=%d",
+		s.Strategy, s.Backend, s.Policy, s.Partitions, s.Queue, s.Place, s.Scheduler, s.Threads, s.Load.Deadlines, s.Follow, s.Failing, s.Crash, s.Load.Seed)
 }
 
 // ParseSubject reads a subject from words of the form name=value.
@@ -106,6 +112,8 @@ func ParseSubject(text string) (Subject, error) {
 			s.Load.Ops, err = strconv.Atoi(value)
 		case "deadlines":
 			s.Load.Deadlines, err = strconv.ParseFloat(value, 64)
+		case "follow":
+			s.Follow, err = strconv.ParseBool(value)
 		case "failing":
 			s.Failing, err = strconv.ParseFloat(value, 64)
 		case "crash":
@@ -137,6 +145,8 @@ type Report struct {
 	Stats
 	// Switches is the number of times that keys were assigned anew.
 	Switches int64
+	// Followed is the number of values that moved after their keys in the background.
+	Followed int64
 	// Images is the number of directories opened as a crash would leave them.
 	Images int
 }
@@ -181,66 +191,13 @@ func Judge(ctx context.Context, s Subject, dir string, rounds int) (Report, erro
 	}
 	r.load = New(store, s.Load)
 	r.disk.Report = r.load.violate
-	if r.Policy == Shuffled && r.store != nil && r.Strategy != kvpart.Bare {
+	if s.shuffles() && r.store != nil && r.Strategy != kvpart.Bare {
 		r.shuffle()
 	}
 	report, err := r.judge(ctx, rounds)
 	report.Stats = r.load.Stats
 	return report, err
 }
-
-// shuffling is a store that assigns keys at random until it is closed.
-type shuffling struct {
-	*kvpart.Store
-	mu     sync.Mutex
-	closed bool
-	times  int64
-	stop   chan struct{}
-}
-
-// Close closes the store, and ends the shuffling.
-func (s *shuffling) Close() error {
-	s.mu.Lock()
-	if !s.closed {
-		close(s.stop)
-	}
-	s.closed = true
-	s.mu.Unlock()
-	return s.Store.Close()
-}
-
-// shuffle assigns keys at random until the store is closed.
-func (r *run) shuffle() {
-	s := &shuffling{Store: r.store, stop: make(chan struct{})}
-	r.load.store = s
-	rng := rand.New(rand.NewPCG(r.Load.Seed, 1))
-	go func() {
-		tick := time.NewTicker(shuffleEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-s.stop:
-				return
-			case <-tick.C:
-			}
-			s.mu.Lock()
-			if s.closed {
-				s.mu.Unlock()
-				return
-			}
-			err := s.Reassign(func(string) int { return rng.IntN(r.Partitions+1) - 1 })
-			s.times++
-			s.mu.Unlock()
-			if err != nil {
-				r.load.violate(violated(Sound, "assign keys: %v", err))
-				return
-			}
-		}
-	}()
-}
-
-// shuffleEvery is the least interval between random assignments.
-const shuffleEvery = 300 * time.Microsecond
 
 // open opens the store of directories.
 func (r *run) open(dirs []string) (*kvpart.Store, error) {
@@ -251,10 +208,11 @@ func (r *run) open(dirs []string) (*kvpart.Store, error) {
 	o := kvpart.Options{
 		Strategy: r.Strategy, Partitions: r.Partitions, Backend: r.Backend, Engine: r.disk.Wrap(f),
 		Queue: r.Queue, Place: r.Place, Scheduler: r.Scheduler, Threads: r.Threads, Generations: 3, Seed: r.Load.Seed,
+		Follow: r.Follow,
 		// Cuts follow each other at once, and each cut is applied.
 		Policy: kvpart.Policy{Kind: r.Policy, Operations: 100, Window: 200, Every: time.Millisecond, Gain: -1, Share: 1, Sample: 1},
 	}
-	if r.Strategy == kvpart.Bare || r.Policy == Shuffled {
+	if r.Strategy == kvpart.Bare || r.shuffles() {
 		o.Policy = kvpart.Policy{}
 	}
 	if f.Durable {
@@ -290,6 +248,9 @@ func (r *run) judge(ctx context.Context, rounds int) (report Report, err error) 
 		}
 	}
 	r.disk.Fail.Store(0)
+	if r.store != nil {
+		report.Followed = r.store.Stats().Followed
+	}
 	switch s := r.load.store.(type) {
 	case *shuffling:
 		s.mu.Lock()
