@@ -84,7 +84,9 @@ func (o *Options) control(b *balance) control.Options[*entry] {
 		Failed: func(err error) { o.Log.Error("kvpart", "doing", "repartition", "err", err) },
 	}
 	if s := b.store; s.durable && s.strategy.hard() {
-		co.Written = func(dst []int64) ([]int64, bool) { return s.homes.written(dst), true }
+		co.Written = func(dst []int64) ([]int64, bool) {
+			return s.homes.written(dst), s.homes.arrived.Load() == uint64(s.sched.Epoch())
+		}
 	}
 	return co
 }

@@ -129,6 +129,9 @@ func (u *upkeep) follow() bool {
 	u.entries = s.sched.Entries(u.entries[:0], f.cursor, lookMost)
 	if len(u.entries) == 0 {
 		f.end()
+		if f.over {
+			s.homes.arrived.Store(uint64(f.last))
+		}
 		return true
 	}
 	f.cursor = u.entries[len(u.entries)-1].Key() + "\x00"

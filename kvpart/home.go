@@ -103,6 +103,8 @@ type homes struct {
 	// eager says that values follow their keys to other engines in the background. Else
 	// each value moves when it is written.
 	eager bool
+	// arrived is the epoch of the map that all values have followed.
+	arrived atomic.Uint64
 	// strayed says that a transaction has put keys in the engine of another partition.
 	strayed atomic.Bool
 	// followed counts the values that moved after their keys in the background.

@@ -309,8 +309,8 @@ type Stats struct {
 	CPU []time.Duration
 	// Written are the bytes written to disk by partition, logs and compactions included, of
 	// hard strategies; others have one sum. nil for engines in memory.
-	Written []int64
-	Followed        int64 // values that moved after their keys in the background, see Options.Follow
+	Written  []int64
+	Followed int64 // values that moved after their keys in the background, see Options.Follow
 }
 
 // Pause describes how long switches of the map stopped the dispatch of requests.

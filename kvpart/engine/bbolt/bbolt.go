@@ -39,6 +39,9 @@ type bolted struct {
 	path string
 	// commits counts the transactions written. Each ends with a meta page.
 	commits atomic.Int64
+	// page is the size of a page. DB.Info would read it in the mapped file, and crash the
+	// process while the file grows.
+	page int64
 
 	mu      sync.Mutex
 	busy    bool      // a transaction is being written
@@ -95,7 +98,7 @@ func openBoltFile(dir string, open func(string, int, os.FileMode) (*os.File, err
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("making %s: %w", path, err), db.Close())
 	}
-	e := &bolted{db: db, path: path}
+	e := &bolted{db: db, path: path, page: int64(db.Info().PageSize)}
 	e.commits.Store(1)
 	return e, nil
 }
@@ -298,7 +301,7 @@ func (e *bolted) DiskBytes() int64 {
 // allocated, and a meta page.
 func (e *bolted) WrittenBytes() int64 {
 	stats := e.db.Stats()
-	return stats.TxStats.GetPageAlloc() + e.commits.Load()*int64(e.db.Info().PageSize)
+	return stats.TxStats.GetPageAlloc() + e.commits.Load()*e.page
 }
 
 // Close implements Engine.
