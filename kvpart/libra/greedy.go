@@ -75,26 +75,46 @@ func (p *Plan) pair(scores []float64, weight float64) bool {
 	if weight < .5 {
 		d = Disk
 	}
-	best, heaviest := -1, -1
-	for i := range p.units {
+	best, target, heaviest := none, to, none
+	for _, unit := range p.nodes[from].units {
+		i := int(unit)
 		u := &p.units[i]
 		s := weigh(u.Load, weight)
-		if u.Node != from || p.busy[i] || s <= p.opt.Benefit {
+		if p.busy[i] || s <= p.opt.Benefit {
 			continue
 		}
-		if s > p.cap() && !u.Whole && (heaviest < 0 || s > weigh(p.units[heaviest].Load, weight)) {
+		if s > p.cap() && !u.Whole && (heaviest == none || s > weigh(p.units[heaviest].Load, weight)) {
 			heaviest = i
 		}
-		if scores[to]+s < scores[from] && !slices.Contains(u.Barred, to) &&
-			(best < 0 || s > weigh(p.units[best].Load, weight)) {
-			best = i
+		if best != none && s <= weigh(p.units[best].Load, weight) {
+			continue
+		}
+		if j := least(scores, to, u); j != none && scores[j]+s < scores[from] {
+			best, target = i, j
 		}
 	}
 	switch {
-	case best >= 0:
-		p.migrate(best, to, d)
-	case heaviest >= 0:
-		p.split(heaviest, d)
+	case best != none:
+		p.migrate(best, target, d)
+	case heaviest != none && !p.nodes[from].split:
+		p.split(heaviest)
+	default:
+		return false
 	}
-	return best >= 0 || heaviest >= 0
+	return true
+}
+
+// least returns the node with the least score that may get u: node to, unless u is barred
+// from it.
+func least(scores []float64, to int, u *Unit) int {
+	if !slices.Contains(u.Barred, to) {
+		return to
+	}
+	to = none
+	for j, s := range scores {
+		if j != u.Node && !slices.Contains(u.Barred, j) && (to == none || s < scores[to]) {
+			to = j
+		}
+	}
+	return to
 }

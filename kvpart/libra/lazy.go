@@ -2,45 +2,85 @@ package libra
 
 import "slices"
 
-// lazy decides for a hot node as a whole (paper, section IV-C, figure 8): it collects
-// moves until the node is at the mean. If they suffice they are decided, and nothing is
-// split. Otherwise, if splits would free enough, only splits are decided: moves of the
-// parts will be better than moves of small units now.
+// lazy decides a whole round before Step returns any of it (paper, section IV-C, figure 8).
+// First it collects moves until each hot node is at the mean. A node whose moves suffice is
+// not split. Of another node, if splits would free enough, only splits are decided: moves
+// of the parts will be better than moves of small units now.
 //
-// The paper drains the critical dimension of the node alone. That fills destinations in
-// one dimension, which then take nothing more of the other. Here each move is in the
-// dimension that is critical by then.
-func (p *Plan) lazy(hot int) {
-	before := p.loads[hot]
-	var moves []Action
-	for p.loads[hot].most() > 1 && (p.opt.Moves == 0 || p.moves+len(moves) < p.opt.Moves) {
-		d := p.loads[hot].critical()
-		i, to, ok := p.move(hot, d)
-		if !ok {
+// The paper drains one node after the other, and of each the critical dimension alone. That
+// fills destinations in one dimension, which then take nothing more of the other. Here each
+// move is off the node that is hottest by then, in the dimension that is critical by then.
+// A bound on the moves of a round is no reason to split.
+func (p *Plan) lazy() {
+	before := p.Loads()
+	for !p.full() {
+		hot := none
+		for j, l := range p.loads {
+			if max(before[j].most(), l.most()) > 1+p.opt.Tolerance && l.most() > 1 && !p.nodes[j].idle &&
+				(hot == none || l.most() > p.loads[hot].most()) {
+				hot = j
+			}
+		}
+		if hot == none {
+			if p.resort() {
+				continue
+			}
 			break
 		}
-		moves = append(moves, Action{Kind: Migrate, Unit: i, From: hot, To: to, Dimension: d})
-		p.shift(i, to)
-		p.busy[i] = true
-	}
-	p.planned[hot] = len(moves) == 0
-	if p.loads[hot].most() > 1+p.opt.Tolerance {
 		d := p.loads[hot].critical()
-		if splits := p.significant(hot, d, before[d]-1); len(splits) > 0 {
-			for _, a := range moves {
-				p.shift(a.Unit, hot)
-				p.busy[a.Unit] = false
-			}
-			p.aim.hot = none // nodes lost load: look at all units again
-			for _, i := range splits {
-				p.split(i, d)
-			}
-			p.planned[hot] = true
-			return
+		if i, to, ok := p.move(hot, d); ok {
+			p.migrate(i, to, d)
+		} else if p.excess(hot) <= p.opt.Tolerance || !p.exchange(hot, d, false) {
+			p.nodes[hot].idle = true
 		}
 	}
-	p.moves += len(moves)
-	p.decided = append(p.decided, moves...)
+	if p.full() {
+		return
+	}
+	tied := p.tied()
+	for j := range p.loads {
+		if before[j].most()-1 <= p.opt.Tolerance || p.excess(j) <= p.opt.Tolerance {
+			continue
+		}
+		d := p.loads[j].critical()
+		if splits := p.significant(j, d, before[j][d]-1); len(splits) > 0 {
+			if !tied[j] {
+				p.undo(j)
+			}
+			for _, i := range splits {
+				p.split(i)
+			}
+		}
+	}
+}
+
+// tied returns the nodes whose moves must not be taken back: other moves count on them.
+// These are sources that are destinations too, and sources of moves there.
+func (p *Plan) tied() []bool {
+	source, tied := make([]bool, len(p.nodes)), make([]bool, len(p.nodes))
+	for _, a := range p.decided {
+		source[a.From] = true
+	}
+	for _, a := range p.decided {
+		if source[a.To] {
+			tied[a.From], tied[a.To] = true, true
+		}
+	}
+	return tied
+}
+
+// undo takes back the moves off a node.
+func (p *Plan) undo(hot int) {
+	p.decided = slices.DeleteFunc(p.decided, func(a Action) bool {
+		if a.Kind != Migrate || a.From != hot {
+			return false
+		}
+		p.shift(a.Unit, hot)
+		p.busy[a.Unit] = false
+		p.moves--
+		return true
+	})
+	p.nodes[hot].left, p.nodes[hot].fresh = [dimensions][]int32{}, [dimensions]bool{}
 }
 
 // significant returns the units to split of a hot node that its moves do not relieve, the
@@ -48,36 +88,17 @@ func (p *Plan) lazy(hot int) {
 // It returns none if all of them have less than half of the excess.
 func (p *Plan) significant(hot int, d Dimension, excess float64) (splits []int) {
 	need := excess
-	for _, i := range p.queue(hot, d) {
+	for _, i := range p.heavy(hot, d) {
 		if need <= 0 {
 			break
 		}
-		if u := &p.units[i]; !p.busy[i] && u.Load[d] > p.cap() && p.splittable(int(i)) && p.fits(u, d) {
-			splits = append(splits, int(i))
-			need -= u.Load[d]
-		}
+		splits = append(splits, i)
+		need -= p.units[i].Load[d]
 	}
 	if excess-need < excess/2 {
 		return nil
 	}
 	return splits
-}
-
-// fits reports whether a part of λ/2 of a unit would find a destination. Where not even a
-// part does, a split brings nothing.
-func (p *Plan) fits(u *Unit, d Dimension) bool {
-	share := p.cap() / u.Load[d]
-	part := Load{share * u.Load[CPU], share * u.Load[Disk]}
-	for j := range p.loads {
-		if j == u.Node || slices.Contains(u.Barred, j) {
-			continue
-		}
-		after := p.loads[j].plus(part, 1)
-		if after.most() <= 1+p.opt.Tolerance || after[d] <= 1+p.opt.Tolerance && after.most() < p.loads[u.Node][d] {
-			return true
-		}
-	}
-	return false
 }
 
 // widens reports whether a unit above λ/2 would widen the gap between the dimensions of a

@@ -81,14 +81,16 @@ const (
 	// Migrate moves a unit to another node.
 	Migrate Kind = iota
 	// Split cuts a unit into parts. The loads of its parts are unknown until they are
-	// measured, so the round does not move them.
+	// measured, so the round does not move them. A unit that turns out to have a single key
+	// should be Whole in the next round, else the next round orders the split again.
 	Split
-	// Done says that the excess is within the tolerance, once all decisions are carried out.
+	// Done says that the excess is within the tolerance once all decisions are carried out;
+	// with a rule for comparison, the excess of what the rule looks at.
 	Done
 	// Wait says that the rest depends on the parts of ordered splits, or on a bound on the
 	// moves of a round.
 	Wait
-	// Stuck says that nothing helps: no move is allowed, and no unit can be split.
+	// Stuck says that nothing more helps: no move is allowed, and no unit can be split.
 	Stuck
 )
 
@@ -100,11 +102,14 @@ type Action struct {
 	Unit int // index of the unit, of Migrate and Split
 	// From and To are the nodes of a Migrate.
 	From, To int
-	// Dimension is the critical dimension of a Migrate, and the dimension to split by.
+	// Dimension is the critical dimension of a Migrate, and the heavier one of a Split's
+	// unit, by which to split it.
 	Dimension Dimension
-	// Share is the share of the load of a Split's unit that its first part should have; of
-	// the rest, each further part should have as much, up to Parts parts (paper, section
-	// IV-B).
+	// Swap says that a Migrate is one of two in a row that swap units of two nodes. Until the
+	// second, the first may raise the excess, by at most the load of its unit.
+	Swap bool
+	// Share is the share of the load of a Split's unit that each of its Parts parts should
+	// have, of the whole unit; the last part has the rest (paper, section IV-B).
 	Share float64
 	Parts int
 }
@@ -133,20 +138,21 @@ func (r Rule) String() string {
 	return [...]string{"libra", "1d-cpu", "1d-disk", "2d-iso", "2d-wtd"}[r]
 }
 
-// The defaults of options that are 0.
+// The defaults of options that are 0, and a bound.
 const (
 	DefaultTolerance = .05
 	defaultBenefit   = 1. / 500
 	defaultWeight    = .5
+	leastTolerance   = 1e-6
 )
 
 // Options says how to balance. The zero value is the product's way.
 type Options struct {
 	Rule Rule
-	// Tolerance is λ, above 0 and below 1: DefaultTolerance if 0. Each round ends at an
-	// excess of at most λ, and units above λ/2 may be split.
+	// Tolerance is λ, from 1e-6, so far above rounding, and below 1: DefaultTolerance if 0.
+	// Excess up to λ is balance, and units above λ/2 may be split.
 	Tolerance float64
-	// Benefit is the relative load of the smallest unit worth a move. If 0 it is the paper's
+	// Benefit is the relative load above which a unit is worth a move. If 0 it is the paper's
 	// 1/500, or a quarter of a mean unit if that is less: 1/500 of a node is more than nearly
 	// all of 10,000 units have.
 	Benefit float64
@@ -164,7 +170,8 @@ type Options struct {
 	Moves int
 	// Affinity, if not nil, returns how much a unit belongs to a node, such as the weight of
 	// its edges to the node's units. Balance comes first: of the allowed moves the plan
-	// takes the one that loses least affinity for the load it takes off the source.
+	// takes the one that loses least affinity for the load it takes off the source. The
+	// answers must be numbers, and stay the same within a round.
 	Affinity func(unit, node int) float64
 }
 
@@ -183,8 +190,8 @@ func (o *Options) check(nodes, units int) error {
 	switch {
 	case o.Rule > Weighted:
 		return fmt.Errorf("%w: rule %d, want %d at most", ErrInput, o.Rule, Weighted)
-	case !(o.Tolerance > 0 && o.Tolerance < 1):
-		return fmt.Errorf("%w: tolerance of %v, want above 0 and below 1", ErrInput, o.Tolerance)
+	case !(o.Tolerance >= leastTolerance && o.Tolerance < 1):
+		return fmt.Errorf("%w: tolerance of %v, want %v or more and below 1", ErrInput, o.Tolerance, leastTolerance)
 	case !(o.Benefit > 0 && o.Benefit < 1):
 		return fmt.Errorf("%w: benefit of %v, want above 0 and below 1", ErrInput, o.Benefit)
 	case !(*o.Weight >= 0 && *o.Weight <= 1):

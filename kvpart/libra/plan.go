@@ -12,27 +12,28 @@ import (
 //
 // A round ends: each unit moves at most once and is split at most once, so Step decides at
 // most twice the number of units. With the rule Cooperative, unless Printed, no decision
-// raises the excess: a source exceeds the tolerance, and its destination does not.
+// raises the excess: no destination gets more than the tolerance, nor more than its source
+// had.
 type Plan struct {
 	opt   Options
 	units []Unit // with relative loads and present nodes
 	loads []Load // relative, of nodes
 	busy  []bool // units that moved or split in this round
-	// queues are the units of a node by falling load, one queue a dimension, made at first
-	// use. Units that arrive in the round do not join: they do not move again.
-	queues [][dimensions][]int32
+	nodes []node
 	// decided are decisions to return before any other.
 	decided []Action
-	planned []bool // nodes whose turn has been
 	moves   int
 	splits  int
-	aim     aim
+	planned bool      // lazy was called
 	turn    Dimension // of Isolated
-	scores  []float64 // of Weighted
+	scores  []float64 // of the rules for comparison
 }
 
+const none = -1
+
 // NewPlan begins a round over nodes with units. It fails with ErrInput if an option, the
-// number of nodes (at least 1) or a unit is out of its range. It does not keep units.
+// number of nodes (at least 1), a unit or the sum of loads is out of its range. It keeps
+// no units but their Barred, which must not change before the end of the round.
 func NewPlan(o Options, nodes int, units []Unit) (*Plan, error) {
 	if nodes < 1 {
 		return nil, fmt.Errorf("%w: %d nodes, want 1 or more", ErrInput, nodes)
@@ -42,7 +43,7 @@ func NewPlan(o Options, nodes int, units []Unit) (*Plan, error) {
 	}
 	p := &Plan{
 		opt: o, units: slices.Clone(units), loads: make([]Load, nodes), busy: make([]bool, len(units)),
-		queues: make([][dimensions][]int32, nodes), planned: make([]bool, nodes), aim: aim{hot: none},
+		nodes: make([]node, nodes),
 	}
 	var sum Load
 	for i := range p.units {
@@ -50,6 +51,11 @@ func NewPlan(o Options, nodes int, units []Unit) (*Plan, error) {
 			return nil, err
 		}
 		sum = sum.plus(p.units[i].Load, 1)
+	}
+	for _, d := range Dimensions() {
+		if math.IsInf(sum[d], 0) {
+			return nil, fmt.Errorf("%w: sum of %s loads is %v, want %v at most", ErrInput, d, sum[d], math.MaxFloat64)
+		}
 	}
 	for i := range p.units {
 		u := &p.units[i]
@@ -60,17 +66,16 @@ func NewPlan(o Options, nodes int, units []Unit) (*Plan, error) {
 			}
 		}
 		p.loads[u.Node] = p.loads[u.Node].plus(u.Load, 1)
-	}
-	if math.IsInf(sum[CPU], 0) || math.IsInf(sum[Disk], 0) {
-		return nil, fmt.Errorf("%w: sum of loads %v, want numbers", ErrInput, sum)
+		p.nodes[u.Node].units = append(p.nodes[u.Node].units, int32(i))
 	}
 	return p, nil
 }
 
-// Excess returns the excess Δ of the nodes once the decisions so far are carried out.
+// Excess returns the excess Δ of the nodes once the decisions so far are carried out,
+// including those of a hot node that Step is still to return. It is -1 without load.
 func (p *Plan) Excess() float64 { return p.excess(p.worst()) }
 
-// Loads returns the relative loads of the nodes once the decisions so far are carried out.
+// Loads returns the relative loads of the nodes, after the same decisions as Excess.
 func (p *Plan) Loads() []Load { return slices.Clone(p.loads) }
 
 // Node returns the node of a unit once the decisions so far are carried out.
@@ -89,16 +94,20 @@ func (p *Plan) worst() int {
 	return worst
 }
 
-// Step returns the next decision of the round.
+// Step returns the next decision of the round. At the end it returns the end each time.
 func (p *Plan) Step() Action {
 	if len(p.decided) == 0 {
 		switch {
-		case p.opt.Moves > 0 && p.moves >= p.opt.Moves:
+		case p.full():
 			return p.end()
 		case p.opt.Rule != Cooperative:
 			p.greedy()
-		case p.Excess() > p.opt.Tolerance:
-			p.relieve()
+		case p.Excess() <= p.opt.Tolerance:
+		case p.opt.Eager:
+			p.eager()
+		case !p.planned:
+			p.planned = true
+			p.lazy()
 		}
 	}
 	if len(p.decided) == 0 {
@@ -109,214 +118,135 @@ func (p *Plan) Step() Action {
 	return a
 }
 
+// full reports whether the round has as many moves as it may have.
+func (p *Plan) full() bool { return p.opt.Moves > 0 && p.moves >= p.opt.Moves }
+
 // end returns the end of the round.
 func (p *Plan) end() Action {
 	switch {
 	case p.balanced():
 		return Action{Kind: Done}
-	case p.splits > 0 || p.opt.Moves > 0 && p.moves >= p.opt.Moves:
+	case p.splits > 0 || p.full():
 		return Action{Kind: Wait}
 	}
 	return Action{Kind: Stuck}
 }
 
-// relieve decides for one hot node, the hottest with a decision left.
-func (p *Plan) relieve() {
+// eager decides for one hot node, the hottest with a decision left.
+func (p *Plan) eager() {
 	for {
-		hot := -1
+		hot := none
 		for j := range p.loads {
-			if e := p.excess(j); e > p.opt.Tolerance && !p.planned[j] && (hot < 0 || e > p.excess(hot)) {
+			if e := p.excess(j); e > p.opt.Tolerance && !p.nodes[j].idle && (hot == none || e > p.excess(hot)) {
 				hot = j
 			}
 		}
-		if hot < 0 {
+		if hot == none {
+			p.resort()
 			return
 		}
-		if p.opt.Eager {
-			p.eager(hot)
-		} else {
-			p.lazy(hot)
-		}
+		p.relieve(hot)
 		if len(p.decided) > 0 {
 			return
 		}
-		p.planned[hot] = true
+		p.nodes[hot].idle = true
 	}
 }
 
-// eager decides a move, or a split if there is no move.
-func (p *Plan) eager(hot int) {
+// relieve decides a move, else an exchange, else a split of the heaviest unit.
+func (p *Plan) relieve(hot int) {
 	d := p.loads[hot].critical()
 	if unit, to, ok := p.move(hot, d); ok {
 		p.migrate(unit, to, d)
 		return
 	}
-	for _, i := range p.queue(hot, d) {
-		if !p.busy[i] && p.splittable(int(i)) {
-			p.split(int(i), d)
-			// The load of the parts is handled when it is known.
-			p.planned[hot] = true
-			return
-		}
+	if p.exchange(hot, d, false) {
+		return
 	}
-}
-
-// aim is where the search for moves off a hot node goes on. While only that node gives
-// load away its units do not become movable again: the load of all other nodes grows, and
-// its own falls.
-type aim struct {
-	hot  int
-	next [dimensions][3]int // positions in its queues, in the first and the second pass
-}
-
-const none = -1
-
-// move finds a move off a hot node: paper, section III-B. First it looks for a unit that
-// is lighter in the other dimension (condition 2, against interference). Where there is
-// none, other units do as well: the destination's bound covers both dimensions.
-func (p *Plan) move(hot int, d Dimension) (unit, to int, ok bool) {
-	if p.aim.hot != hot {
-		p.aim = aim{hot: hot}
+	if splits := p.heavy(hot, d); len(splits) > 0 {
+		p.split(splits[0])
 	}
-	for pass := range 3 {
-		if pass > 0 && p.opt.Printed {
-			break
-		}
-		queue, next := p.queue(hot, d), &p.aim.next[d][pass]
-		if p.opt.Affinity != nil {
-			*next = 0
-		}
-		best := math.Inf(1)
-		for ; *next < len(queue); *next++ {
-			i := int(queue[*next])
-			u := &p.units[i]
-			if u.Load[d] <= p.opt.Benefit {
-				break
-			}
-			if p.busy[i] || pass != 1 && u.Load[d.other()] >= u.Load[d] || !p.leaves(hot, u, d) {
-				continue
-			}
-			j, ok := p.destination(i, d, pass == 2)
-			if !ok {
-				continue
-			}
-			if p.opt.Affinity == nil {
-				return i, j, true
-			}
-			if loss := (p.opt.Affinity(i, hot) - p.opt.Affinity(i, j)) / u.Load[d]; loss < best {
-				unit, to, best = i, j, loss
-			}
-		}
-		if !math.IsInf(best, 1) {
-			return unit, to, true
-		}
-	}
-	return 0, 0, false
-}
-
-// leaves reports whether the source keeps enough load without u: below 1 - λ it would
-// soon be a destination, and units would go back and forth.
-func (p *Plan) leaves(source int, u *Unit, d Dimension) bool {
-	return p.opt.Printed || p.loads[source][d]-u.Load[d] >= 1-p.opt.Tolerance
-}
-
-// destination returns the node for a unit: of the nodes that the unit does not lift above
-// 1 + λ in either dimension the one with the largest affinity, then the least load
-// afterwards, then the lowest number.
-func (p *Plan) destination(i int, d Dimension, swap bool) (node int, ok bool) {
-	u := &p.units[i]
-	if p.opt.Printed {
-		return p.printed(u, d)
-	}
-	load, affinity := math.Inf(1), math.Inf(-1)
-	for j := range p.loads {
-		if j == u.Node || slices.Contains(u.Barred, j) {
-			continue
-		}
-		after := p.loads[j].plus(u.Load, 1).most()
-		fits := after <= 1+p.opt.Tolerance && !p.widens(u, j, d)
-		if swap {
-			fits = p.loads[j][d]+u.Load[d] <= 1+p.opt.Tolerance && after < p.loads[u.Node][d]
-		}
-		if !fits {
-			continue
-		}
-		a := 0.
-		if p.opt.Affinity != nil {
-			a = p.opt.Affinity(i, j)
-		}
-		if c := cmp.Compare(a, affinity); c > 0 || c == 0 && after < load {
-			node, ok, load, affinity = j, true, after, a
-		}
-	}
-	return node, ok
-}
-
-// printed is destination as the paper prints it.
-func (p *Plan) printed(u *Unit, d Dimension) (node int, ok bool) {
-	node = -1
-	for j := range p.loads {
-		if j != u.Node && !slices.Contains(u.Barred, j) && (node < 0 || p.loads[j][d] < p.loads[node][d]) {
-			node = j
-		}
-	}
-	return node, node >= 0 && p.loads[node][d]+u.Load[d] < 1+p.opt.Tolerance
 }
 
 // cap is the load above which a unit may be split: λ/2 (paper, theorem 1).
 func (p *Plan) cap() float64 { return p.opt.Tolerance / 2 }
 
-func (p *Plan) splittable(i int) bool {
-	u := &p.units[i]
-	return !u.Whole && u.Load.most() > p.cap()
+// left returns the units of a node without a decision, the heaviest in d first.
+func (p *Plan) left(node int, d Dimension) []int32 {
+	n := &p.nodes[node]
+	left := &n.left[d]
+	if *left == nil {
+		*left = slices.Clone(n.units)
+		slices.SortStableFunc(*left, func(a, b int32) int { return cmp.Compare(p.units[b].Load[d], p.units[a].Load[d]) })
+	}
+	if !n.fresh[d] {
+		*left = slices.DeleteFunc(*left, func(i int32) bool { return p.busy[i] })
+		n.fresh[d] = true
+	}
+	return *left
 }
 
-// queue returns the units of a node by falling load.
-func (p *Plan) queue(node int, d Dimension) []int32 {
-	if q := p.queues[node][d]; q != nil {
-		return q
-	}
-	q := []int32{}
-	for i := range p.units {
-		if p.units[i].Node == node && !p.busy[i] {
-			q = append(q, int32(i))
+// heavy returns the units of a node that may be split, the heaviest in d first.
+func (p *Plan) heavy(hot int, d Dimension) (units []int) {
+	for _, i := range p.left(hot, d) {
+		if u := &p.units[i]; !u.Whole && u.Load[d] > p.opt.Benefit && u.Load.most() > p.cap() {
+			units = append(units, int(i))
 		}
 	}
-	slices.SortFunc(q, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(p.units[b].Load[d], p.units[a].Load[d]), cmp.Compare(a, b))
-	})
-	p.queues[node][d] = q
-	return q
+	return units
 }
 
 // shift moves a unit in the plan.
 func (p *Plan) shift(i, to int) {
 	u := &p.units[i]
-	p.loads[u.Node] = p.loads[u.Node].plus(u.Load, -1)
+	from := u.Node
+	had := p.room(from)
+	p.loads[from] = p.loads[from].plus(u.Load, -1)
 	p.loads[to] = p.loads[to].plus(u.Load, 1)
 	u.Node = to
+	if p.room(from) {
+		// What other nodes could not move the source may take now.
+		for j := range p.nodes {
+			if n := &p.nodes[j]; j != from {
+				n.ready, n.stale, n.idle = n.ready && had, true, n.split
+			}
+		}
+	}
+}
+
+// room reports whether a node that gives load away can be a destination.
+func (p *Plan) room(source int) bool {
+	least := func(d Dimension) bool {
+		return !slices.ContainsFunc(p.loads, func(l Load) bool { return l[d] < p.loads[source][d] })
+	}
+	return p.loads[source].most() <= 1+p.opt.Tolerance || p.opt.Printed && (least(CPU) || least(Disk))
+}
+
+// decide marks a unit of a node as decided upon.
+func (p *Plan) decide(i, node int) {
+	p.busy[i] = true
+	p.nodes[node].fresh = [dimensions]bool{}
 }
 
 // migrate decides a move.
 func (p *Plan) migrate(i, to int, d Dimension) {
 	from := p.units[i].Node
 	p.shift(i, to)
-	p.busy[i] = true
+	p.decide(i, from)
 	p.moves++
 	p.decided = append(p.decided, Action{Kind: Migrate, Unit: i, From: from, To: to, Dimension: d})
 }
 
 // split decides a split: into parts of λ/2 of the mean, in the dimension in which the unit
-// is heaviest.
-func (p *Plan) split(i int, d Dimension) {
+// is heaviest. Its node decides no more in this round: what the parts weigh is not known.
+func (p *Plan) split(i int) {
 	u := &p.units[i]
-	if u.Load[d] <= p.cap() {
-		d = u.Load.critical()
-	}
-	p.busy[i] = true
+	d := u.Load.critical()
+	p.decide(i, u.Node)
+	p.nodes[u.Node].split, p.nodes[u.Node].idle = true, true
 	p.splits++
 	p.decided = append(p.decided, Action{
 		Kind: Split, Unit: i, From: u.Node, To: u.Node, Dimension: d,
-		Share: p.cap() / u.Load[d], Parts: int(math.Ceil(u.Load.most() / p.cap())),
+		Share: p.cap() / u.Load[d], Parts: int(math.Ceil(u.Load[d] / p.cap())),
 	})
 }

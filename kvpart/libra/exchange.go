@@ -1,0 +1,106 @@
+package libra
+
+import (
+	"math"
+	"slices"
+)
+
+// attempts is how many units of each node an exchange tries: the heaviest.
+const attempts = 16
+
+// exchange decides that a hot node and another swap a unit each, and reports whether it
+// did. The paper has no such step. Without it a round is stuck where all nodes are hot, some
+// of processor load and some of disk load: none of them may be a destination.
+//
+// An exchange leaves both nodes with at most 1 + λ in a dimension, or with no more than
+// before, and the hot node with less. Between its two moves the destination of the first
+// may have more, by the load of that unit.
+func (p *Plan) exchange(hot int, d Dimension, last bool) bool {
+	if p.opt.Printed || p.opt.Moves > 0 && p.moves+2 > p.opt.Moves {
+		return false
+	}
+	units := p.left(hot, d)
+	for _, i := range units[:min(attempts, len(units))] {
+		if p.units[i].Load[d] <= p.opt.Benefit {
+			break
+		}
+		j, k := p.partner(int(i), d, last)
+		if j == none {
+			continue
+		}
+		p.migrate(int(i), j, d)
+		if k != none {
+			p.migrate(k, hot, d.other())
+			for n := len(p.decided) - 2; n < len(p.decided); n++ {
+				p.decided[n].Swap = true
+			}
+		}
+		for _, n := range []*node{&p.nodes[hot], &p.nodes[j]} {
+			// Another dimension may be critical now, or more load may leave.
+			n.stale, n.idle = true, n.split
+		}
+		return true
+	}
+	return false
+}
+
+// resort decides a last move or swap off the worst node, if none of its units can be split:
+// one that lowers the larger load of two nodes, though it leaves one above 1 + λ. The paper
+// splits until such a step is not needed. It reports whether it did.
+func (p *Plan) resort() bool {
+	hot := p.worst()
+	d := p.loads[hot].critical()
+	return p.excess(hot) > p.opt.Tolerance && !p.nodes[hot].split && len(p.heavy(hot, d)) == 0 && p.exchange(hot, d, true)
+}
+
+// partner returns the node and unit with which the exchange of unit i leaves least overload
+// on both nodes.
+func (p *Plan) partner(i int, d Dimension, last bool) (node, unit int) {
+	node, unit = none, none
+	u := &p.units[i]
+	hot := p.loads[u.Node]
+	best := math.Inf(1)
+	try := func(j, k int, gain Load) {
+		from, to := hot.plus(gain, -1), p.loads[j].plus(gain, 1)
+		if from.most() >= hot.most() || to.most() >= hot.most() {
+			return
+		}
+		o := overload(from) + overload(to)
+		if last {
+			o = max(from.most(), to.most())
+			if hot.most()-o <= p.opt.Benefit {
+				return
+			}
+		} else if from[d] < 1-p.opt.Tolerance || !p.within(from, hot) || !p.within(to, p.loads[j]) || o >= overload(hot)+overload(p.loads[j]) {
+			return
+		}
+		if o < best {
+			node, unit, best = j, k, o
+		}
+	}
+	for j := range p.loads {
+		if j == u.Node || slices.Contains(u.Barred, j) {
+			continue
+		}
+		if last {
+			try(j, none, u.Load)
+		}
+		units := p.left(j, d.other())
+		for _, k := range units[:min(attempts, len(units))] {
+			v := &p.units[k]
+			gain := u.Load.plus(v.Load, -1)
+			if gain[d] > p.opt.Benefit && v.Load.most() > p.opt.Benefit && !slices.Contains(v.Barred, u.Node) {
+				try(j, int(k), gain)
+			}
+		}
+	}
+	return node, unit
+}
+
+// within reports whether a load is at most 1 + λ, or as before, in each dimension.
+func (p *Plan) within(l, before Load) bool {
+	return l[CPU] <= max(1+p.opt.Tolerance, before[CPU]) && l[Disk] <= max(1+p.opt.Tolerance, before[Disk])
+}
+
+// overload is the load above the mean, in both dimensions.
+func overload(l Load) float64 { return max(l[CPU]-1, 0) + max(l[Disk]-1, 0) }
