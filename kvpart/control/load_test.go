@@ -97,8 +97,9 @@ func (w *world) runs() int {
 }
 
 // TestBothLoadsAreBalanced begins with the half that takes time on some partitions and the
-// half that writes on others. Only a policy of both loads balances both; ranges stay
-// whole, and pairs together. After a shift of the loads all is well again.
+// half that writes on others. Only a policy of both loads balances both, up to the
+// tolerance and chance. Ranges stay whole, down to half of the tolerance in either load, or pairs together.
+// After a shift of the loads all is well again.
 func TestBothLoadsAreBalanced(t *testing.T) {
 	const k, keys = 4, 800
 	for name, c := range map[string]struct {
@@ -106,52 +107,54 @@ func TestBothLoadsAreBalanced(t *testing.T) {
 		cpu, disk  float64 // at most, or at least if below 0
 		runs, pair int     // at most
 	}{
-		"libra": {Policy{Balance: Libra}, 1.08, 1.08, 80, 80},
-		"both":  {Policy{Balance: Both}, 1.08, 1.08, keys, 0},
+		"libra": {Policy{Balance: Libra}, 1.1, 1.1, 2 * k * 2 / .05, keys},
+		"both":  {Policy{Balance: Both}, 1.1, 1.1, keys, 0},
 		"graph": {Policy{Balance: Graph}, -1.3, -1.3, keys, keys},
 	} {
-		t.Run(name, func(t *testing.T) {
-			c.p.Every, c.p.Share, c.p.Window = time.Second, 1, 20_000
-			w := &world{t: t, keys: newKeys(k, keys), seed: 1}
-			w.build(Options[*key]{Policy: c.p, Cut: cut.Partition})
-			w.place(func(i int) int { return i * k / keys })
-			shift := 0
-			check := func(when string) {
-				t.Helper()
-				if w.failed != nil {
-					t.Fatal(w.failed)
-				}
-				loads := w.loads(shift)
-				for d, bound := range map[libra.Dimension]float64{libra.CPU: c.cpu, libra.Disk: c.disk} {
-					if m := most(loads, d); bound > 0 && m > bound || bound < 0 && m < -bound {
-						t.Errorf("%s: most %s load %.3f of the mean, want %v (below 0: at least)", when, d, m, bound)
+		for seed := range uint64(3) {
+			t.Run(fmt.Sprint(name, seed), func(t *testing.T) {
+				c.p.Every, c.p.Share, c.p.Window = time.Second, 1, 20_000
+				w := &world{t: t, keys: newKeys(k, keys), seed: seed}
+				w.build(Options[*key]{Policy: c.p, Cut: cut.Partition})
+				w.place(func(i int) int { return i * k / keys })
+				shift := 0
+				check := func(when string) {
+					t.Helper()
+					if w.failed != nil {
+						t.Fatal(w.failed)
+					}
+					loads := w.loads(shift)
+					for d, bound := range map[libra.Dimension]float64{libra.CPU: c.cpu, libra.Disk: c.disk} {
+						if m := most(loads, d); bound > 0 && m > bound || bound < 0 && m < -bound {
+							t.Errorf("%s: most %s load %.3f of the mean, want %v (below 0: at least)", when, d, m, bound)
+						}
+					}
+					if w.runs() > c.runs || w.apart() > c.pair {
+						t.Errorf("%s: %d ranges, want %d at most; %d pairs apart, want %d", when, w.runs(), c.runs, w.apart(), c.pair)
 					}
 				}
-				if w.runs() > c.runs || w.apart() > c.pair {
-					t.Errorf("%s: %d ranges, want %d at most; %d pairs apart, want %d", when, w.runs(), c.runs, w.apart(), c.pair)
+				if w.c.opt.Policy.Balance == Graph {
+					w.pass(20*time.Second, 10*time.Millisecond, func() {
+						for range 200 {
+							i := int(w.rand()>>8) % (keys / 2)
+							w.use(2*i, 2*i+1)
+						}
+					})
+					check("with the graph")
+					return
 				}
-			}
-			if w.c.opt.Policy.Balance == Graph {
-				w.pass(20*time.Second, 10*time.Millisecond, func() {
-					for range 200 {
-						i := int(w.rand()>>8) % (keys / 2)
-						w.use(2*i, 2*i+1)
-					}
-				})
-				check("with the graph")
-				return
-			}
-			w.pass(20*time.Second, 10*time.Millisecond, w.halves(200, &shift))
-			check("at first")
-			applied := w.accounted().Applied
-			w.pass(20*time.Second, 10*time.Millisecond, w.halves(200, &shift))
-			if s := w.accounted(); s.Applied > applied+1 {
-				t.Errorf("%d new maps in balance", s.Applied-applied)
-			}
-			shift = keys / 4
-			w.pass(60*time.Second, 10*time.Millisecond, w.halves(200, &shift))
-			check("after a shift")
-		})
+				w.pass(20*time.Second, 10*time.Millisecond, w.halves(200, &shift))
+				check("at first")
+				applied := w.accounted().Applied
+				w.pass(20*time.Second, 10*time.Millisecond, w.halves(200, &shift))
+				if s := w.accounted(); s.Applied > applied+1 {
+					t.Errorf("%d new maps in balance", s.Applied-applied)
+				}
+				shift = keys / 4
+				w.pass(60*time.Second, 10*time.Millisecond, w.halves(200, &shift))
+				check("after a shift")
+			})
+		}
 	}
 }
 

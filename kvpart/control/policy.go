@@ -219,9 +219,19 @@ func (p *policy) due(now time.Duration, s *signal) bool {
 		return s.requests > 0
 	}
 	if p.Balance != Graph {
-		return over >= lookLoad && s.requests >= min(enoughLoad, p.window()) || over >= patience && s.requests >= some
+		return p.dueLoad(over, s)
 	}
 	return over >= look && s.requests >= min(enough, p.window()) || over >= patience && s.requests >= some
+}
+
+// dueLoad is due of a policy that balances loads. An imbalance beyond chance is judged
+// soon; small imbalances take as many requests as make chance smaller than the tolerance.
+func (p *policy) dueLoad(over time.Duration, s *signal) bool {
+	if over < lookLoad || s.requests < min(enoughLoad, p.window()) {
+		return over >= patience && s.requests >= some
+	}
+	o := s.outcome()
+	return over >= patience || o.balanceNoise <= p.Tolerance || o.balance > 1+p.Tolerance+o.balanceNoise
 }
 
 // steady reports whether the loads of partitions are steady enough to act on.

@@ -56,6 +56,8 @@ func (s *signal) add(keys []looked, load workload.Load, weight float64) {
 type outcome struct {
 	multi, multiNoise     float64 // share of requests on several partitions
 	balance, balanceNoise float64 // heaviest partition / mean, in the dimension that is surest to be off
+	// even is how many uses of equal load tell as much as a request, in that dimension.
+	even float64
 }
 
 func (s *signal) outcome() outcome {
@@ -78,6 +80,7 @@ func (s *signal) outcome() outcome {
 		b, noise := most*float64(k)/sum, balanceNoise(k, int64(s.uses(d)))
 		if d == 0 || b-noise > o.balance-o.balanceNoise {
 			o.balance, o.balanceNoise = b, noise
+			o.even = s.uses(d) / float64(max(s.requests, 1))
 		}
 	}
 	return o
