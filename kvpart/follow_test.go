@@ -154,6 +154,7 @@ func TestNewMapDuringASearch(t *testing.T) {
 			t.Fatal(err)
 		}
 		switched = false
+		before := s.Stats().Followed
 		for i := 0; u.step(t.Context()); i++ {
 			if i != n {
 				continue
@@ -165,6 +166,9 @@ func TestNewMapDuringASearch(t *testing.T) {
 		}
 		if m := s.Misplaced(); m != 0 {
 			t.Fatalf("a switch after %d steps: %d values have not followed", n+1, m)
+		}
+		if followed := s.Stats().Followed - before; n == 0 && followed != 0 {
+			t.Errorf("%d values moved by a map that was over", followed)
 		}
 		if !switched && n < 3 {
 			t.Errorf("searches end after %d steps", n)
@@ -261,6 +265,50 @@ func TestFollowFails(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// TestFailedEngineIsLeftAlone: a search tries an engine that failed no more.
+func TestFailedEngineIsLeftAlone(t *testing.T) {
+	f, err := engine.Lookup("bbolt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var failing atomic.Bool
+	failed := 0
+	faulty := enginetest.Faulty(f, func(did enginetest.Op, _ string) error {
+		if !failing.Load() || did != enginetest.OpApply {
+			return nil
+		}
+		failed++
+		return errFails
+	})
+	o := onDisks(t, Hard, "bbolt")
+	o.Engine = &faulty
+	s, u := alone(t, o)
+	for i := range 2*lookMost + 10 {
+		if err := s.Load(t.Context(), fmt.Sprintf("k%04d", i), []byte("v")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	u.settle(t.Context())
+	if err := s.Reassign(func(key string) int { return 1 - s.sched.Partition(s.sched.Entry(key)) }); err != nil {
+		t.Fatal(err)
+	}
+	failing.Store(true)
+	for u.step(t.Context()) {
+	}
+	// The copies to each engine fail once, and so does the removal of suspects.
+	if failed > 3 {
+		t.Errorf("%d writes of 2 engines failed in a search", failed)
+	}
+	failing.Store(false)
+	u.settle(t.Context())
+	if n := s.Misplaced(); n != 0 {
+		t.Errorf("%d values have not followed", n)
+	}
+	if err := s.Close(); !errors.Is(err, errFails) {
+		t.Errorf("Close says %v", err)
 	}
 }
 
