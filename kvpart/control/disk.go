@@ -72,8 +72,10 @@ func (d *diskCost) measure(now time.Duration, written func([]int64) ([]int64, bo
 			if v < leastBytes {
 				continue
 			}
-			cost := float64(d.next[p]-d.written[p]) / v
-			d.cost[p] += diskSmooth * (cost - d.cost[p])
+			// An engine that does not count costs what values have.
+			if cost := float64(d.next[p]-d.written[p]) / v; cost > 0 {
+				d.cost[p] += diskSmooth * (cost - d.cost[p])
+			}
 		}
 	}
 	clear(d.values)

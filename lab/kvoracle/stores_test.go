@@ -34,6 +34,7 @@ func judge(t *testing.T, s kvoracle.Subject, rounds int) kvoracle.Report {
 func TestOracle(t *testing.T) {
 	partitions, queues := []int{4, 2, 7, 1}, []int{1 << 16, 1, 8, 2}
 	places := []kvpart.Placement{kvpart.RoundRobin, kvpart.Together, kvpart.Hash}
+	balances := []kvpart.Balance{kvpart.BalanceLibra, kvpart.BalanceBoth, kvpart.BalanceGraph}
 	seed := uint64(0)
 	for _, policy := range []kvpart.PolicyKind{kvoracle.Shuffled, kvpart.Base, kvpart.Async} {
 		for _, strategy := range kvpart.Strategies() {
@@ -47,6 +48,9 @@ func TestOracle(t *testing.T) {
 				}
 				if seed%2 == 0 && policy == kvpart.Async {
 					s.Place = kvpart.Beside
+				}
+				if policy != kvoracle.Shuffled {
+					s.Balance = balances[seed%3]
 				}
 				s.Schedule(seed)
 				seed++
@@ -110,6 +114,34 @@ func TestOracleFollows(t *testing.T) {
 						t.Logf("%d switches, %d values followed, %d images", r.Switches, r.Followed, r.Images)
 					})
 				}
+			}
+		}
+	}
+}
+
+// TestOracleBalances judges stores that move ranges, or groups, of keys between engines on
+// disks by their loads, over crashes.
+func TestOracleBalances(t *testing.T) {
+	seed := uint64(0)
+	for _, strategy := range []kvpart.Strategy{kvpart.Hard, kvpart.HardThreaded} {
+		for _, backend := range []string{"bbolt", "pebble"} {
+			for _, balance := range []kvpart.Balance{kvpart.BalanceLibra, kvpart.BalanceBoth} {
+				seed++
+				s := kvoracle.Subject{
+					Strategy: strategy, Backend: backend, Policy: kvpart.Async, Balance: balance, Partitions: 3, Crash: true,
+				}
+				s.Schedule(seed)
+				s.Load = kvoracle.Options{Seed: seed, Clients: 4, Ops: 60, Deadlines: .05}
+				t.Run(fmt.Sprintf("%s/%s/%s", strategy, backend, balance), func(t *testing.T) {
+					r := judge(t, s, 2)
+					for more := 0; r.Followed == 0 && more < 10; more++ {
+						r = judge(t, s, 10)
+					}
+					if r.Followed == 0 {
+						t.Errorf("%v: no value followed its key", s)
+					}
+					t.Logf("%d switches, %d values followed, %d images", r.Switches, r.Followed, r.Images)
+				})
 			}
 		}
 	}
@@ -197,10 +229,13 @@ func TestOracleAtLength(t *testing.T) {
 					}
 					s.Schedule(seed / 4)
 					s.Load = kvoracle.Options{Seed: seed, Deadlines: float64(seed%4) * .05}
+					if s.Policy == kvpart.Async || s.Policy == kvpart.Base {
+						s.Balance = kvpart.Balances()[seed/8%3]
+					}
 					if backend == "bbolt" || backend == "pebble" {
 						s.Crash, s.Failing, s.Load.Ops = seed%3 == 0, float64(seed/3%2)*.02, 60
-						if s.Policy == kvpart.Async || s.Policy == kvpart.Base {
-							s.Policy = kvoracle.Ranged
+						if s.Balance == kvpart.BalanceGraph {
+							s.Policy, s.Balance = kvoracle.Ranged, ""
 						}
 					}
 					r := judge(t, s, rounds)

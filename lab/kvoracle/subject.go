@@ -52,6 +52,7 @@ type Subject struct {
 	Partitions int
 	Queue      int
 	Place      kvpart.Placement
+	Balance    kvpart.Balance // of the policies Base and Async
 	// Scheduler and Threads are of strategies with workers.
 	Scheduler kvpart.Scheduler
 	Threads   int
@@ -77,8 +78,8 @@ func (s *Subject) Schedule(seed uint64) {
 
 // String names the subject as ParseSubject reads it.
 func (s Subject) String() string {
-	return fmt.Sprintf("strategy=%s backend=%s policy=%s partitions=%d queue=%d place=%s scheduler=%s threads=%d deadlines=%g follow=%t failing=%g crash=%t seed=%d",
-		s.Strategy, s.Backend, s.Policy, s.Partitions, s.Queue, s.Place, s.Scheduler, s.Threads, s.Load.Deadlines, s.Follow, s.Failing, s.Crash, s.Load.Seed)
+	return fmt.Sprintf("strategy=%s backend=%s policy=%s partitions=%d queue=%d place=%s balance=%s scheduler=%s threads=%d deadlines=%g follow=%t failing=%g crash=%t seed=%d",
+		s.Strategy, s.Backend, s.Policy, s.Partitions, s.Queue, s.Place, s.Balance, s.Scheduler, s.Threads, s.Load.Deadlines, s.Follow, s.Failing, s.Crash, s.Load.Seed)
 }
 
 // ParseSubject reads a subject from words of the form name=value.
@@ -100,6 +101,8 @@ func ParseSubject(text string) (Subject, error) {
 			s.Policy = kvpart.PolicyKind(value)
 		case "place":
 			s.Place = kvpart.Placement(value)
+		case "balance":
+			s.Balance = kvpart.Balance(value)
 		case "scheduler":
 			s.Scheduler = kvpart.Scheduler(value)
 		case "threads":
@@ -210,7 +213,7 @@ func (r *run) open(dirs []string) (*kvpart.Store, error) {
 		Queue: r.Queue, Place: r.Place, Scheduler: r.Scheduler, Threads: r.Threads, Generations: 3, Seed: r.Load.Seed,
 		Follow: r.Follow,
 		// Cuts follow each other at once, and each cut is applied.
-		Policy: kvpart.Policy{Kind: r.Policy, Operations: 100, Window: 200, Every: time.Millisecond, Gain: -1, Share: 1, Sample: 1},
+		Policy: kvpart.Policy{Kind: r.Policy, Operations: 100, Window: 200, Every: time.Millisecond, Gain: -1, Share: 1, Sample: 1, Balance: r.Balance},
 	}
 	if r.Strategy == kvpart.Bare || r.shuffles() {
 		o.Policy = kvpart.Policy{}
