@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 )
 
 // WriteCost is the paper's c: the processor time of a write over that of a read (section
@@ -54,93 +53,13 @@ func (g *Guard) Steady(loads []Load) bool {
 			mean += l[d] / float64(len(loads))
 		}
 		for j := range loads {
-			if steady && math.Abs(loads[j][d]-g.last[j][d]) > limit*max(g.last[j][d], mean) {
-				steady = false
+			if steady && !(math.Abs(loads[j][d]-g.last[j][d]) <= limit*max(g.last[j][d], mean)) {
+				steady = false // also if a load is not a number
 			}
 		}
 	}
 	g.last = append(g.last[:0], loads...)
 	return steady
-}
-
-// Sample is a request of a range of keys: its first and last key, equal for a request of
-// one key, and its load.
-type Sample[K cmp.Ordered] struct {
-	Start, End K
-	Load       float64
-}
-
-// SplitKey returns a key such that about the given share of the load of samples is of
-// requests below it (paper, section IV-B and figure 7). It is exact where requests have
-// one key, up to the load of a single key. Where requests of ranges overlap, the share
-// lies between two bounds, of which mid returns the middle; mid may return either bound.
-// SplitKey orders samples anew. ok is false if no key has requests on both sides.
-func SplitKey[K cmp.Ordered](samples []Sample[K], share float64, mid func(low, high K) K) (key K, ok bool) {
-	if !(share > 0 && share < 1) || len(samples) == 0 {
-		return key, false
-	}
-	sum := 0.
-	for i := range samples {
-		sum += samples[i].Load
-	}
-	first, last := samples[0].Start, samples[0].End
-	for i := range samples {
-		first, last = min(first, samples[i].Start), max(last, samples[i].End)
-	}
-	low := lowSplit(samples, share*sum)
-	high := highSplit(samples, (1-share)*sum)
-	key = low
-	switch {
-	case low < high:
-		key = mid(low, high)
-	case high < low:
-		key = mid(high, low)
-	}
-	return key, first < key && key <= last
-}
-
-// lowSplit returns the start of the request after those that begin first and have the
-// wanted load.
-func lowSplit[K cmp.Ordered](samples []Sample[K], want float64) K {
-	slices.SortFunc(samples, func(a, b Sample[K]) int { return cmp.Compare(a.Start, b.Start) })
-	have, key := 0., samples[0].Start
-	for i := 0; i < len(samples); {
-		key = samples[i].Start
-		same := 0.
-		j := i
-		for ; j < len(samples) && samples[j].Start == key; j++ {
-			same += samples[j].Load
-		}
-		// A key goes to the side to which it brings the split nearer.
-		if i > 0 && have+same/2 > want {
-			return key
-		}
-		have += same
-		i = j
-	}
-	return key
-}
-
-// highSplit returns the end of the request with which those that end last have the wanted
-// load.
-func highSplit[K cmp.Ordered](samples []Sample[K], want float64) K {
-	slices.SortFunc(samples, func(a, b Sample[K]) int { return cmp.Compare(b.End, a.End) })
-	have, key := 0., samples[0].End
-	for i := 0; i < len(samples); {
-		next := samples[i].End
-		same := 0.
-		j := i
-		for ; j < len(samples) && samples[j].End == next; j++ {
-			same += samples[j].Load
-		}
-		if i > 0 && have+same/2 > want {
-			return key
-		}
-		key = next
-		have += same
-		i = j
-	}
-	return key
 }
 
 // Merges returns which neighbours to merge, at most most pairs: an index i says that the

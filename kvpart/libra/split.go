@@ -1,0 +1,112 @@
+package libra
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Sample is a request of a range of keys: its first and last key, equal for a request of
+// one key, and its load, a number of at least 0.
+type Sample[K cmp.Ordered] struct {
+	Start, End K
+	Load       float64
+}
+
+// SplitKey returns a key such that about the given share of the load of samples is of
+// requests below it (paper, section IV-B and figure 7). It is exact where requests have
+// one key, up to the load of a single key. Where requests of ranges overlap, the share
+// lies between two bounds, of which mid returns the middle; mid may return either bound.
+// SplitKey orders samples anew. ok is false if no key has requests on both sides.
+func SplitKey[K cmp.Ordered](samples []Sample[K], share float64, mid func(low, high K) K) (key K, ok bool) {
+	if keys := SplitKeys(samples, share, 2, mid); len(keys) > 0 {
+		return keys[0], true
+	}
+	return key, false
+}
+
+// SplitKeys returns the keys at which to cut a unit into parts, ascending: each part has
+// about the given share of the load, the last part the rest, as an Action says. Parts of
+// no key of their own are left out, so there may be fewer keys than parts less one.
+func SplitKeys[K cmp.Ordered](samples []Sample[K], share float64, parts int, mid func(low, high K) K) []K {
+	if !(share > 0 && share < 1) || len(samples) == 0 {
+		return nil
+	}
+	first, last, sum := samples[0].Start, samples[0].End, 0.
+	for _, s := range samples {
+		first, last, sum = min(first, s.Start), max(last, s.End), sum+s.Load
+	}
+	var wants []float64
+	for i := 1; i < parts && float64(i)*share < 1; i++ {
+		wants = append(wants, float64(i)*share*sum)
+	}
+	lows := lowSplits(samples, wants)
+	for i := range wants {
+		wants[i] = sum - wants[i]
+	}
+	slices.Reverse(wants)
+	highs := highSplits(samples, wants)
+	var keys []K
+	for i, low := range lows {
+		key, high := low, highs[len(highs)-1-i]
+		switch {
+		case low < high:
+			key = mid(low, high)
+		case high < low:
+			key = mid(high, low)
+		}
+		if first < key && key <= last && (len(keys) == 0 || keys[len(keys)-1] < key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// lowSplits returns, for each wanted load, the start of the request after those that begin
+// first and have that load. Wants ascend.
+func lowSplits[K cmp.Ordered](samples []Sample[K], wants []float64) []K {
+	slices.SortFunc(samples, func(a, b Sample[K]) int { return cmp.Compare(a.Start, b.Start) })
+	var keys []K
+	have, key := 0., samples[0].Start
+	for i := 0; i < len(samples); {
+		key = samples[i].Start
+		j, same := i+1, samples[i].Load
+		for ; j < len(samples) && cmp.Compare(samples[j].Start, key) == 0; j++ {
+			same += samples[j].Load
+		}
+		// A key goes to the side to which it brings the split nearer.
+		for i > 0 && len(keys) < len(wants) && have+same/2 > wants[len(keys)] {
+			keys = append(keys, key)
+		}
+		have += same
+		i = j
+	}
+	for len(keys) < len(wants) {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+// highSplits returns, for each wanted load, the end of the request with which those that
+// end last have that load. Wants ascend.
+func highSplits[K cmp.Ordered](samples []Sample[K], wants []float64) []K {
+	slices.SortFunc(samples, func(a, b Sample[K]) int { return cmp.Compare(b.End, a.End) })
+	var keys []K
+	have, key := 0., samples[0].End
+	for i := 0; i < len(samples); {
+		next := samples[i].End
+		j, same := i+1, samples[i].Load
+		for ; j < len(samples) && cmp.Compare(samples[j].End, next) == 0; j++ {
+			same += samples[j].Load
+		}
+		for i > 0 && len(keys) < len(wants) && have+same/2 > wants[len(keys)] {
+			keys = append(keys, key)
+		}
+		key = next
+		have += same
+		i = j
+	}
+	for len(keys) < len(wants) {
+		keys = append(keys, key)
+	}
+	return keys
+}
