@@ -102,9 +102,10 @@ func (p *Plan) significant(hot int, d Dimension, excess float64) (splits []int) 
 }
 
 // widens reports whether a unit above λ/2 would widen the gap between the dimensions of a
-// destination beyond λ (paper, section IV-C, stage 2).
+// destination beyond λ (paper, section IV-C, stage 2). Where a dimension has no load at all
+// the gap says nothing.
 func (p *Plan) widens(u *Unit, to int, d Dimension) bool {
-	if p.opt.Eager || u.Load[d] <= p.cap() {
+	if p.opt.Eager || p.single || u.Load[d] <= p.cap() {
 		return false
 	}
 	return gap(p.loads[to].plus(u.Load, 1)) > max(gap(p.loads[to]), p.opt.Tolerance)

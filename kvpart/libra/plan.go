@@ -20,6 +20,8 @@ type Plan struct {
 	loads []Load // relative, of nodes
 	busy  []bool // units that moved or split in this round
 	nodes []node
+	// single says that a dimension has no load.
+	single bool
 	// decided are decisions to return before any other.
 	decided []Action
 	moves   int
@@ -57,6 +59,7 @@ func NewPlan(o Options, nodes int, units []Unit) (*Plan, error) {
 			return nil, fmt.Errorf("%w: sum of %s loads is %v, want %v at most", ErrInput, d, sum[d], math.MaxFloat64)
 		}
 	}
+	p.single = sum[CPU] == 0 || sum[Disk] == 0
 	for i := range p.units {
 		u := &p.units[i]
 		for d := range sum {

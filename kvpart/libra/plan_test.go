@@ -58,6 +58,7 @@ func TestStep(t *testing.T) {
 	}
 	done, stuck, wait := libra.Action{Kind: libra.Done}, libra.Action{Kind: libra.Stuck}, libra.Action{Kind: libra.Wait}
 	weight := .5
+	full := []libra.Unit{at(0, 1, .5), at(0, 4.4, 3.4), at(1, 3, 4.6), at(2, 3.6, 3.5)}
 	wide, eager := libra.Options{Tolerance: .2}, libra.Options{Tolerance: .2, Eager: true}
 	for name, c := range map[string]struct {
 		o     libra.Options
@@ -74,12 +75,12 @@ func TestStep(t *testing.T) {
 		"tiny load": {wide, 2, []libra.Unit{at(0, 1e-300, 5e-324), at(0, 1e-300, 5e-324)}, []libra.Action{move(0, 0, 1, disk), done}},
 		"huge load": {wide, 2, []libra.Unit{at(0, 1e300, 1e-300), at(0, 1e300, 1e-300)}, []libra.Action{move(0, 0, 1, disk), done}},
 		// The disk has the larger excess: units are looked at by their disk load.
-		"critical dimension": {eager, 2, []libra.Unit{at(0, 4, 1), at(0, 2, 3), at(0, 0, 4), at(1, 4, 2)}, []libra.Action{move(1, 0, 1, disk), done}},
+		"critical dimension": {eager, 2, []libra.Unit{at(0, 5, 1), at(0, 0, 5), at(0, 1, 4), at(1, 4, 0)}, []libra.Action{move(1, 0, 1, disk), done}},
 		"largest first":      {eager, 2, []libra.Unit{at(0, 2, 0), at(0, 3, 0), at(0, 5, 0)}, []libra.Action{move(2, 0, 1, cpu), done}},
 		// Unit 0 is larger, but as large in the other dimension (condition 2).
-		"interference": {eager, 2, []libra.Unit{at(0, 3, 3), at(0, 2, 0), at(0, 2, 0), at(1, 1, 3)}, []libra.Action{move(1, 0, 1, cpu), done}},
-		// Node 1 has room for the processor load alone: the paper's condition 1 takes it.
-		"other dimension full": {eager, 3, []libra.Unit{at(0, 4, 3), at(0, 4, 0), at(1, 1, 4), at(2, 3, 5)}, []libra.Action{move(1, 0, 1, cpu), done}},
+		"interference": {eager, 2, []libra.Unit{at(0, 3, 3), at(0, 2, 0), at(0, 2, 0), at(1, 3, 4)}, []libra.Action{move(1, 0, 1, cpu), done}},
+		// Node 1 has the least processor load and no room for the disk load of unit 0.
+		"other dimension full": {eager, 3, full, []libra.Action{move(0, 0, 2, cpu), done}},
 		"barred":               {eager, 3, []libra.Unit{barred(at(0, 1, 1), 1), at(0, 1, 1), at(0, 1, 1)}, []libra.Action{move(0, 0, 2, disk), move(1, 0, 1, disk), done}},
 		"barred everywhere":    {eager, 2, []libra.Unit{barred(at(0, 1, 1), 1), barred(at(0, 1, 1), 0, 1)}, []libra.Action{stuck}},
 		"too small to move":    {libra.Options{Tolerance: .2, Benefit: .5}, 2, []libra.Unit{at(0, 1, 0), at(0, 1, 0), at(0, 1, 0), at(0, 1, 0), at(0, 1, 0)}, []libra.Action{stuck}},
@@ -120,8 +121,8 @@ func TestStep(t *testing.T) {
 			{Kind: libra.Migrate, Unit: 5, From: 1, To: 0, Dimension: disk, Swap: true},
 			done,
 		}},
-		// Both nodes end above 1 + λ or below 1 - λ, and better than before.
-		"last resort": {wide, 2, []libra.Unit{at(0, 2, 2), at(0, 1, 1)}, []libra.Action{move(0, 0, 1, disk), stuck}},
+		// One node ends above 1 + λ, the other below 1 - λ: better than before.
+		"last resort": {wide, 2, []libra.Unit{at(0, 2, 2), at(0, 1, 1)}, []libra.Action{move(1, 0, 1, disk), stuck}},
 		// Section II-C: nodes with 1 and .5, .5 and 1 have a weighted sum of .75 each.
 		"weighted sum is blind":  {libra.Options{Rule: libra.Weighted, Weight: &weight}, 2, append(many(20, at(0, .05, .025)), many(20, at(1, .025, .05))...), []libra.Action{done}},
 		"one dimension is blind": {libra.Options{Rule: libra.OnlyCPU}, 2, []libra.Unit{at(0, 1, 1), at(1, 1, 0)}, []libra.Action{done}},
@@ -133,7 +134,7 @@ func TestStep(t *testing.T) {
 			{Kind: libra.Split, Dimension: disk, Share: .1, Parts: 10}, wait,
 		}},
 		// The paper looks at the critical dimension of the destination alone.
-		"printed": {libra.Options{Tolerance: .2, Eager: true, Printed: true}, 3, []libra.Unit{at(0, 4, 3), at(0, 4, 0), at(1, 1, 4), at(2, 3, 5)}, []libra.Action{move(0, 0, 1, cpu), stuck}},
+		"printed": {libra.Options{Tolerance: .2, Eager: true, Printed: true}, 3, full, []libra.Action{move(0, 0, 1, cpu), stuck}},
 	} {
 		if diff := cmp.Diff(c.want, plan(t, c.o, c.nodes, c.units...)); diff != "" {
 			t.Errorf("%s: %s", name, diff)

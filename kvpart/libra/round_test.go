@@ -322,41 +322,56 @@ func TestRulesForComparison(t *testing.T) {
 func TestNothingIsLeft(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := rounds(t)
-		r.Moves, r.Printed = 0, false
-		for i := range r.units {
-			r.units[i].Whole = true
-		}
-		actions := r.run(t)
-		if actions[len(actions)-1].Kind == libra.Done {
-			return
-		}
-		p, err := libra.NewPlan(r.Options, r.nodes, r.units)
-		if err != nil {
-			t.Fatal(err)
-		}
-		tolerance := cmp.Or(r.Tolerance, libra.DefaultTolerance)
-		units := relative(r.nodes, r.units)
-		moved := map[int]bool{}
-		for _, a := range actions[:len(actions)-1] {
-			units[a.Unit].Node = a.To
-			moved[a.Unit] = true
-		}
-		loads := sums(r.nodes, units)
-		for i, u := range units {
-			from := loads[u.Node]
-			d := libra.Disk
-			if from[libra.CPU] > from[libra.Disk] {
-				d = libra.CPU
-			}
-			if moved[i] || from[d] <= 1+tolerance+tiny || u.Load[d] <= p.Benefit()+tiny || from[d]-u.Load[d] < 1-tolerance+tiny ||
-				math.Abs(from[0]-from[1]) < tiny || !r.Eager && u.Load[d] > tolerance/2-tiny {
-				continue
-			}
-			for j, l := range loads {
-				if j != u.Node && !slices.Contains(u.Barred, j) && max(l[0]+u.Load[0], l[1]+u.Load[1]) <= 1+tolerance-tiny {
-					t.Fatalf("unit %d with %v may move from node %d to %d: %v", i, u.Load, u.Node, j, loads)
-				}
-			}
-		}
+		r.checkNothingLeft(t)
 	})
+}
+
+// TestNothingIsLeftOfSeeds checks the same rounds each time.
+func TestNothingIsLeftOfSeeds(t *testing.T) {
+	for seed := range 3000 {
+		r := rapid.Custom(rounds).Example(seed)
+		r.checkNothingLeft(t)
+	}
+}
+
+// checkNothingLeft plays the round without splits and without a bound of moves, and looks
+// for a move that is left.
+func (r *round) checkNothingLeft(t rapid.TB) {
+	t.Helper()
+	r.Moves, r.Printed = 0, false
+	for i := range r.units {
+		r.units[i].Whole = true
+	}
+	actions := r.run(t)
+	if actions[len(actions)-1].Kind == libra.Done {
+		return
+	}
+	p, err := libra.NewPlan(r.Options, r.nodes, r.units)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tolerance := cmp.Or(r.Tolerance, libra.DefaultTolerance)
+	units := relative(r.nodes, r.units)
+	moved := map[int]bool{}
+	for _, a := range actions[:len(actions)-1] {
+		units[a.Unit].Node = a.To
+		moved[a.Unit] = true
+	}
+	loads := sums(r.nodes, units)
+	for i, u := range units {
+		from := loads[u.Node]
+		d := libra.Disk
+		if from[libra.CPU] > from[libra.Disk] {
+			d = libra.CPU
+		}
+		if moved[i] || from[d] <= 1+tolerance+tiny || u.Load[d] <= p.Benefit()+tiny || from[d]-u.Load[d] < 1-tolerance+tiny ||
+			math.Abs(from[0]-from[1]) < tiny || !r.Eager && u.Load[d] > tolerance/2-tiny {
+			continue
+		}
+		for j, l := range loads {
+			if j != u.Node && !slices.Contains(u.Barred, j) && max(l[0]+u.Load[0], l[1]+u.Load[1]) <= 1+tolerance-tiny {
+				t.Fatalf("unit %d with %v may move from node %d to %d: %v", i, u.Load, u.Node, j, loads)
+			}
+		}
+	}
 }
