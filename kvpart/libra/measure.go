@@ -62,7 +62,7 @@ func (g *Guard) Steady(loads []Load) bool {
 	return steady
 }
 
-// Merges returns which neighbours to merge, at most most pairs: an index i says that the
+// Merges returns which neighbours to merge, no more pairs than most: an index i says that the
 // units i and i+1, which are neighbours in the order of keys, become one. Only cold units
 // of the same node merge, so that the result is far from a split: below λ/8 of the mean in
 // both dimensions. No unit is in two pairs. It fails as NewPlan does.

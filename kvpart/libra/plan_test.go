@@ -78,7 +78,7 @@ func TestStep(t *testing.T) {
 		"critical dimension": {eager, 2, []libra.Unit{at(0, 5, 1), at(0, 0, 5), at(0, 1, 4), at(1, 4, 0)}, []libra.Action{move(1, 0, 1, disk), done}},
 		"largest first":      {eager, 2, []libra.Unit{at(0, 2, 0), at(0, 3, 0), at(0, 5, 0)}, []libra.Action{move(2, 0, 1, cpu), done}},
 		// Unit 0 is larger, but as large in the other dimension (condition 2).
-		"interference": {eager, 2, []libra.Unit{at(0, 3, 3), at(0, 2, 0), at(0, 2, 0), at(1, 3, 4)}, []libra.Action{move(1, 0, 1, cpu), done}},
+		"interference": {libra.Options{Tolerance: .5, Eager: true}, 2, []libra.Unit{at(0, 2.5, 1), at(0, 2, 0), barred(at(0, 3.5, 1), 1), at(1, 2, 2)}, []libra.Action{move(1, 0, 1, cpu), done}},
 		// Node 1 has the least processor load and no room for the disk load of unit 0.
 		"other dimension full": {eager, 3, full, []libra.Action{move(0, 0, 2, cpu), done}},
 		"barred":               {eager, 3, []libra.Unit{barred(at(0, 1, 1), 1), at(0, 1, 1), at(0, 1, 1)}, []libra.Action{move(0, 0, 2, disk), move(1, 0, 1, disk), done}},
