@@ -14,7 +14,8 @@ const attempts = 16
 //
 // An exchange leaves both nodes with at most 1 + λ in a dimension, or with no more than
 // before, and the hot node with less. Between its two moves the destination of the first
-// may have more, by the load of that unit.
+// may have more, by the load of that unit. It does not look at affinities. As a last resort
+// it may be a move alone, and only lowers the larger load of both nodes: see resort.
 func (p *Plan) exchange(hot int, d Dimension, last bool) bool {
 	if p.opt.Printed || p.opt.Moves > 0 && p.moves+2 > p.opt.Moves {
 		return false
@@ -54,7 +55,8 @@ func (p *Plan) resort() bool {
 }
 
 // partner returns the node and unit with which the exchange of unit i leaves least overload
-// on both nodes.
+// on both nodes. As a last resort it returns those with the least load of the larger of
+// both nodes, and none for a move without a unit in return.
 func (p *Plan) partner(i int, d Dimension, last bool) (node, unit int) {
 	node, unit = none, none
 	u := &p.units[i]

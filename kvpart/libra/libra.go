@@ -164,7 +164,7 @@ type Options struct {
 	Eager bool
 	// Printed applies the conditions as the paper prints them, to reproduce it: only the
 	// critical dimension counts at the destination, which is the node with the least load
-	// there, and a source may fall below the mean by any amount.
+	// there, a source may fall below the mean by any amount, and no units are swapped.
 	Printed bool
 	// Moves bounds the moves of a round; 0 means no bound but the number of units.
 	Moves int

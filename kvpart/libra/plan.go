@@ -12,8 +12,11 @@ import (
 //
 // A round ends: each unit moves at most once and is split at most once, so Step decides at
 // most twice the number of units. With the rule Cooperative, unless Printed, no decision
-// raises the excess: no destination gets more than the tolerance, nor more than its source
-// had.
+// raises the excess but the first of two moves that swap units, and the second makes up
+// for it: see Action. No destination gets more than the tolerance, nor more than its
+// source had, with two exceptions. A swap may leave a node with as much as before. And if
+// nothing else helps and no unit of the worst node can be split, a last move or swap may
+// leave another node above the tolerance, with less than the worst node had.
 type Plan struct {
 	opt   Options
 	units []Unit // with relative loads and present nodes

@@ -86,7 +86,7 @@ func TestUnitsOfHalfTheTolerance(t *testing.T) {
 	for f, family := range families {
 		for _, place := range placements {
 			for _, eager := range []bool{false, true} {
-				worst, done, moves, lower, runs := 0., 0, 0., 0., 0
+				worst, done, moves, lower, upper, runs := 0., 0, 0., 0., 0., 0
 				for seed := range uint64(20) {
 					r := rand.New(rand.NewPCG(seed+firstSeed, uint64(f)))
 					nodes := 2 + r.IntN(15)
@@ -101,6 +101,7 @@ func TestUnitsOfHalfTheTolerance(t *testing.T) {
 						moves++
 					}
 					lower += need
+					upper += printedBound(nodes, relative(nodes, units))
 					runs++
 					worst = max(worst, p.Excess())
 					if a.Kind == libra.Done {
@@ -117,8 +118,8 @@ func TestUnitsOfHalfTheTolerance(t *testing.T) {
 				} else if worst > .5 {
 					t.Errorf("%s %s: excess of %v", family.name, place.name, worst)
 				}
-				t.Logf("%-16s %-9s eager=%-5v balanced %3d of %d, worst excess %.3f, %.2f moves for each that is needed at least",
-					family.name, place.name, eager, done, runs, worst, moves/cmp.Or(lower, math.Inf(1)))
+				t.Logf("%-16s %-9s eager=%-5v balanced %3d of %d, worst excess %.3f, %.2f moves for each that is needed at least, %.4f for each of the paper's bound",
+					family.name, place.name, eager, done, runs, worst, moves/cmp.Or(lower, math.Inf(1)), moves/cmp.Or(upper, math.Inf(1)))
 			}
 		}
 	}
@@ -130,6 +131,22 @@ func TestUnitsOfHalfTheTolerance(t *testing.T) {
 
 // firstSeed is held out: the step was made with the seeds from 0.
 const firstSeed = 10_000
+
+// printedBound returns the paper's bound on the number of moves (section IV-B): for each
+// hot node its excess, or the difference of its dimensions if that is more, in units of the
+// least difference of a unit's dimensions. It is without use where that is near 0.
+func printedBound(nodes int, units []libra.Unit) float64 {
+	least, sum := math.Inf(1), 0.
+	for _, u := range units {
+		least = min(least, math.Abs(u.Load[0]-u.Load[1]))
+	}
+	for _, l := range sums(nodes, units) {
+		if over := max(l[0], l[1]) - 1; over > libra.DefaultTolerance {
+			sum += max(over, math.Abs(l[0]-l[1])) / least
+		}
+	}
+	return sum
+}
 
 // leastMoves returns a lower bound on the number of moves that balance nodes: the hot
 // nodes' excess over the tolerance in units of their heaviest units.
