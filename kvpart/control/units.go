@@ -205,25 +205,15 @@ func (u *units) split(g *cut.Graph, splits map[int]libra.Action) {
 }
 
 // pieces cuts a unit where the loads of its keys say.
-func pieces(g *cut.Graph, rest []int32, a *libra.Action) (all [][]int32) {
-	load := func(v int32) float64 { return float64(g.VertexWeights[int(v)*g.Dims+int(a.Dimension)]) }
-	part := 0.
-	for _, v := range rest {
-		part += a.Share * load(v)
+func pieces(g *cut.Graph, vs []int32, a *libra.Action) (all [][]int32) {
+	samples := make([]libra.Sample[int], len(vs))
+	for i, v := range vs {
+		samples[i] = libra.Sample[int]{Start: i, End: i, Load: float64(g.VertexWeights[int(v)*g.Dims+int(a.Dimension)])}
 	}
-	for n := 1; n < a.Parts && len(rest) > 1; n++ {
-		samples := make([]libra.Sample[int], len(rest))
-		sum := 0.
-		for i, v := range rest {
-			samples[i] = libra.Sample[int]{Start: i, End: i, Load: load(v)}
-			sum += samples[i].Load
-		}
-		at, ok := libra.SplitKey(samples, part/sum, func(low, high int) int { return (low + high + 1) / 2 })
-		if !ok {
-			break
-		}
-		all = append(all, rest[:at:at])
-		rest = rest[at:]
+	from := 0
+	for _, to := range libra.SplitKeys(samples, a.Share, a.Parts, func(low, _ int) int { return low }) {
+		all = append(all, vs[from:to:to])
+		from = to
 	}
-	return append(all, rest)
+	return append(all, vs[from:])
 }
