@@ -122,7 +122,7 @@ func (r *ranges) at(key string) int {
 	return r.all[i]
 }
 
-// move makes the keys from from on, and below to, belong to a partition.
+// move makes the keys not below from, and below to, belong to a partition.
 func (r *ranges) move(from, to string, partition int) {
 	after := r.at(to)
 	i, _ := slices.BinarySearch(r.starts, from)
