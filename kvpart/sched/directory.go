@@ -152,3 +152,11 @@ func (s *Scheduler[V]) Remove(e *Entry[V]) {
 	s.dir.remove(e)
 	e.dead.Store(true)
 }
+
+// neighbours returns the entries below and above a new key, nil if there is none. The index
+// is locked.
+func (d *directory[V]) neighbours(key string) (below, above *Entry[V]) {
+	d.keys.Descend(key, func(_ string, e *Entry[V]) bool { below = e; return false })
+	d.keys.Ascend(key, func(_ string, e *Entry[V]) bool { above = e; return false })
+	return below, above
+}

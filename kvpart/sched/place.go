@@ -47,7 +47,7 @@ func (s *Scheduler[V]) beside(key string) int {
 	if epoch == 0 {
 		return Unplaced // the keys lie as they came, and say nothing about each other
 	}
-	below, above := s.neighbours(key)
+	below, above := s.dir.neighbours(key)
 	if below == nil || above == nil || below.At(epoch) != above.At(epoch) {
 		return Unplaced
 	}
@@ -57,20 +57,13 @@ func (s *Scheduler[V]) beside(key string) int {
 // within is the partition of the range that a key falls into.
 func (s *Scheduler[V]) within(key string) int {
 	epoch := s.epoch()
-	below, above := s.neighbours(key)
+	below, above := s.dir.neighbours(key)
 	for _, e := range []*Entry[V]{below, above} {
 		if e != nil && e.At(epoch) != Unplaced {
 			return e.At(epoch)
 		}
 	}
 	return 0
-}
-
-// neighbours returns the entries below and above a new key, nil if there is none.
-func (s *Scheduler[V]) neighbours(key string) (below, above *Entry[V]) {
-	s.dir.keys.Descend(key, func(_ string, e *Entry[V]) bool { below = e; return false })
-	s.dir.keys.Ascend(key, func(_ string, e *Entry[V]) bool { above = e; return false })
-	return below, above
 }
 
 // placer places new keys.
