@@ -195,9 +195,6 @@ func (u *upkeep) relocate(partition int, keys []string) []string {
 	m := newMove(partition, false)
 	batch := keys[:min(len(keys), takeMost)]
 	err := u.carry(opTake, batch, m)
-	if m.at != nil {
-		s.homes.drop(m.at)
-	}
 	if err != nil {
 		f.failed = true
 		s.note("move values after their keys", err)
@@ -215,10 +212,15 @@ func (u *upkeep) relocate(partition int, keys []string) []string {
 func (u *upkeep) carry(kind opKind, keys []string, m *move) error {
 	err := u.request(kind, keys, m)
 	m.write()
-	if len(m.writes) == 0 {
-		return err
+	var arrived error
+	if len(m.writes) > 0 {
+		arrived = u.request(opArrive, keys, m)
 	}
-	return errors.Join(err, m.err, u.request(opArrive, keys, m))
+	// Entries that have not arrived still need their engine.
+	if m.at != nil && !m.leaves && arrived == nil {
+		u.store.homes.drop(m.at)
+	}
+	return errors.Join(err, m.err, arrived)
 }
 
 // request runs a request of the upkeep on keys. It does not end early: its op may have

@@ -37,7 +37,7 @@ type move struct {
 	// at is the engine that the upkeep writes. For copies it is their new home; the move
 	// counts as a key there.
 	at *home
-	// leaves says that the copies in the engine at are removed. Each counts as a key there.
+	// leaves says that the copies are removed. Each counts as a key there.
 	leaves bool
 	writes []engine.Write
 	bytes  int64
