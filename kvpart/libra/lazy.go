@@ -85,7 +85,8 @@ func (p *Plan) undo(hot int) {
 
 // significant returns the units to split of a hot node that its moves do not relieve, the
 // heaviest first, and no more than needed: their parts can take all excess off the node.
-// It returns none if all of them have less than half of the excess.
+// It returns none if all of them have less than half of the excess, and the round has
+// other decisions, after which more units may move.
 func (p *Plan) significant(hot int, d Dimension, excess float64) (splits []int) {
 	need := excess
 	for _, i := range p.heavy(hot, d) {
@@ -95,7 +96,7 @@ func (p *Plan) significant(hot int, d Dimension, excess float64) (splits []int) 
 		splits = append(splits, i)
 		need -= p.units[i].Load[d]
 	}
-	if excess-need < excess/2 {
+	if len(p.decided) > 0 && excess-need < excess/2 {
 		return nil
 	}
 	return splits

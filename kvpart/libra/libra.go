@@ -90,7 +90,8 @@ const (
 	// Wait says that the rest depends on the parts of ordered splits, or on a bound on the
 	// moves of a round.
 	Wait
-	// Stuck says that nothing more helps: no move is allowed, and no unit can be split.
+	// Stuck says that nothing more helps in this round: no move is allowed, and no unit can
+	// be split. If the round moved units a next round may move them again.
 	Stuck
 )
 

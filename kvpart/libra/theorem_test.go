@@ -86,7 +86,7 @@ func TestUnitsOfHalfTheTolerance(t *testing.T) {
 	for f, family := range families {
 		for _, place := range placements {
 			for _, eager := range []bool{false, true} {
-				worst, done, moves, lower, upper, runs := 0., 0, 0., 0., 0., 0
+				worst, done, moves, lower, upper, runs, second := 0., 0, 0., 0., 0., 0, 0
 				for seed := range uint64(20) {
 					r := rand.New(rand.NewPCG(seed+firstSeed, uint64(f)))
 					nodes := 2 + r.IntN(15)
@@ -98,6 +98,7 @@ func TestUnitsOfHalfTheTolerance(t *testing.T) {
 					need := leastMoves(nodes, relative(nodes, units))
 					a := p.Step()
 					for ; a.Kind == libra.Migrate; a = p.Step() {
+						units[a.Unit].Node = a.To
 						moves++
 					}
 					lower += need
@@ -106,20 +107,32 @@ func TestUnitsOfHalfTheTolerance(t *testing.T) {
 					worst = max(worst, p.Excess())
 					if a.Kind == libra.Done {
 						done++
+						continue
 					} else if a.Kind != libra.Stuck {
 						t.Fatalf("%+v", a)
+					}
+					// In the next round the same units may move again.
+					if p, err = libra.NewPlan(libra.Options{Eager: eager}, nodes, units); err != nil {
+						t.Fatal(err)
+					}
+					for a = p.Step(); a.Kind == libra.Migrate; a = p.Step() {
+						moves++
+					}
+					if a.Kind == libra.Done {
+						second++
 					}
 				}
 				// Disk load is in a tenth of the units, all on nodes without processor load. A swap
 				// for one of them takes little processor load in return, so the nodes that give
 				// processor load are full of disk load before they are relieved.
-				if rare := family.name == "few of disk" && place.name == "by class"; !rare {
+				if family.name != "few of disk" || place.name != "by class" {
 					all, balanced = all+runs, balanced+done
-				} else if worst > .5 {
-					t.Errorf("%s %s: excess of %v", family.name, place.name, worst)
 				}
-				t.Logf("%-16s %-9s eager=%-5v balanced %3d of %d, worst excess %.3f, %.2f moves for each that is needed at least, %.4f for each of the paper's bound",
-					family.name, place.name, eager, done, runs, worst, moves/cmp.Or(lower, math.Inf(1)), moves/cmp.Or(upper, math.Inf(1)))
+				if runs-done-second > runs/20 {
+					t.Errorf("%s %s: %d of %d not balanced after two rounds", family.name, place.name, runs-done-second, runs)
+				}
+				t.Logf("%-16s %-9s eager=%-5v balanced %3d and in the second round %d of %d, worst excess %.3f, %.2f moves for each that is needed at least, %.4f for each of the paper's bound",
+					family.name, place.name, eager, done, second, runs, worst, moves/cmp.Or(lower, math.Inf(1)), moves/cmp.Or(upper, math.Inf(1)))
 			}
 		}
 	}
