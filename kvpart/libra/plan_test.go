@@ -93,6 +93,8 @@ func TestStep(t *testing.T) {
 		// The small unit could move and does not suffice: the lazy rule splits alone.
 		"lazy":  {wide, 2, []libra.Unit{parted(at(0, 8, 0)), at(0, 1, 0), at(1, 1, 0)}, []libra.Action{{Kind: libra.Split, Dimension: cpu, Share: .1 / 1.6, Parts: 16}, wait}},
 		"eager": {eager, 2, []libra.Unit{parted(at(0, 8, 0)), at(0, 1, 0), at(1, 1, 0)}, []libra.Action{move(1, 0, 1, cpu), {Kind: libra.Split, Dimension: cpu, Share: .1 / 1.6, Parts: 16}, wait}},
+		// The split frees little, and nothing else helps.
+		"little to split": {wide, 2, []libra.Unit{barred(at(0, 8, 0), 1), parted(barred(at(0, 1, 0), 1)), at(1, 1, 0)}, []libra.Action{{Kind: libra.Split, Unit: 1, Dimension: cpu, Share: .5, Parts: 2}, wait}},
 		// The moves suffice: the lazy rule splits nothing.
 		"lazy without a split": {wide, 2, []libra.Unit{parted(at(0, 5, 0)), at(0, 5, 0)}, []libra.Action{move(0, 0, 1, cpu), done}},
 		"affinity": {
