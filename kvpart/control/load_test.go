@@ -167,8 +167,10 @@ func TestNothingMoves(t *testing.T) {
 		at       func(i int) int
 		requests func(w *world) func()
 		written  func([]int64) ([]int64, bool)
+		window   int
 	}{
-		"balance": {at: func(i int) int { return i / 2 % k }},
+		"balance":            {at: func(i int) int { return i / 2 % k }},
+		"balance, by chance": {at: func(i int) int { return i / 2 % k }, window: 1000},
 		"fluctuation": {
 			at: func(i int) int { return i * k / keys },
 			requests: func(w *world) func() {
@@ -189,7 +191,7 @@ func TestNothingMoves(t *testing.T) {
 		for _, b := range []Balance{Libra, Both} {
 			t.Run(fmt.Sprint(name, " ", b), func(t *testing.T) {
 				w := &world{t: t, keys: newKeys(k, keys), seed: 7}
-				w.build(Options[*key]{Policy: Policy{Balance: b, Share: 1}, Written: c.written, Cut: cut.Partition})
+				w.build(Options[*key]{Policy: Policy{Balance: b, Share: 1, Window: c.window}, Written: c.written, Cut: cut.Partition})
 				w.place(c.at)
 				requests := w.halves(200, &shift)
 				if c.requests != nil {
