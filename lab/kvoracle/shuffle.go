@@ -122,8 +122,11 @@ func (r *ranges) at(key string) int {
 	return r.all[i]
 }
 
-// move makes the keys not below from, and below to, belong to a partition.
+// move makes the keys of a range, from one key up to another, belong to a partition.
 func (r *ranges) move(from, to string, partition int) {
+	if from == to {
+		return
+	}
 	after := r.at(to)
 	i, _ := slices.BinarySearch(r.starts, from)
 	j, _ := slices.BinarySearch(r.starts, to)
