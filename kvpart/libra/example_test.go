@@ -36,6 +36,6 @@ func Example() {
 	// excess 0.88
 	// move unit 3 from node 1 to 0, for its disk load
 	// move unit 1 from node 0 to 1, for its cpu load
-	// split unit 0 into 12 parts of 8.3 % of its cpu load
+	// split unit 0 into 11 parts of 6.7 % of its cpu load
 	// wait: excess 0.22
 }

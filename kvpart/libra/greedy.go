@@ -1,6 +1,9 @@
 package libra
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // greedy decides a move of a rule for comparison, or a split where there is no move: from
 // the node with the largest score to the node with the least, the heaviest unit that
@@ -97,7 +100,7 @@ func (p *Plan) pair(scores []float64, weight float64) bool {
 	case best != none:
 		p.migrate(best, target, d)
 	case heaviest != none && !p.nodes[from].split:
-		p.split(heaviest)
+		p.split(heaviest, d, math.Inf(1))
 	default:
 		return false
 	}

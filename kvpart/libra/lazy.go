@@ -47,8 +47,10 @@ func (p *Plan) lazy() {
 			if !tied[j] {
 				p.undo(j)
 			}
+			need := before[j][d] - 1
 			for _, i := range splits {
-				p.split(i)
+				p.split(i, d, need)
+				need -= p.units[i].Load[d]
 			}
 		}
 	}

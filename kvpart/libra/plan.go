@@ -170,7 +170,7 @@ func (p *Plan) relieve(hot int) {
 		return
 	}
 	if splits := p.heavy(hot, d); len(splits) > 0 {
-		p.split(splits[0])
+		p.split(splits[0], d, math.Inf(1))
 	}
 }
 
@@ -243,16 +243,26 @@ func (p *Plan) migrate(i, to int, d Dimension) {
 	p.decided = append(p.decided, Action{Kind: Migrate, Unit: i, From: from, To: to, Dimension: d})
 }
 
-// split decides a split: into parts of λ/2 of the mean, in the dimension in which the unit
-// is heaviest. Its node decides no more in this round: what the parts weigh is not known.
-func (p *Plan) split(i int) {
+// partFill is the load of a part as a share of λ/2: estimates of loads err, and parts above
+// λ/2 would be split again.
+const partFill = .8
+
+// split decides a split, in the dimension in which the unit is heaviest, into even parts
+// below λ/2. Of a unit of which only some load must leave its node, in dimension d, the last
+// part is the rest, which stays: parts that stay together need not be parts. The node
+// decides no more in this round: what the parts weigh is not known.
+func (p *Plan) split(i int, d Dimension, leaves float64) {
 	u := &p.units[i]
-	d := u.Load.critical()
+	heaviest := u.Load.critical()
 	p.decide(i, u.Node)
 	p.nodes[u.Node].split, p.nodes[u.Node].idle = true, true
 	p.splits++
+	parts := math.Ceil(u.Load[heaviest] / (partFill * p.cap()))
+	share := 1 / parts
+	if leaves < u.Load[d] {
+		parts = min(parts, math.Ceil(leaves/u.Load[d]*parts)+1)
+	}
 	p.decided = append(p.decided, Action{
-		Kind: Split, Unit: i, From: u.Node, To: u.Node, Dimension: d,
-		Share: p.cap() / u.Load[d], Parts: int(math.Ceil(u.Load[d] / p.cap())),
+		Kind: Split, Unit: i, From: u.Node, To: u.Node, Dimension: heaviest, Share: share, Parts: int(parts),
 	})
 }

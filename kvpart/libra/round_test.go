@@ -143,8 +143,7 @@ func (r *round) run(t rapid.TB) []libra.Action {
 			split[a.Unit] = true
 			most := max(u.Load[0], u.Load[1])
 			if a.From != u.Node || a.To != u.Node || u.Load[a.Dimension] < most-tiny || most < tolerance/2-tiny ||
-				math.Abs(a.Share*most-tolerance/2) > tiny || most/float64(a.Parts) > tolerance/2+tiny ||
-				most/float64(a.Parts-1) < tolerance/2-tiny {
+				a.Share*most > tolerance/2*libra.PartFill+tiny || a.Parts < 2 || float64(a.Parts-1)*a.Share > 1+tiny {
 				t.Fatalf("%+v of %+v", a, *u)
 			}
 			if r.Rule == libra.Cooperative && max(before[a.From][0], before[a.From][1]) <= 1+tolerance-tiny {
