@@ -184,6 +184,10 @@ repartitioning: bin/samya-lab ## Rerun the papers' comparison of repartitioning,
 early: bin/samya-lab ## Rerun the experiments of the paper on early scheduling, on this machine and in virtual time
 	bin/samya-lab experiment early --out bin/experiments/early $(EXPERIMENT_FLAGS)
 
+.PHONY: libra
+libra: bin/samya-lab ## Rerun the experiments of the paper on balancing processor and disk, in virtual time
+	bin/samya-lab experiment libra --out bin/experiments/libra $(EXPERIMENT_FLAGS)
+
 # What `make experiments` runs: samya for all, or one of its names.
 EXPERIMENT ?= samya
 

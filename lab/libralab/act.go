@@ -2,6 +2,7 @@ package libralab
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/samya-db/samya/kvpart/libra"
@@ -120,9 +121,11 @@ func (s *sim) plan(by int) (splits bool, err error) {
 		if r.split != nil || max(now[a.From][libra.CPU], now[a.From][libra.Disk])-1 < least {
 			continue
 		}
-		r.split, r.ready, splits = &a, s.now+heartbeat, true
+		r.split, splits = &a, true
 		if s.Policy.Splits == BySize {
-			r.ready = s.now + 1 // without a sample
+			s.due(r, 1) // without a sample
+		} else {
+			s.due(r, sampleSeconds)
 		}
 	}
 	return splits, nil
@@ -131,6 +134,13 @@ func (s *sim) plan(by int) (splits bool, err error) {
 // start starts moves whose nodes are free. A node makes its moves in the order of the plan.
 // Schedulers take turns.
 func (s *sim) start() {
+	waiting := 0
+	for _, q := range s.queues {
+		waiting += len(q)
+	}
+	if waiting == 0 {
+		return
+	}
 	source, destination := make([]bool, s.Nodes), make([]bool, s.Nodes)
 	for _, r := range s.regions {
 		if r.to != nowhere {
@@ -151,10 +161,16 @@ func (s *sim) start() {
 			}
 			source[r.node], destination[m.to] = true, true
 			r.to, r.by = m.to, m.by
-			r.ready = s.now + moveSeconds + int(s.copied(r)/moveBytes)
+			s.due(r, moveSeconds+int(s.copied(r)/moveBytes))
 			return true
 		})
 	}
+}
+
+// due says when the operation of a region ends.
+func (s *sim) due(r *region, seconds int) {
+	r.ready = s.now + seconds
+	s.next = min(s.next, r.ready)
 }
 
 // copied returns the bytes that the move of a region copies.
@@ -167,7 +183,11 @@ func (s *sim) copied(r *region) float64 {
 
 // finish ends the moves and samples that are ready.
 func (s *sim) finish() {
+	if s.now < s.next {
+		return
+	}
 	var parts []*region
+	s.next = math.MaxInt
 	for _, r := range s.regions {
 		switch {
 		case r.to != nowhere && s.now >= r.ready:
@@ -180,6 +200,8 @@ func (s *sim) finish() {
 			r.node, r.to = r.to, nowhere
 		case r.split != nil && s.now >= r.ready:
 			parts = append(parts, s.split(r)...)
+		case r.to != nowhere || r.split != nil:
+			s.next = min(s.next, r.ready)
 		}
 	}
 	if len(parts) == 0 {
@@ -232,7 +254,8 @@ func (s *sim) split(r *region) []*region {
 func (s *sim) splitByRate() {
 	for _, r := range s.regions {
 		if r.to == nowhere && r.split == nil && r.windows > 0 && r.flow.reads+r.flow.writes > splitRate && r.high-r.low > 1 && s.now >= r.solid {
-			r.split, r.ready = &libra.Action{Dimension: libra.CPU, Share: .5, Parts: 2}, s.now+heartbeat
+			r.split = &libra.Action{Dimension: libra.CPU, Share: .5, Parts: 2}
+			s.due(r, sampleSeconds)
 		}
 	}
 }

@@ -131,6 +131,7 @@ const nowhere = -1
 type sim struct {
 	Config
 	now        int
+	next       int // no operation ends before this second
 	space      *space
 	regions    []*region // by key
 	rnd, draws *rand.Rand

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 
 	"github.com/samya-db/samya/lab/ycsb"
 )
@@ -255,16 +256,26 @@ func inside(rnd *rand.Rand, n int) []float64 {
 		shares[0] = 1
 		return shares
 	}
-	const ranked = 2048
-	below := func(k int) float64 { return .002312 * math.Pow(float64(k), .3467) }
-	for k := range ranked {
-		shares[rnd.IntN(n)] += below(k+1) - below(k)
+	left := 1.
+	for _, share := range ranked() {
+		shares[rnd.IntN(n)] += share
+		left -= share
 	}
 	for i := range shares {
-		shares[i] += (1 - below(ranked)) / float64(n)
+		shares[i] += left / float64(n)
 	}
 	return shares
 }
+
+// ranked are the shares of the most wanted keys of a range that are placed one by one.
+var ranked = sync.OnceValue(func() []float64 {
+	below := func(k int) float64 { return .002312 * math.Pow(float64(k), .3467) }
+	shares := make([]float64, 2048)
+	for k := range shares {
+		shares[k] = below(k+1) - below(k)
+	}
+	return shares
+})
 
 // ycsbCells is the number of cells of a range, ycsbRanked the number of keys that are placed
 // one by one, and ycsbAlone the number of those with a cell of their own.

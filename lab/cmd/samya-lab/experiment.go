@@ -12,6 +12,7 @@ import (
 
 	"github.com/samya-db/samya/lab/experiment"
 	"github.com/samya-db/samya/lab/experiment/earlyscheduling"
+	"github.com/samya-db/samya/lab/experiment/libra"
 	"github.com/samya-db/samya/lab/experiment/realtime"
 	"github.com/samya-db/samya/lab/experiment/repartitioning"
 	"github.com/samya-db/samya/lab/experiment/samya"
@@ -22,6 +23,7 @@ var experiments = []*experiment.Experiment{
 	&repartitioning.Experiment,
 	&repartitioning.Pause,
 	&earlyscheduling.Experiment,
+	&libra.Experiment,
 	&realtime.Experiment,
 }
 
