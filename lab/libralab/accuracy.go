@@ -25,7 +25,7 @@ func Split(w *Workload, nodes, n int, share float64) (Accuracy, error) {
 		return Accuracy{}, err
 	}
 	if !(share > 0 && share < 1) {
-		return Accuracy{}, fmt.Errorf("%w: share of %v, want above 0 and below 1", ErrConfig, share)
+		return Accuracy{}, fmt.Errorf("%w: share of %v, want above 0 and below 1", errConfig, share)
 	}
 	var sum Accuracy
 	var counts [2]float64

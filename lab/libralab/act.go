@@ -220,7 +220,7 @@ func (s *sim) split(r *region) []*region {
 	switch s.Policy.Splits {
 	case BySize:
 		keys = []int{(r.low + r.high) / 2}
-	case ByLoad, ByRate:
+	case byLoad, ByRate:
 		samples := s.sample(r.low, r.high, a.Dimension)
 		keys = splitKeys(samples, r.low, r.high, a.Share, a.Parts)
 	case Never:

@@ -14,16 +14,16 @@ import (
 	"github.com/samya-db/samya/kvpart/libra"
 )
 
-// ErrConfig says that a field of a Config is out of its range.
-var ErrConfig = errors.New("bad configuration")
+// errConfig says that a field of a Config is out of its range.
+var errConfig = errors.New("bad configuration")
 
 // Splits says how a region is split.
 type Splits uint8
 
 // The ways to split.
 const (
-	// ByLoad splits at keys that a sample of requests gives: the paper's L-split.
-	ByLoad Splits = iota
+	// byLoad splits at keys that a sample of requests gives: the paper's L-split.
+	byLoad Splits = iota
 	// BySize splits at the middle key: the paper's S-split.
 	BySize
 	// Never does not split.
@@ -75,7 +75,7 @@ type Config struct {
 
 func (c *Config) check() error {
 	bad := func(field, want string, v any) error {
-		return fmt.Errorf("%w: %s of %v, want %s", ErrConfig, field, v, want)
+		return fmt.Errorf("%w: %s of %v, want %s", errConfig, field, v, want)
 	}
 	switch {
 	case c.Nodes <= replicas || c.Nodes > 64:
@@ -156,7 +156,6 @@ type Point struct {
 	// moves as well.
 	Served, Busy libra.Load
 	Regions      int
-	Nodes        []libra.Load // served, over the mean
 }
 
 // Result is the course of a run, and what it took.
@@ -257,28 +256,27 @@ func (s *sim) second() error {
 
 // record appends a point.
 func (s *sim) record() {
-	p := Point{Second: s.now, Regions: len(s.regions), Nodes: make([]libra.Load, s.Nodes)}
-	busy := make([]libra.Load, s.Nodes)
-	var sum libra.Load
+	p := Point{Second: s.now, Regions: len(s.regions)}
+	served, moves := make([]libra.Load, s.Nodes), make([]libra.Load, s.Nodes)
+	var mean libra.Load
 	for _, r := range s.regions {
 		for _, d := range libra.Dimensions() {
-			p.Nodes[r.node][d] += r.load[d]
-			sum[d] += r.load[d]
+			served[r.node][d] += r.load[d]
+			mean[d] += r.load[d] / float64(s.Nodes)
 		}
 	}
 	for _, r := range s.regions {
 		if r.to != nowhere {
 			for _, n := range []int{r.node, r.to} {
-				busy[n][libra.CPU] += moveCPU
-				busy[n][libra.Disk] += moveBytes / (sum[libra.Disk] / float64(s.Nodes))
+				moves[n][libra.CPU] += moveCPU
+				moves[n][libra.Disk] += moveBytes / mean[libra.Disk]
 			}
 		}
 	}
-	for j := range p.Nodes {
+	for j := range served {
 		for _, d := range libra.Dimensions() {
-			p.Nodes[j][d] *= float64(s.Nodes) / sum[d]
-			p.Served[d] = max(p.Served[d], p.Nodes[j][d])
-			p.Busy[d] = max(p.Busy[d], p.Nodes[j][d]+busy[j][d])
+			l := served[j][d] / mean[d]
+			p.Served[d], p.Busy[d] = max(p.Served[d], l), max(p.Busy[d], l+moves[j][d])
 		}
 	}
 	s.result.Points = append(s.result.Points, p)

@@ -135,7 +135,7 @@ func TestSplitsAreAccurate(t *testing.T) {
 			}
 		}
 	}
-	if _, err := Split(Mixgraph(Run, 5), 8, 1, 1); !errors.Is(err, ErrConfig) {
+	if _, err := Split(Mixgraph(Run, 5), 8, 1, 1); !errors.Is(err, errConfig) {
 		t.Errorf("a share of 1: %v", err)
 	}
 }
@@ -166,7 +166,7 @@ func TestConfigIsChecked(t *testing.T) {
 	} {
 		c := Config{Nodes: 8, Workload: Mixgraph(Run, 1), End: 10}
 		change(&c)
-		if _, err := Do(&c); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), field) {
+		if _, err := Do(&c); !errors.Is(err, errConfig) || !strings.Contains(err.Error(), field) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}

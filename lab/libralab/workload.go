@@ -52,7 +52,6 @@ const (
 
 // Workload is requests of keys over time. It depends on its seed alone.
 type Workload struct {
-	name  string
 	mix   ycsb.Mix
 	skew  float64 // the factor a of Mixgraph; 0 for YCSB
 	rate  float64 // requests a second, of a node
@@ -73,7 +72,7 @@ const nodeRate = 20_000
 // hottest has requests in proportion to a·e^(bx) + c·e^(dx). The skew is a, Published or
 // Run: the hottest range has 78 % of the requests, or 33 %.
 func Mixgraph(skew float64, seed uint64) *Workload {
-	w := &Workload{name: fmt.Sprintf("mixgraph a=%v", skew), mix: ycsb.Mix{Update: 1}, skew: skew, rate: nodeRate, seed: seed}
+	w := &Workload{mix: ycsb.Mix{Update: 1}, skew: skew, rate: nodeRate, seed: seed}
 	w.draw()
 	return w
 }
@@ -84,13 +83,10 @@ func YCSB(letter string, seed uint64) (*Workload, error) {
 	if err != nil {
 		return nil, fmt.Errorf("workload: %w", err)
 	}
-	w := &Workload{name: "ycsb " + letter, mix: mix, rate: nodeRate, seed: seed}
+	w := &Workload{mix: mix, rate: nodeRate, seed: seed}
 	w.draw()
 	return w, nil
 }
-
-// Name returns the name of the workload.
-func (w *Workload) Name() string { return w.name }
 
 // random returns the source of a purpose.
 func (w *Workload) random(purpose uint64) *rand.Rand { return rand.New(rand.NewPCG(w.seed, purpose)) }

@@ -22,7 +22,7 @@ func (m *measured) figures() []experiment.Figure {
 		{Caption: "Figure 11: Max/Mean after balancing, mean of the seeds. 1 is even.", Figure: &plot.Figure{Panels: []plot.Panel{m.after()}, Width: 760, Height: 280}},
 		{Name: "ycsb", Caption: "Figure 15d: Max/Mean of the worse dimension on YCSB.", Figure: &plot.Figure{Panels: []plot.Panel{m.ycsb()}, Width: 760, Height: 260}},
 		{Name: "splits", Caption: "Figure 16: error of the share that a split separates.", Figure: plot.New(m.errors())},
-		{Name: "time", Caption: "Figure 17: Max/Mean over time, by the way to split; first seed, no noise.", Figure: plot.New(m.overTime())},
+		{Name: "time", Caption: "Figure 17: Max/Mean over time, by the way to split; mean of the seeds, no noise.", Figure: plot.New(m.overTime())},
 		{Name: "regions", Caption: "Figure 18: regions at the end of each hot spot.", Figure: plot.New(m.byRound())},
 		{Name: "durations", Caption: "Figure 21: Max/Mean just before a hot spot moves, by its duration.", Figure: plot.New(m.byDuration())},
 		{Name: "lambda", Caption: "Figure 22: balance and splits by tolerance.", Figure: &plot.Figure{Panels: m.byLambda(), Height: 220}},
@@ -77,7 +77,7 @@ func (m *measured) errors() plot.Panel {
 		for _, d := range libra.Dimensions() {
 			s := plot.BarSeries{Name: by.name + ", " + dimensionName(d)}
 			for _, a := range m.accuracy[skewed] {
-				s.Values = append(s.Values, math.Round(1000*by.of(a)[d])/10)
+				s.Values = append(s.Values, math.Round(100*by.of(a)[d]))
 			}
 			b.Series = append(b.Series, s)
 		}
@@ -93,10 +93,14 @@ func (m *measured) overTime() plot.Panel {
 			name = "L-split"
 		}
 		s := plot.Series{Name: name, Strong: p == ours}
-		points := m.runs[m.split(p)][0].Points
-		for i := range points {
-			if t := float64(points[i].Second) / 60; t <= 40 {
-				s.Points = append(s.Points, plot.Point{X: t, Y: worseOf(&points[i])})
+		runs := m.runs[m.split(p)]
+		for i := range runs[0].Points {
+			t, sum := float64(runs[0].Points[i].Second)/60, 0.
+			for _, o := range runs {
+				sum += worseOf(&o.Points[i])
+			}
+			if t <= 40 {
+				s.Points = append(s.Points, plot.Point{X: t, Y: sum / float64(len(runs))})
 			}
 		}
 		l.Series = append(l.Series, s)
@@ -132,12 +136,12 @@ func (m *measured) byDuration() plot.Panel {
 }
 
 func (m *measured) byLambda() []plot.Panel {
-	balance := &plot.Bars{Title: "Balance", X: "tolerance λ", Y: maxMean}
+	balance := &plot.Bars{Title: "The busiest node above the mean", X: "tolerance λ", Y: plot.Axis{Label: "excess", Unit: "%"}}
 	splits := &plot.Bars{Title: "Splits", X: "tolerance λ", Y: plot.Axis{Label: "splits", Log: true}}
 	a, b := plot.BarSeries{Name: "Libra"}, plot.BarSeries{Name: "Libra"}
 	for _, l := range m.lambdas {
 		balance.Groups = append(balance.Groups, strconv.FormatFloat(l, 'g', -1, 64))
-		a.Values = append(a.Values, math.Round(1000*m.mean(m.tolerance(l), worse))/1000)
+		a.Values = append(a.Values, math.Round(1000*(m.mean(m.tolerance(l), worse)-1))/10)
 		b.Values = append(b.Values, math.Round(m.mean(m.tolerance(l), splitsOf)))
 	}
 	splits.Groups = balance.Groups

@@ -99,6 +99,8 @@ var (
 	onlyDisk   = libralab.Policy{Name: "1D-IO", Rule: libra.OnlyDisk}
 	isolated   = libralab.Policy{Name: "2D-ISO", Rule: libra.Isolated, Parallel: true}
 	turns      = libralab.Policy{Name: "2D-ISO in turns", Rule: libra.Isolated}
+	bySize     = libralab.Policy{Name: "2D-ISO, S-split", Rule: libra.Isolated, Parallel: true, Splits: libralab.BySize}
+	unguarded  = libralab.Policy{Name: "2D-ISO, while loads fluctuate", Rule: libra.Isolated, Parallel: true, Unguarded: true}
 	weighted   = libralab.Policy{Name: "2D-WTD", Rule: libra.Weighted, Weight: .5}
 	sizeSplits = libralab.Policy{Name: "S-split", Splits: libralab.BySize}
 	noSplits   = libralab.Policy{Name: "no split", Splits: libralab.Never}
@@ -118,7 +120,7 @@ func rivals() []libralab.Policy { return []libralab.Policy{onlyCPU, onlyDisk, is
 // lineup is all policies that Figure 11's table has.
 func lineup() []libralab.Policy {
 	all := append([]libralab.Policy{off, ours, eager, printed}, rivals()...)
-	all = append(all, turns)
+	all = append(all, turns, bySize, unguarded)
 	for _, p := range rivals() {
 		all = append(all, stores(p))
 	}
@@ -253,7 +255,6 @@ func (m *measured) do(r *run, seed uint64) (*outcome, error) {
 				o.last[d] += (p.Served[d] - o.last[d]) / n
 			}
 		}
-		p.Nodes = nil // of no figure
 	}
 	return o, nil
 }

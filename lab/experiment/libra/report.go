@@ -132,14 +132,14 @@ func (m *measured) splitsTable() experiment.Table {
 
 // timeTable has the balance over time of Figure 17.
 func (m *measured) timeTable() experiment.Table {
-	t := experiment.Table{Name: "over-time", Heads: []string{"policy", "seed", "second", "cpu_max_over_mean", "disk_max_over_mean", "regions"}}
+	t := experiment.Table{Name: "over-time", Heads: []string{"policy", "seed", "second", "cpu_max_over_mean", "disk_max_over_mean", "cpu_with_moves", "disk_with_moves", "regions"}}
 	for _, p := range splitPolicies {
 		for k, o := range m.runs[m.split(p)] {
 			for i := range o.Points {
 				at := &o.Points[i]
 				t.Rows = append(t.Rows, []string{
 					p.Name, strconv.FormatUint(m.env.Seed+uint64(k), 10), strconv.Itoa(at.Second),
-					decimal(at.Served[libra.CPU]), decimal(at.Served[libra.Disk]), strconv.Itoa(at.Regions),
+					decimal(at.Served[libra.CPU]), decimal(at.Served[libra.Disk]), decimal(at.Busy[libra.CPU]), decimal(at.Busy[libra.Disk]), strconv.Itoa(at.Regions),
 				})
 			}
 		}
