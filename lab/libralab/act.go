@@ -20,8 +20,8 @@ const solidSeconds = 600
 // splitRate is the requests a second above which a store splits a region on its own.
 const splitRate = 3000
 
-// decide makes the plans of a heartbeat. What did not start since the last heartbeat is
-// planned anew.
+// decide makes the plans of a heartbeat. Moves that did not start since the last heartbeat
+// are planned anew.
 func (s *sim) decide(steady bool) error {
 	for i := range s.queues {
 		s.queues[i] = s.queues[i][:0]
@@ -67,8 +67,8 @@ func (s *sim) options(by int) libra.Options {
 	return o
 }
 
-// units returns what a scheduler knows of the regions. A region whose move it ordered is at
-// its destination; a region in an operation stays there.
+// units returns what a scheduler knows of the regions. Its own moves count as
+// carried out; a region in an operation stays there.
 func (s *sim) units(by int) []libra.Unit {
 	everywhere := make([]int, s.Nodes)
 	for j := range everywhere {
@@ -131,7 +131,7 @@ func (s *sim) plan(by int) (splits bool, err error) {
 	return splits, nil
 }
 
-// start starts moves whose nodes are free. A node makes its moves in the order of the plan.
+// start starts moves between free nodes. A node makes its moves in the order of the plan.
 // Schedulers take turns.
 func (s *sim) start() {
 	waiting := 0

@@ -1,6 +1,6 @@
 // Package libralab simulates a store of ranges of keys over nodes in virtual time, to
 // compare ways to balance processor and disk load (package kvpart/libra). It knows skewed
-// workloads, stale and noisy measurements, and what moves and splits cost. It computes
+// workloads, stale and noisy measurements, and the time of moves and splits. It computes
 // loads of ranges and does not simulate requests, so that it knows no latency. It depends
 // on its seeds alone.
 package libralab
@@ -99,8 +99,8 @@ func (c *Config) check() error {
 // heartbeat is the time between two measurements, in seconds.
 const heartbeat = 10
 
-// The limits of a region and of its moves. A node is the source of one move at a time, and
-// the destination of one.
+// The limits of a region and of its moves. A node is the source of a single move at a time,
+// and the destination of a single move.
 const (
 	regionBytes = 96 << 20
 	moveSeconds = 2        // beside the time to copy
@@ -158,7 +158,7 @@ type Point struct {
 	Regions      int
 }
 
-// Result is the course of a run, and what it took.
+// Result is the course and the cost of a run.
 type Result struct {
 	Points []Point
 	// Moves, Splits and Merges count from the beginning; a split into k parts counts k - 1.

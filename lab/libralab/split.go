@@ -14,7 +14,7 @@ const sampleSeconds = 10
 const mostPlaces = 4
 
 // sample draws the requests of the keys from low, below high, in sampleSeconds. Requests of
-// the same key count as one, with the load of all.
+// the same key count as a single request, with the load of all.
 func (s *sim) sample(low, high int, d libra.Dimension) []libra.Sample[int] {
 	var samples []libra.Sample[int]
 	sp := s.space

@@ -263,7 +263,7 @@ func inside(rnd *rand.Rand, n int) []float64 {
 	return shares
 }
 
-// ranked are the shares of the most wanted keys of a range that are placed one by one.
+// ranked are the shares of the most wanted keys of a range that are placed singly.
 var ranked = sync.OnceValue(func() []float64 {
 	below := func(k int) float64 { return .002312 * math.Pow(float64(k), .3467) }
 	shares := make([]float64, 2048)
@@ -274,7 +274,7 @@ var ranked = sync.OnceValue(func() []float64 {
 })
 
 // ycsbCells is the number of cells of a range, ycsbRanked the number of keys that are placed
-// one by one, and ycsbAlone the number of those with a cell of their own.
+// singly, and ycsbAlone the number of keys with a cell of their own.
 const (
 	ycsbCells  = 16
 	ycsbRanked = 20_000
