@@ -16,7 +16,7 @@ func (p *Plan) lazy() {
 	for !p.full() {
 		hot := none
 		for j, l := range p.loads {
-			if max(before[j].most(), l.most()) > 1+p.opt.Tolerance && l.most() > 1 && !p.nodes[j].idle &&
+			if max(before[j].most(), l.most()) > 1+p.aim() && l.most() > 1 && !p.nodes[j].idle &&
 				(hot == none || l.most() > p.loads[hot].most()) {
 				hot = j
 			}
@@ -103,6 +103,10 @@ func (p *Plan) significant(hot int, d Dimension, excess float64) (splits []int) 
 	}
 	return splits
 }
+
+// aim is the excess above which a lazy round relieves a node, once a node exceeds λ. Rounds
+// that stop at λ begin again with the next measurement that errs.
+func (p *Plan) aim() float64 { return p.opt.Tolerance / 2 }
 
 // widens reports whether a unit above λ/2 would widen the gap between the dimensions of a
 // destination beyond λ (paper, section IV-C, stage 2). Where a dimension has no load at all

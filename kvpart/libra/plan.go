@@ -247,17 +247,17 @@ func (p *Plan) migrate(i, to int, d Dimension) {
 // λ/2 would be split again.
 const partFill = .8
 
-// split decides a split, in the dimension in which the unit is heaviest, into even parts
-// below λ/2. Of a unit of which only some load must leave its node, in dimension d, the last
-// part is the rest, which stays: parts that stay together need not be parts. The node
-// decides no more in this round: what the parts weigh is not known.
+// split decides a split, in the dimension in which the unit is heaviest, into even parts. Of
+// a unit of which only some load must leave its node, in dimension d, the last part is the
+// rest, which stays: parts that stay together need not be parts. The node decides no more
+// in this round: what the parts weigh is not known.
 func (p *Plan) split(i int, d Dimension, leaves float64) {
 	u := &p.units[i]
 	heaviest := u.Load.critical()
 	p.decide(i, u.Node)
 	p.nodes[u.Node].split, p.nodes[u.Node].idle = true, true
 	p.splits++
-	parts := math.Ceil(u.Load[heaviest] / (partFill * p.cap()))
+	parts := max(2, math.Ceil(u.Load[heaviest]/p.partSize(u)))
 	share := 1 / parts
 	if leaves < u.Load[d] {
 		parts = min(parts, math.Ceil(leaves/u.Load[d]*parts)+1)
@@ -265,4 +265,24 @@ func (p *Plan) split(i int, d Dimension, leaves float64) {
 	p.decided = append(p.decided, Action{
 		Kind: Split, Unit: i, From: u.Node, To: u.Node, Dimension: heaviest, Share: share, Parts: int(parts),
 	})
+}
+
+// partSize is the load of a part of a unit. Below λ/2 each node can be balanced (paper,
+// theorem 1). The lazy rule splits into larger parts while a node has room for two of them,
+// and their dimensions differ by the tolerance at most: there are fewer units then.
+func (p *Plan) partSize(u *Unit) float64 {
+	size := partFill * p.cap()
+	if p.opt.Eager || p.opt.Rule != Cooperative {
+		return size
+	}
+	room := 0.
+	for j, l := range p.loads {
+		if j != u.Node && !slices.Contains(u.Barred, j) {
+			room = max(room, 1-l.most())
+		}
+	}
+	if g := gap(u.Load); g > 0 {
+		room = min(room, 2*p.opt.Tolerance*u.Load.most()/g)
+	}
+	return max(size, room/2)
 }

@@ -85,13 +85,13 @@ func TestStep(t *testing.T) {
 		"barred everywhere":    {eager, 2, []libra.Unit{barred(at(0, 1, 1), 1), barred(at(0, 1, 1), 0, 1)}, []libra.Action{stuck}},
 		"too small to move":    {libra.Options{Tolerance: .2, Benefit: .5}, 2, []libra.Unit{at(0, 1, 0), at(0, 1, 0), at(0, 1, 0), at(0, 1, 0), at(0, 1, 0)}, []libra.Action{stuck}},
 		"bound of moves":       {libra.Options{Tolerance: .2, Moves: 1}, 2, many(10, parted(at(0, 1, 1))), []libra.Action{move(0, 0, 1, disk), wait}},
-		// Parts of .08, of twice the mean; half of the load may stay, as one part.
-		"split": {wide, 2, []libra.Unit{parted(at(0, 1, 1))}, []libra.Action{{Kind: libra.Split, Dimension: disk, Share: 1. / 25, Parts: 14}, wait}},
+		// Two parts in the room of the other node; half of the load stays, as one part.
+		"split": {wide, 2, []libra.Unit{parted(at(0, 1, 1))}, []libra.Action{{Kind: libra.Split, Dimension: disk, Share: .25, Parts: 3}, wait}},
 		"split by the heavier dimension": {eager, 2, []libra.Unit{parted(at(0, 3, 0)), at(1, 1, 1)}, []libra.Action{
 			{Kind: libra.Split, Dimension: cpu, Share: 1. / 19, Parts: 19}, wait,
 		}},
 		// The small unit could move and does not suffice: the lazy rule splits alone.
-		"lazy":  {wide, 2, []libra.Unit{parted(at(0, 8, 0)), at(0, 1, 0), at(1, 1, 0)}, []libra.Action{{Kind: libra.Split, Dimension: cpu, Share: 1. / 20, Parts: 11}, wait}},
+		"lazy":  {wide, 2, []libra.Unit{parted(at(0, 8, 0)), at(0, 1, 0), at(1, 1, 0)}, []libra.Action{{Kind: libra.Split, Dimension: cpu, Share: 1. / 8, Parts: 5}, wait}},
 		"eager": {eager, 2, []libra.Unit{parted(at(0, 8, 0)), at(0, 1, 0), at(1, 1, 0)}, []libra.Action{move(1, 0, 1, cpu), {Kind: libra.Split, Dimension: cpu, Share: 1. / 20, Parts: 20}, wait}},
 		// The split frees little, and nothing else helps.
 		"little to split": {wide, 2, []libra.Unit{barred(at(0, 8, 0), 1), parted(barred(at(0, 1, 0), 1)), at(1, 1, 0)}, []libra.Action{{Kind: libra.Split, Unit: 1, Dimension: cpu, Share: 1. / 3, Parts: 3}, wait}},
