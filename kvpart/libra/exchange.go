@@ -55,7 +55,7 @@ func (p *Plan) resort() bool {
 }
 
 // partner returns the node and unit with which the exchange of unit i leaves least overload
-// on both nodes. As a last resort it returns those with the least load of the larger of
+// on both nodes. As a last resort it returns the pair with the least load of the larger of
 // both nodes, and none for a move without a unit in return.
 func (p *Plan) partner(i int, d Dimension, last bool) (node, unit int) {
 	node, unit = none, none

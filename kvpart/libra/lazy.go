@@ -3,11 +3,11 @@ package libra
 import "slices"
 
 // lazy decides a whole round before Step returns any of it (paper, section IV-C, figure 8).
-// First it collects moves until each hot node is at the mean. A node whose moves suffice is
-// not split. Of another node, if splits would free enough, only splits are decided: moves
+// First it collects moves until each hot node is at the mean. A node with moves that suffice
+// is not split. Of another node, if splits would free enough, only splits are decided: moves
 // of the parts will be better than moves of small units now.
 //
-// The paper drains one node after the other, and of each the critical dimension alone. That
+// The paper drains a node after the other, and only the critical dimension of each. That
 // fills destinations in one dimension, which then take nothing more of the other. Here each
 // move is off the node that is hottest by then, in the dimension that is critical by then.
 // A bound on the moves of a round is no reason to split.
@@ -56,7 +56,7 @@ func (p *Plan) lazy() {
 	}
 }
 
-// tied returns the nodes whose moves must not be taken back: other moves count on them.
+// tied returns the nodes with moves that must not be taken back: other moves count on them.
 // These are sources that are destinations too, and sources of moves there.
 func (p *Plan) tied() []bool {
 	source, tied := make([]bool, len(p.nodes)), make([]bool, len(p.nodes))

@@ -1,8 +1,8 @@
 // Package libra balances load of two dimensions, processor and disk, over nodes. It
 // decides which units of load move to which node, and which units are split first
 // (Zhang et al., "Mitigating Dual Load Imbalance via Dynamic Cooperative Scheduling in
-// Distributed Key-Value Stores"). It is a pure step: loads in, one decision out. It does
-// not measure, move nor split anything, and does not know what a unit is: a range of
+// Distributed Key-Value Stores"). It is a pure step: loads in, a decision out. It does
+// not measure, move nor split anything, and does not know the nature of a unit: a range of
 // keys, a group of keys, an entity. Nodes are equal; a node of twice the power is refused.
 //
 // # Words
@@ -63,7 +63,7 @@ func (l Load) critical() Dimension {
 	return Disk
 }
 
-// Unit is what moves as a whole, or is split.
+// Unit is a load that moves as a whole, or is split.
 type Unit struct {
 	Node int // where it is, from 0
 	Load Load
@@ -73,7 +73,7 @@ type Unit struct {
 	Whole bool
 }
 
-// Kind says what an action is.
+// Kind is the kind of an action.
 type Kind uint8
 
 // The kinds of actions. Done, Wait and Stuck end a round.
@@ -85,7 +85,7 @@ const (
 	// should be Whole in the next round, else the next round orders the split again.
 	Split
 	// Done says that the excess is within the tolerance once all decisions are carried out;
-	// with a rule for comparison, the excess of what the rule looks at.
+	// with a rule for comparison, the excess in the dimensions that the rule looks at.
 	Done
 	// Wait says that the rest depends on the parts of ordered splits, or on a bound on the
 	// moves of a round.
@@ -103,10 +103,10 @@ type Action struct {
 	Unit int // index of the unit, of Migrate and Split
 	// From and To are the nodes of a Migrate.
 	From, To int
-	// Dimension is the critical dimension of a Migrate, and the heavier one of a Split's
+	// Dimension is the critical dimension of a Migrate, and the heavier dimension of a Split's
 	// unit, by which to split it.
 	Dimension Dimension
-	// Swap says that a Migrate is one of two in a row that swap units of two nodes. Until the
+	// Swap marks two Migrates in a row that swap units of two nodes. Until the
 	// second, the first may raise the excess, by at most the load of its unit.
 	Swap bool
 	// Share is the share of the load of a Split's unit that each of its Parts parts should
@@ -128,12 +128,9 @@ const (
 	OnlyDisk
 	// Isolated runs OnlyCPU and OnlyDisk in turns, neither looking at the other.
 	Isolated
-	// Weighted balances the weighted sum of both dimensions, as if it were one.
+	// Weighted balances the weighted sum of both dimensions, as if it were a single load.
 	Weighted
 )
-
-// Rules returns all rules.
-func Rules() []Rule { return []Rule{Cooperative, OnlyCPU, OnlyDisk, Isolated, Weighted} }
 
 func (r Rule) String() string {
 	return [...]string{"libra", "1d-cpu", "1d-disk", "2d-iso", "2d-wtd"}[r]
@@ -171,7 +168,7 @@ type Options struct {
 	Moves int
 	// Affinity, if not nil, returns how much a unit belongs to a node, such as the weight of
 	// its edges to the node's units. Balance comes first: of the allowed moves the plan
-	// takes the one that loses least affinity for the load it takes off the source. The
+	// takes the move that loses least affinity for the load it takes off the source. The
 	// answers must be numbers, and stay the same within a round.
 	Affinity func(unit, node int) float64
 }

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// WriteCost is the paper's c: the processor time of a write over that of a read (section
+// WriteCost is the paper's c: the processor time of a write over the time of a read (section
 // IV-A). It is of the paper's hardware; whoever can should measure it.
 const WriteCost = 1.63
 
@@ -63,7 +63,7 @@ func (g *Guard) Steady(loads []Load) bool {
 }
 
 // Merges returns which neighbours to merge, no more pairs than most: an index i says that the
-// units i and i+1, which are neighbours in the order of keys, become one. Only cold units
+// units i and i+1, which are neighbours in the order of keys, merge. Only cold units
 // of the same node merge, so that the result is far from a split: below λ/8 of the mean in
 // both dimensions. No unit is in two pairs. It fails as NewPlan does.
 func Merges(o Options, nodes int, units []Unit, most int) ([]int, error) {

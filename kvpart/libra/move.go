@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// node is what a plan knows of a node.
+// node is the state of a node in a plan.
 type node struct {
 	units []int32             // that were on the node at the beginning of the round
 	left  [dimensions][]int32 // see Plan.left
 	fresh [dimensions]bool    // left has no unit with a decision
 	// queues are the units that may still leave the node, by critical dimension and class:
-	// first those lighter in the other dimension. They hold while ready.
+	// first units lighter in the other dimension. They hold while ready.
 	queues [dimensions][2][]candidate
 	ready  bool
 	stale  bool // another node has more room since: look again before giving up
@@ -38,7 +38,7 @@ func (c *candidate) before(o *candidate) bool {
 	return c.unit < o.unit
 }
 
-// sink restores the heap q below i, whose candidate may have to wait longer.
+// sink restores the heap q below i, after its candidate got more loss.
 func sink(q []candidate, i int) {
 	for {
 		first := i
@@ -59,7 +59,7 @@ func sink(q []candidate, i int) {
 // is lighter in the other dimension (condition 2, against interference). Where there is
 // none, other units do as well: the destination's bound covers both dimensions.
 //
-// While only hot nodes give load away, what cannot move stays so: destinations fill, and
+// While only hot nodes give load away, a unit that cannot move stays so: destinations fill, and
 // sources empty. For the same reason the loss of a move only grows. So a candidate at the
 // head of its queue either leaves it, or sinks, and the plan need not look at all others.
 func (p *Plan) move(hot int, d Dimension) (unit, to int, ok bool) {
@@ -86,7 +86,7 @@ func (p *Plan) move(hot int, d Dimension) (unit, to int, ok bool) {
 	}
 }
 
-// closed reports whether no node but a hot one has room for any unit worth a move in d.
+// closed reports whether no node but a hot node has room for any unit worth a move in d.
 func (p *Plan) closed(hot int, d Dimension) bool {
 	for j, l := range p.loads {
 		if j != hot && (p.opt.Printed || max(l.most(), l[d]+p.opt.Benefit) <= 1+p.opt.Tolerance) {
@@ -134,7 +134,7 @@ func (p *Plan) queue(hot int) {
 		for class := range n.queues[d] {
 			n.queues[d][class] = n.queues[d][class][:0]
 		}
-		// What is sorted is a heap.
+		// A sorted queue is a heap.
 		for _, i := range p.left(hot, d) {
 			u := &p.units[i]
 			if u.Load[d] <= p.opt.Benefit {
@@ -156,7 +156,7 @@ func (p *Plan) leaves(source int, load float64, d Dimension) bool {
 }
 
 // destination returns the node for a unit: of the nodes that the unit does not lift above
-// 1 + λ, nor above its source, in either dimension the one with the largest affinity, then the least load
+// 1 + λ, nor above its source, in either dimension the node with the largest affinity, then the least load
 // afterwards, then the lowest number. It returns the loss of affinity for the load, too.
 func (p *Plan) destination(i int, d Dimension) (to int, loss float64, ok bool) {
 	u := &p.units[i]

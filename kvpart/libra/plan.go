@@ -78,7 +78,7 @@ func NewPlan(o Options, nodes int, units []Unit) (*Plan, error) {
 }
 
 // Excess returns the excess Δ of the nodes once the decisions so far are carried out,
-// including those of a hot node that Step is still to return. It is -1 without load.
+// including decisions on a hot node that Step is still to return. It is -1 without load.
 func (p *Plan) Excess() float64 { return p.excess(p.worst()) }
 
 // Loads returns the relative loads of the nodes, after the same decisions as Excess.
@@ -138,7 +138,7 @@ func (p *Plan) end() Action {
 	return Action{Kind: Stuck}
 }
 
-// eager decides for one hot node, the hottest with a decision left.
+// eager decides for a hot node, the hottest with a decision left.
 func (p *Plan) eager() {
 	for {
 		hot := none
@@ -211,7 +211,7 @@ func (p *Plan) shift(i, to int) {
 	p.loads[to] = p.loads[to].plus(u.Load, 1)
 	u.Node = to
 	if p.room(from) {
-		// What other nodes could not move the source may take now.
+		// Units that other nodes could not move the source may take now.
 		for j := range p.nodes {
 			if n := &p.nodes[j]; j != from {
 				n.ready, n.stale, n.idle = n.ready && had, true, n.split
@@ -247,10 +247,10 @@ func (p *Plan) migrate(i, to int, d Dimension) {
 // λ/2 would be split again.
 const partFill = .8
 
-// split decides a split, in the dimension in which the unit is heaviest, into even parts. Of
-// a unit of which only some load must leave its node, in dimension d, the last part is the
-// rest, which stays: parts that stay together need not be parts. The node decides no more
-// in this round: what the parts weigh is not known.
+// split decides a split, in the dimension in which the unit is heaviest, into even parts. If
+// only some load of the unit must leave its node, in dimension d, the last part is the rest,
+// which stays: parts that stay together need not be parts. The node decides no more
+// in this round: the loads of the parts are not known.
 func (p *Plan) split(i int, d Dimension, leaves float64) {
 	u := &p.units[i]
 	heaviest := u.Load.critical()

@@ -6,7 +6,7 @@ import (
 )
 
 // Sample is a request of a range of keys: its first and last key, equal for a request of
-// one key, and its load, a number of at least 0.
+// a single key, and its load, a number of at least 0.
 type Sample[K cmp.Ordered] struct {
 	Start, End K
 	Load       float64
@@ -14,8 +14,8 @@ type Sample[K cmp.Ordered] struct {
 
 // SplitKey returns a key such that about the given share of the load of samples is of
 // requests below it (paper, section IV-B and figure 7). It is exact where requests have
-// one key, up to the load of a single key. Where requests of ranges overlap, the share
-// lies between two bounds, of which mid returns the middle; mid may return either bound.
+// a single key, up to the load of a single key. Where requests of ranges overlap, the share
+// lies between two bounds, and mid returns their middle; mid may return either bound.
 // SplitKey orders samples anew. ok is false if no key has requests on both sides.
 func SplitKey[K cmp.Ordered](samples []Sample[K], share float64, mid func(low, high K) K) (key K, ok bool) {
 	if keys := SplitKeys(samples, share, 2, mid); len(keys) > 0 {
@@ -26,7 +26,7 @@ func SplitKey[K cmp.Ordered](samples []Sample[K], share float64, mid func(low, h
 
 // SplitKeys returns the keys at which to cut a unit into parts, ascending: each part has
 // about the given share of the load, the last part the rest, as an Action says. Parts of
-// no key of their own are left out, so there may be fewer keys than parts less one.
+// no key of their own are left out, so there may be fewer keys than cuts between parts.
 func SplitKeys[K cmp.Ordered](samples []Sample[K], share float64, parts int, mid func(low, high K) K) []K {
 	if !(share > 0 && share < 1) || len(samples) == 0 {
 		return nil
@@ -61,7 +61,7 @@ func SplitKeys[K cmp.Ordered](samples []Sample[K], share float64, parts int, mid
 	return keys
 }
 
-// lowSplits returns, for each wanted load, the start of the request after those that begin
+// lowSplits returns, for each wanted load, the start of the request after the requests that begin
 // first and have that load. Wants ascend.
 func lowSplits[K cmp.Ordered](samples []Sample[K], wants []float64) []K {
 	slices.SortFunc(samples, func(a, b Sample[K]) int { return cmp.Compare(a.Start, b.Start) })
@@ -86,7 +86,7 @@ func lowSplits[K cmp.Ordered](samples []Sample[K], wants []float64) []K {
 	return keys
 }
 
-// highSplits returns, for each wanted load, the end of the request with which those that
+// highSplits returns, for each wanted load, the end of the request with which the requests that
 // end last have that load. Wants ascend.
 func highSplits[K cmp.Ordered](samples []Sample[K], wants []float64) []K {
 	slices.SortFunc(samples, func(a, b Sample[K]) int { return cmp.Compare(b.End, a.End) })

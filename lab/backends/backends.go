@@ -1,5 +1,5 @@
 // Package backends registers all engines that the laboratory's partitioned stores may
-// have: those of package engine, and pebble. The product does without pebble and its
+// have: the engines of package engine, and pebble. The product does without pebble and its
 // modules.
 package backends
 

@@ -8,9 +8,9 @@ import (
 )
 
 // Paced returns a durable backend whose engines have a disk each, of a bandwidth in bytes
-// a second: a write ends when the disk would have written what the engine has written,
-// its log and pages included. So a machine with one fast disk shows what several slow
-// disks do. The engine's own writes and syncs go on as they are.
+// a second: a write ends when the disk would have written all bytes of the engine, its log
+// and pages included. So a machine with a single fast disk behaves as with several slow
+// disks. The engine's own writes and syncs go on as they are.
 func Paced(f engine.Factory, bandwidth float64) engine.Factory {
 	open := f.Open
 	f.Open = func(c engine.Config) (engine.Engine, error) {
@@ -48,7 +48,7 @@ func (p *paced) WrittenBytes() int64 {
 	return 0
 }
 
-// wait waits until the disk has written what the engine wrote since the last call.
+// wait waits until the disk has written all that the engine wrote since the last call.
 func (p *paced) wait(began time.Time) {
 	p.mu.Lock()
 	n := p.WrittenBytes()

@@ -33,7 +33,7 @@ type lsm struct {
 	lock   *pebble.Lock
 	dir    string
 	broken *atomic.Pointer[error]
-	// opened is what the library counted as written when the engine was opened.
+	// opened is the count of the library when the engine was opened.
 	opened int64
 	// syncs counts the writes, which are synced each.
 	syncs atomic.Int64
@@ -227,7 +227,7 @@ func (e *lsm) DiskBytes() (bytes int64) {
 }
 
 // counted returns the bytes of logs, flushes and compactions that the library counts, and
-// the blocks written again by syncs. Without those the count is far too low for small
+// the blocks written again by syncs. Without these blocks the count is far too low for small
 // values. Writes that share a sync count as several.
 func (e *lsm) counted() int64 {
 	m := e.db.Metrics()
