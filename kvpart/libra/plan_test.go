@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/samya-db/samya/internal/testfuzz"
 	"github.com/samya-db/samya/kvpart/libra"
 )
 
@@ -230,7 +231,8 @@ func TestScale(t *testing.T) {
 }
 
 // FuzzNewPlan looks for rounds that do not end, and for loads that are no numbers.
-func FuzzNewPlan(f *testing.F) {
+func FuzzNewPlan(tf *testing.F) {
+	f := testfuzz.On(tf)
 	f.Add(3, 20, .05, .002, uint64(1), 1., 1., byte(0))
 	f.Add(2, 9, 1e-6, 1e-9, uint64(2), 1e-300, 1e300, byte(1))
 	f.Fuzz(func(t *testing.T, nodes, n int, tolerance, benefit float64, seed uint64, cpu, disk float64, rule byte) {

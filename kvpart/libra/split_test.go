@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/samya-db/samya/internal/testfuzz"
 	"github.com/samya-db/samya/kvpart/libra"
 )
 
@@ -181,7 +182,8 @@ func TestSplitStrings(t *testing.T) {
 
 // FuzzSplitKeys looks for keys out of order or out of the range, and for keys that are not
 // numbers, which equal nothing.
-func FuzzSplitKeys(f *testing.F) {
+func FuzzSplitKeys(tf *testing.F) {
+	f := testfuzz.On(tf)
 	f.Add(1., 2., 3., 1., 1., 1., .5, 3)
 	f.Add(math.NaN(), math.NaN(), 3., 1., 0., 2., .1, 20)
 	f.Fuzz(func(t *testing.T, a, b, c, x, y, z, share float64, parts int) {

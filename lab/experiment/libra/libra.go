@@ -45,14 +45,14 @@ type options struct {
 }
 
 func (o *options) flags(f *pflag.FlagSet) {
-	f.IntVar(&o.seeds, "seeds", 5, "seeds, the first is --seed; 1 to 100")
+	f.IntVar(&o.seeds, "draws", 5, "seeds of each run, the first is --seed; 1 to 100")
 	f.IntVar(&o.nodes, "nodes", 8, "nodes, 4 to 64")
 	f.Float64Var(&o.noise, "noise", .05, "error of a measurement as a share, 0 to 0.5")
 	f.Float64Var(&o.drift, "drift", .1, "error of the cost of a write over a read as a share, -0.5 to 0.5")
 	f.IntSliceVar(&o.durations, "durations", []int{1, 2, 5, 10, 20, 30}, "durations of hot spots in minutes, ascending, 1 to 60")
 	f.Float64SliceVar(&o.lambdas, "lambdas", []float64{.01, .02, .03, .05, .075, .1, .15}, "tolerances, ascending, above 0 and below 1, with 0.05")
-	f.IntVar(&o.regions, "regions", 500, "regions to split, 1 to 10000")
-	f.IntVar(&o.rounds, "rounds", 7, "rounds of hot spots of Figure 18, 2 to 20")
+	f.IntVar(&o.regions, "splits", 500, "regions to split, 1 to 10000")
+	f.IntVar(&o.rounds, "hot-spots", 7, "hot spots of Figure 18, 2 to 20")
 }
 
 // check refuses flags out of range.
@@ -62,7 +62,7 @@ func (o *options) check() error {
 	}
 	switch {
 	case o.seeds < 1 || o.seeds > 100:
-		return bad("seeds", "in 1 to 100")
+		return bad("draws", "in 1 to 100")
 	case o.nodes < 4 || o.nodes > 64:
 		return bad("nodes", "in 4 to 64")
 	case !(o.noise >= 0 && o.noise <= .5):
@@ -74,9 +74,9 @@ func (o *options) check() error {
 	case len(o.lambdas) < 2 || !slices.IsSorted(o.lambdas) || !(o.lambdas[0] > 0) || !(o.lambdas[len(o.lambdas)-1] < 1) || !slices.Contains(o.lambdas, libra.DefaultTolerance):
 		return bad("lambdas", "two or more, ascending, above 0 and below 1, with 0.05")
 	case o.regions < 1 || o.regions > 10_000:
-		return bad("regions", "in 1 to 10000")
+		return bad("splits", "in 1 to 10000")
 	case o.rounds < 2 || o.rounds > 20:
-		return bad("rounds", "in 2 to 20")
+		return bad("hot-spots", "in 2 to 20")
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func environment(steps *int) *experiment.Env {
 }
 
 // brief are flags of a run of a second or so.
-var brief = []string{"--seeds", "1", "--durations", "5,10", "--lambdas", ".05,.1", "--regions", "20", "--rounds", "2"}
+var brief = []string{"--draws", "1", "--durations", "5,10", "--lambdas", ".05,.1", "--splits", "20", "--hot-spots", "2"}
 
 func TestRun(t *testing.T) {
 	steps := 0
@@ -79,7 +79,7 @@ func TestRun(t *testing.T) {
 
 func TestFlagsAreChecked(t *testing.T) {
 	for _, args := range [][]string{
-		{"--seeds", "0"},
+		{"--draws", "0"},
 		{"--nodes", "3"},
 		{"--noise", "-1"},
 		{"--drift", "1"},
@@ -89,8 +89,8 @@ func TestFlagsAreChecked(t *testing.T) {
 		{"--lambdas", ".05"},
 		{"--lambdas", ".1,.2"},
 		{"--lambdas", "0,.05"},
-		{"--regions", "0"},
-		{"--rounds", "1"},
+		{"--splits", "0"},
+		{"--hot-spots", "1"},
 	} {
 		steps := 0
 		_, err := parsed(t, args...).run(t.Context(), environment(&steps))
