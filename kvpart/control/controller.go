@@ -218,7 +218,11 @@ func (c *Controller[E]) begin(now time.Duration) {
 	c.job.began = now
 	c.job.number = c.stats.Computed
 	c.job.pace = c.pace()
-	c.job.noise = balanceNoise(c.opt.Scheduler.Partitions(), int64(c.policy.last.even*float64(c.tracker.graph.Requests())))
+	even := c.policy.last.even
+	if c.opt.Policy.Kind == Base { // never judged
+		even = c.tracker.signal.outcome().even
+	}
+	c.job.noise = balanceNoise(c.opt.Scheduler.Partitions(), int64(even*float64(c.tracker.graph.Requests())))
 	// The first map is not worth keeping to. And where cuts that start from the present
 	// map bring nothing, a cut from scratch may.
 	c.job.cold = c.job.number == 0 || c.policy.level > 0

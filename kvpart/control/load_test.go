@@ -109,6 +109,7 @@ func TestBothLoadsAreBalanced(t *testing.T) {
 	}{
 		"libra": {Policy{Balance: Libra}, 1.1, 1.1, 2 * k * 2 / .05, keys},
 		"both":  {Policy{Balance: Both}, 1.1, 1.1, keys, 0},
+		"base":  {Policy{Kind: Base, Operations: 20_000, Balance: Libra}, 1.1, 1.1, 2 * k * 2 / .05, keys},
 		"graph": {Policy{Balance: Graph}, -1.3, -1.3, keys, keys},
 	} {
 		for seed := range uint64(3) {
