@@ -266,26 +266,25 @@ func (d *dual) run(ctx context.Context, balance kvpart.Balance, mixed bool) (r *
 		movingP99: ms(moving.ValueAtQuantile(99)), p99: ms(steady.ValueAtQuantile(99)), cpu: 1, disk: 1,
 	}
 	if after.CPU != nil {
-		r.cpu = mostOverMean(after.CPU, before.CPU)
+		r.cpu = mostOverMean(growth(after.CPU, before.CPU))
 	}
-	r.disk = mostOverMean(after.Written, before.Written)
+	r.disk = mostOverMean(growth(after.Written, before.Written))
 	return r, nil
 }
 
 func ms(ns int64) float64 { return float64(ns) / 1e6 }
 
-// mostOverMean returns the larger growth over the mean.
-func mostOverMean[T int64 | time.Duration](after, before []T) float64 {
+// mostOverMean returns the largest load over the mean, 1 without load.
+func mostOverMean[T int64 | time.Duration](loads []T) float64 {
 	sum, most := 0., 0.
-	for i := range after {
-		grown := float64(after[i] - before[i])
-		sum += grown
-		most = max(most, grown)
+	for _, l := range loads {
+		sum += float64(l)
+		most = max(most, float64(l))
 	}
 	if sum == 0 {
 		return 1
 	}
-	return most * float64(len(after)) / sum
+	return most * float64(len(loads)) / sum
 }
 
 // settled returns when a store has found its balance: no new map for a while.

@@ -48,10 +48,15 @@ type Report struct {
 	Pauses      int64    `json:"pauses"`
 	PauseP99    float64  `json:"pause_p99_us"`
 	PauseMax    float64  `json:"pause_max_us"`
-	Keys        int      `json:"keys"`
-	Generations int      `json:"generations,omitempty"`
-	Memory      int64    `json:"memory_bytes"`
-	Disk        int64    `json:"disk_bytes"`
+	// CPU and Written are the largest processor time, and the most bytes written, of a
+	// partition over the mean; 0 if not measured.
+	CPU         float64 `json:"cpu_most_over_mean,omitempty"`
+	Written     float64 `json:"written_most_over_mean,omitempty"`
+	Followed    int64   `json:"values_followed,omitempty"`
+	Keys        int     `json:"keys"`
+	Generations int     `json:"generations,omitempty"`
+	Memory      int64   `json:"memory_bytes"`
+	Disk        int64   `json:"disk_bytes"`
 }
 
 // Report returns a report of the result. The caller adds the description of the
@@ -61,7 +66,7 @@ func (r *Result) Report() *Report {
 	quantile := func(q float64) float64 { return us(time.Duration(r.Latency.ValueAtQuantile(q))) }
 	last := r.Samples[len(r.Samples)-1]
 	from := r.Samples[(len(r.Samples)-1)*2/3]
-	return &Report{
+	report := &Report{
 		Count: r.Operations, NotFound: r.NotFound, Seconds: r.Elapsed.Seconds(), Rate: r.Rate(), Processor: r.PerOperation(),
 		P50: quantile(50), P99: quantile(99), P999: quantile(99.9), Multi: r.MultiShare(),
 		LastMulti: float64(last.Multi-from.Multi) / float64(max(last.Ran-from.Ran, 1)),
@@ -70,7 +75,15 @@ func (r *Result) Report() *Report {
 		Vertices: r.Store.Vertices, Edges: r.Store.Edges, LastCut: r.Store.LastCut, LastBalance: r.Store.LastBalance, Hubs: r.Store.Hubs,
 		Pauses: r.Store.Pause.Count, PauseP99: us(r.Store.Pause.P99), PauseMax: us(r.Store.Pause.Max),
 		Keys: r.Store.Keys, Generations: r.Store.Generations, Memory: last.Memory, Disk: last.Disk,
+		Followed: r.Store.Followed,
 	}
+	if len(r.Store.CPU) > 0 {
+		report.CPU = mostOverMean(r.Store.CPU)
+	}
+	if len(r.Store.Written) > 1 {
+		report.Written = mostOverMean(r.Store.Written)
+	}
+	return report
 }
 
 // WriteText writes the report as text.
@@ -94,6 +107,12 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	if len(r.Hubs) > 0 {
 		line("hubs", "%d keys outweigh a partition: %s", len(r.Hubs), strings.Join(r.Hubs[:min(len(r.Hubs), 5)], ", "))
+	}
+	if r.CPU > 0 {
+		line("loads", "processor of the busiest partition %.2f of the mean, in the whole run", r.CPU)
+	}
+	if r.Written > 0 {
+		line("written", "most bytes of a partition %.2f of the mean; %s values followed their keys", r.Written, n(float64(r.Followed)))
 	}
 	line("pauses", "%d, p99 %s µs, longest %s µs", r.Pauses, n(r.PauseP99), n(r.PauseMax))
 	line("tracking", "%.3f s of processor time: %s requests tracked, %s dropped", r.Tracking, n(float64(r.Tracked)), n(float64(r.Dropped)))

@@ -44,6 +44,8 @@ func since(after, before kvpart.Stats) kvpart.Stats {
 	s.Applied -= before.Applied
 	s.Skipped -= before.Skipped
 	s.Moved -= before.Moved
+	s.Followed -= before.Followed
+	s.CPU, s.Written = growth(s.CPU, before.CPU), growth(s.Written, before.Written)
 	s.PerPartition = nil
 	for i, n := range after.PerPartition {
 		if i < len(before.PerPartition) {
@@ -52,4 +54,13 @@ func since(after, before kvpart.Stats) kvpart.Stats {
 		s.PerPartition = append(s.PerPartition, n)
 	}
 	return s
+}
+
+// growth returns after less before, element by element.
+func growth[T int64 | time.Duration](after, before []T) []T {
+	all := make([]T, len(after))
+	for i := range after {
+		all[i] = after[i] - before[i]
+	}
+	return all
 }
