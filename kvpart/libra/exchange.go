@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// attempts is how many units of each node an exchange tries: the heaviest.
+// attempts is how many units of a hot node an exchange tries with each other node, and how
+// many units there: the heaviest that are not barred.
 const attempts = 16
 
 // exchange decides that a hot node and another swap a unit each, and reports whether it
@@ -20,12 +21,13 @@ func (p *Plan) exchange(hot int, d Dimension, last bool) bool {
 	if p.opt.Printed || p.opt.Moves > 0 && p.moves+2 > p.opt.Moves {
 		return false
 	}
-	units := p.left(hot, d)
-	for _, i := range units[:min(attempts, len(units))] {
-		if p.units[i].Load[d] <= p.opt.Benefit {
+	tried := make([]int, len(p.loads)) // units, by node
+	tried[hot] = attempts
+	for _, i := range p.left(hot, d) {
+		if p.units[i].Load[d] <= p.opt.Benefit || !slices.ContainsFunc(tried, func(n int) bool { return n < attempts }) {
 			break
 		}
-		j, k := p.partner(int(i), d, last)
+		j, k := p.partner(int(i), d, last, tried)
 		if j == none {
 			continue
 		}
@@ -57,7 +59,7 @@ func (p *Plan) resort() bool {
 // partner returns the node and unit with which the exchange of unit i leaves least overload
 // on both nodes. As a last resort it returns the pair with the least load of the larger of
 // both nodes, and none for a move without a unit in return.
-func (p *Plan) partner(i int, d Dimension, last bool) (node, unit int) {
+func (p *Plan) partner(i int, d Dimension, last bool, tried []int) (node, unit int) {
 	node, unit = none, none
 	u := &p.units[i]
 	hot := p.loads[u.Node]
@@ -81,17 +83,24 @@ func (p *Plan) partner(i int, d Dimension, last bool) (node, unit int) {
 		}
 	}
 	for j := range p.loads {
-		if j == u.Node || slices.Contains(u.Barred, j) {
+		if tried[j] == attempts || slices.Contains(u.Barred, j) {
 			continue
 		}
+		tried[j]++
 		if last {
 			try(j, none, u.Load)
 		}
-		units := p.left(j, d.other())
-		for _, k := range units[:min(attempts, len(units))] {
+		partners := 0
+		for _, k := range p.left(j, d.other()) {
 			v := &p.units[k]
-			gain := u.Load.plus(v.Load, -1)
-			if gain[d] > p.opt.Benefit && v.Load.most() > p.opt.Benefit && !slices.Contains(v.Barred, u.Node) {
+			if partners == attempts || v.Load.most() <= p.opt.Benefit {
+				break
+			}
+			if slices.Contains(v.Barred, u.Node) {
+				continue
+			}
+			partners++
+			if gain := u.Load.plus(v.Load, -1); gain[d] > p.opt.Benefit {
 				try(j, int(k), gain)
 			}
 		}
