@@ -41,8 +41,12 @@ func (s *Scheduler[V]) count(r *Request[V]) {
 }
 
 // Stats returns the counts so far.
-func (s *Scheduler[V]) Stats() Stats {
-	multi := s.multi.Load()
+func (s *Scheduler[V]) Stats() Stats { return stats(s, s.multi.Load) }
+
+// stats is Stats. load reads the number of requests of several partitions, which grows
+// meanwhile: two readings would differ.
+func stats[V any](s *Scheduler[V], load func() int64) Stats {
+	multi := load()
 	st := Stats{Multi: multi, Ran: multi, Upkeep: s.upkeep.Load()}
 	for _, p := range s.parts {
 		n := p.ran.Load()

@@ -41,6 +41,17 @@ func TestStatsWhileRequestsRun(t *testing.T) {
 	}
 }
 
+// TestStatsOfAnInstant: a request of several partitions that ends while Stats reads counts
+// twice, as a request and as one of several partitions, or not at all.
+func TestStatsOfAnInstant(t *testing.T) {
+	s := newInside(t, Options[int]{Partitions: 4, Mode: Callers, Place: RoundRobin})
+	ended := int64(0)
+	st := stats(s, func() int64 { ended++; return ended })
+	if st.Ran != st.Multi {
+		t.Errorf("%d requests ran, %d of them on several partitions, and no others", st.Ran, st.Multi)
+	}
+}
+
 // TestUpkeepCountsApart: requests of upkeep are in no other count.
 func TestUpkeepCountsApart(t *testing.T) {
 	for _, m := range []Mode{Callers, Workers} {
