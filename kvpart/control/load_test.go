@@ -243,3 +243,21 @@ func TestDiskCost(t *testing.T) {
 		t.Errorf("a request on no partition costs %d", got[1])
 	}
 }
+
+// TestOneRangeSpreads begins as an empty store does: with all keys in one range, on one of
+// few or many partitions. Splits follow splits until parts are small enough to move.
+func TestOneRangeSpreads(t *testing.T) {
+	for _, k := range []int{2, 3, 8} {
+		for seed := range uint64(3) {
+			w := &world{t: t, keys: newKeys(k, 800), seed: seed}
+			w.build(Options[*key]{Policy: Policy{Balance: Libra, Share: 1, Window: 40_000}, Cut: cut.Partition})
+			w.place(func(int) int { return 0 })
+			shift := 0
+			w.pass(time.Minute, 10*time.Millisecond, w.halves(200, &shift))
+			loads := w.loads(shift)
+			if cpu, disk := most(loads, libra.CPU), most(loads, libra.Disk); max(cpu, disk) > 1.15 {
+				t.Errorf("%d partitions, seed %d: most loads %.3f and %.3f of the mean", k, seed, cpu, disk)
+			}
+		}
+	}
+}

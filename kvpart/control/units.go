@@ -20,8 +20,9 @@ func (u *units) add(vs []int32, node int) {
 }
 
 const (
-	// rounds bounds how often the parts of split units are balanced again.
-	rounds = 4
+	// rounds bounds how often units are split before they move. The last round moves what
+	// there is: while units may be split a round may rather split them.
+	rounds = 8
 	// groupsEach is how many groups of keys a partition has, about, for Both.
 	groupsEach = 16
 )
@@ -87,7 +88,7 @@ func (c *Controller[E]) groups(ctx context.Context, j *job[E], g *cut.Graph, k i
 // spread moves units between the k partitions, in parts. It keeps units together that
 // have bonds, as far as balance allows.
 func (c *Controller[E]) spread(u *units, k int, g *cut.Graph, parts []int32, bonds func() [][]bond) error {
-	for range rounds {
+	for round := range rounds + 1 {
 		var plan *libra.Plan
 		bonds := bonds()
 		o := libra.Options{Tolerance: c.opt.Policy.Tolerance, Affinity: func(unit, node int) float64 {
@@ -100,7 +101,7 @@ func (c *Controller[E]) spread(u *units, k int, g *cut.Graph, parts []int32, bon
 			return sum
 		}}
 		var err error
-		if plan, err = libra.NewPlan(o, k, u.loads(g)); err != nil {
+		if plan, err = libra.NewPlan(o, k, u.loads(g, round == rounds)); err != nil {
 			return fmt.Errorf("balance %d units: %w", len(u.of), err)
 		}
 		splits := make(map[int]libra.Action)
@@ -122,11 +123,11 @@ func (c *Controller[E]) spread(u *units, k int, g *cut.Graph, parts []int32, bon
 	return nil
 }
 
-// loads are the units as package libra has them.
-func (u *units) loads(g *cut.Graph) []libra.Unit {
+// loads are the units as package libra has them; with whole none is split.
+func (u *units) loads(g *cut.Graph, whole bool) []libra.Unit {
 	all := make([]libra.Unit, len(u.of))
 	for i, vs := range u.of {
-		all[i] = libra.Unit{Node: u.node[i], Whole: len(vs) == 1}
+		all[i] = libra.Unit{Node: u.node[i], Whole: whole || len(vs) == 1}
 		for _, v := range vs {
 			for d := range libra.Dimensions() {
 				all[i].Load[d] += float64(g.VertexWeights[int(v)*g.Dims+d])
