@@ -71,11 +71,28 @@ func (d *Disk) Image(dirs map[string]string, now func() int64) (from, until int6
 	return from, now(), nil
 }
 
-// copyTree copies the files of a directory. Process locks are not among the files.
+// copyTree copies the files of a directory. Process locks are not among the files. An
+// engine that is given up meanwhile is not in the copy: a crash leaves all of its files, or
+// none.
 func copyTree(from, to string) error {
-	return filepath.WalkDir(from, func(path string, e os.DirEntry, err error) error {
+	err := filepath.WalkDir(from, func(path string, e os.DirEntry, err error) error {
 		return copyEntry(from, to, path, e, err)
 	})
+	if err != nil {
+		return err
+	}
+	return prune(from, to)
+}
+
+// prune removes copies of engines that have gone.
+func prune(from, to string) error {
+	copies, err := os.ReadDir(to)
+	for _, e := range copies {
+		if _, gone := os.Stat(filepath.Join(from, e.Name())); errors.Is(gone, os.ErrNotExist) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(to, e.Name())))
+		}
+	}
+	return err
 }
 
 // copyEntry copies an entry that WalkDir found below from. A directory may

@@ -33,4 +33,14 @@ func TestCopyTreeWhileAnEngineGoes(t *testing.T) {
 	if got, err := os.ReadFile(filepath.Join(to, "engine.gone", "file")); err != nil || string(got) != "x" {
 		t.Errorf("copied %q, %v", got, err)
 	}
+	// The engine is given up while its files are copied.
+	if err := os.Rename(below, below+".gone"); err != nil {
+		t.Fatal(err)
+	}
+	if err := prune(from, to); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(to); err != nil || len(left) != 0 {
+		t.Errorf("the copy has %v, %v", left, err)
+	}
 }
