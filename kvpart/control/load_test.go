@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/samya-db/samya/internal/race"
 	"github.com/samya-db/samya/kvpart/cut"
 	"github.com/samya-db/samya/kvpart/libra"
 	"github.com/samya-db/samya/kvpart/workload"
@@ -101,6 +102,7 @@ func (w *world) runs() int {
 // tolerance and chance. Ranges stay whole, down to half of the tolerance in either load, or pairs together.
 // After a shift of the loads all is well again.
 func TestBothLoadsAreBalanced(t *testing.T) {
+	race.OneGoroutine(t)
 	const k, keys = 4, 800
 	for name, c := range map[string]struct {
 		p          Policy
@@ -162,6 +164,7 @@ func TestBothLoadsAreBalanced(t *testing.T) {
 // TestNothingMoves checks loads that are no reason to move keys: loads in balance up to
 // chance, loads that fluctuate, and loads while data is on its way.
 func TestNothingMoves(t *testing.T) {
+	race.OneGoroutine(t)
 	const k, keys = 4, 400
 	shift := 0
 	for name, c := range map[string]struct {
@@ -247,6 +250,7 @@ func TestDiskCost(t *testing.T) {
 // TestOneRangeSpreads begins as an empty store does: with all keys in one range, on one of
 // few or many partitions. Splits follow splits until parts are small enough to move.
 func TestOneRangeSpreads(t *testing.T) {
+	race.OneGoroutine(t)
 	for _, k := range []int{2, 3, 8} {
 		for seed := range uint64(3) {
 			w := &world{t: t, keys: newKeys(k, 800), seed: seed}
