@@ -164,17 +164,25 @@ func (m *measured) leastReduction(r, than run, of func(*outcome) float64) float6
 	return least
 }
 
-// ends returns the mean of a number at the ends of the hot spots of a run.
+// endsOf returns a number at the ends of the hot spots of a run.
+func endsOf(o *outcome, r run, of func(*libralab.Point) float64) []float64 {
+	all := make([]float64, r.minutes/r.shift)
+	for i := range o.Points {
+		p := &o.Points[i]
+		after := p.Second - beginMinutes*60 + 10
+		if k := after / (r.shift * 60); after > 0 && after%(r.shift*60) == 0 && k <= len(all) {
+			all[k-1] = of(p)
+		}
+	}
+	return all
+}
+
+// ends are the means of endsOf over the seeds.
 func (m *measured) ends(r run, of func(*libralab.Point) float64) []float64 {
-	n := r.minutes / r.shift
-	all := make([]float64, n)
+	all := make([]float64, r.minutes/r.shift)
 	for _, o := range m.runs[r] {
-		for i := range o.Points {
-			p := &o.Points[i]
-			after := p.Second - beginMinutes*60 + 10
-			if k := after / (r.shift * 60); after > 0 && after%(r.shift*60) == 0 && k <= n {
-				all[k-1] += of(p) / float64(len(m.runs[r]))
-			}
+		for k, v := range endsOf(o, r, of) {
+			all[k] += v / float64(len(m.runs[r]))
 		}
 	}
 	return all
@@ -194,12 +202,16 @@ func overTime(o *outcome) float64 {
 
 func worseOf(p *libralab.Point) float64 { return max(p.Served[libra.CPU], p.Served[libra.Disk]) }
 
-// atEnd is the mean over hot spots of the Max/Mean just before each ends.
-func (m *measured) atEnd(r run) float64 {
-	sum := 0.
-	all := m.ends(r, worseOf)
-	for _, v := range all {
-		sum += v / float64(len(all))
+// atEndOf is the mean over the hot spots of a run of the Max/Mean just before each ends;
+// atEnd is its mean over the seeds.
+func atEndOf(r run) func(*outcome) float64 {
+	return func(o *outcome) float64 {
+		sum, all := 0., endsOf(o, r, worseOf)
+		for _, v := range all {
+			sum += v / float64(len(all))
+		}
+		return sum
 	}
-	return sum
 }
+
+func (m *measured) atEnd(r run) float64 { return m.mean(r, atEndOf(r)) }
