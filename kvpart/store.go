@@ -59,10 +59,10 @@ func Open(o Options) (*Store, error) {
 	hs := &s.homes
 	hs.backend, hs.factory, hs.dirs, hs.width, hs.most = o.Backend, factory, o.Dirs, 1, o.Generations
 	hs.config.Cache, hs.config.Log = o.Cache, o.Log
-	hs.eager = o.Follow || o.Policy.Balance != BalanceGraph
 	hs.kick = make(chan struct{}, 1)
 	if o.Strategy.hard() {
 		hs.width = o.Partitions
+		hs.eager = o.Follow || o.Policy.Balance != BalanceGraph
 	}
 	if err := hs.open(); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)

@@ -39,12 +39,17 @@ func SplitKeys[K cmp.Ordered](samples []Sample[K], share float64, parts int, mid
 	for i := 1; i < parts && float64(i)*share < 1; i++ {
 		wants = append(wants, float64(i)*share*sum)
 	}
-	lows := lowSplits(samples, wants)
+	// The low bound is the start of the next request after the requests that begin first and
+	// have the load. The high bound is the end of the first of the requests that end last and
+	// have the rest.
+	slices.SortFunc(samples, func(a, b Sample[K]) int { return cmp.Compare(a.Start, b.Start) })
+	_, lows := cuts(samples, func(s *Sample[K]) K { return s.Start }, wants)
 	for i := range wants {
 		wants[i] = sum - wants[i]
 	}
 	slices.Reverse(wants)
-	highs := highSplits(samples, wants)
+	slices.SortFunc(samples, func(a, b Sample[K]) int { return cmp.Compare(b.End, a.End) })
+	highs, _ := cuts(samples, func(s *Sample[K]) K { return s.End }, wants)
 	var keys []K
 	for i, low := range lows {
 		key, high := low, highs[len(highs)-1-i]
@@ -61,52 +66,24 @@ func SplitKeys[K cmp.Ordered](samples []Sample[K], share float64, parts int, mid
 	return keys
 }
 
-// lowSplits returns, for each wanted load, the start of the request after the requests that begin
-// first and have that load. Wants ascend.
-func lowSplits[K cmp.Ordered](samples []Sample[K], wants []float64) []K {
-	slices.SortFunc(samples, func(a, b Sample[K]) int { return cmp.Compare(a.Start, b.Start) })
-	var keys []K
-	have, key := 0., samples[0].Start
+// cuts returns, for each wanted load, the two keys between which to cut samples in their
+// order, so that the samples before have about that load. Samples of the same key go
+// together, to the side to which they bring the cut nearer. Wants ascend.
+func cuts[K cmp.Ordered](samples []Sample[K], of func(*Sample[K]) K, wants []float64) (before, after []K) {
+	have, last := 0., of(&samples[0])
 	for i := 0; i < len(samples); {
-		key = samples[i].Start
-		j, same := i+1, samples[i].Load
-		for ; j < len(samples) && cmp.Compare(samples[j].Start, key) == 0; j++ {
+		key, same := of(&samples[i]), 0.
+		j := i
+		for ; j < len(samples) && cmp.Compare(of(&samples[j]), key) == 0; j++ {
 			same += samples[j].Load
 		}
-		// A key goes to the side to which it brings the split nearer.
-		for i > 0 && len(keys) < len(wants) && have+same/2 > wants[len(keys)] {
-			keys = append(keys, key)
+		for i > 0 && len(after) < len(wants) && have+same/2 > wants[len(after)] {
+			before, after = append(before, last), append(after, key)
 		}
-		have += same
-		i = j
+		have, last, i = have+same, key, j
 	}
-	for len(keys) < len(wants) {
-		keys = append(keys, key)
+	for len(after) < len(wants) {
+		before, after = append(before, last), append(after, last)
 	}
-	return keys
-}
-
-// highSplits returns, for each wanted load, the end of the request with which the requests that
-// end last have that load. Wants ascend.
-func highSplits[K cmp.Ordered](samples []Sample[K], wants []float64) []K {
-	slices.SortFunc(samples, func(a, b Sample[K]) int { return cmp.Compare(b.End, a.End) })
-	var keys []K
-	have, key := 0., samples[0].End
-	for i := 0; i < len(samples); {
-		next := samples[i].End
-		j, same := i+1, samples[i].Load
-		for ; j < len(samples) && cmp.Compare(samples[j].End, next) == 0; j++ {
-			same += samples[j].Load
-		}
-		for i > 0 && len(keys) < len(wants) && have+same/2 > wants[len(keys)] {
-			keys = append(keys, key)
-		}
-		key = next
-		have += same
-		i = j
-	}
-	for len(keys) < len(wants) {
-		keys = append(keys, key)
-	}
-	return keys
+	return before, after
 }

@@ -87,6 +87,20 @@ func TestOracleOnDisk(t *testing.T) {
 	}
 }
 
+// judgeFollowing judges a store, until a value has followed its key.
+func judgeFollowing(t *testing.T, s kvoracle.Subject) {
+	t.Helper()
+	r := judge(t, s, 2)
+	// On a busy machine a short run may end before the first move.
+	for more := 0; r.Followed == 0 && more < 10; more++ {
+		r = judge(t, s, 10)
+	}
+	if r.Followed == 0 {
+		t.Errorf("%v: no value followed its key", s)
+	}
+	t.Logf("%d switches, %d values followed, %d images", r.Switches, r.Followed, r.Images)
+}
+
 // TestOracleFollows judges stores whose values follow their keys to other disks while
 // ranges of keys move, over crashes, and with writes that fail.
 func TestOracleFollows(t *testing.T) {
@@ -103,15 +117,7 @@ func TestOracleFollows(t *testing.T) {
 					s.Schedule(seed)
 					s.Load = kvoracle.Options{Seed: seed, Clients: 4, Ops: 60, Deadlines: .05}
 					t.Run(fmt.Sprintf("%s/%s/%s/%v", strategy, backend, policy, failing), func(t *testing.T) {
-						r := judge(t, s, 2)
-						// On a busy machine a short run may end before the first move.
-						for more := 0; r.Followed == 0 && more < 10; more++ {
-							r = judge(t, s, 10)
-						}
-						if r.Followed == 0 {
-							t.Errorf("%v: no value followed its key", s)
-						}
-						t.Logf("%d switches, %d values followed, %d images", r.Switches, r.Followed, r.Images)
+						judgeFollowing(t, s)
 					})
 				}
 			}
@@ -133,14 +139,7 @@ func TestOracleBalances(t *testing.T) {
 				s.Schedule(seed)
 				s.Load = kvoracle.Options{Seed: seed, Clients: 4, Ops: 60, Deadlines: .05}
 				t.Run(fmt.Sprintf("%s/%s/%s", strategy, backend, balance), func(t *testing.T) {
-					r := judge(t, s, 2)
-					for more := 0; r.Followed == 0 && more < 10; more++ {
-						r = judge(t, s, 10)
-					}
-					if r.Followed == 0 {
-						t.Errorf("%v: no value followed its key", s)
-					}
-					t.Logf("%d switches, %d values followed, %d images", r.Switches, r.Followed, r.Images)
+					judgeFollowing(t, s)
 				})
 			}
 		}

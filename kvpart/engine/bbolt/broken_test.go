@@ -22,12 +22,9 @@ func closeEngine(t *testing.T, e engine.Engine) {
 	}
 }
 
-// TestBoltBroken fails a transaction: it and all later writes fail, reads go on, and the
-// writes acknowledged before are there after opening again.
-func TestBoltBroken(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	var file *os.File
+// openSeen opens an engine whose file the test can close and read.
+func openSeen(t *testing.T, dir string) (e *bolted, file *os.File) {
+	t.Helper()
 	e, err := openBoltFile(dir, func(path string, flag int, mode os.FileMode) (*os.File, error) {
 		f, err := os.OpenFile(path, flag, mode)
 		file = f
@@ -36,6 +33,15 @@ func TestBoltBroken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return e, file
+}
+
+// TestBoltBroken fails a transaction: it and all later writes fail, reads go on, and the
+// writes acknowledged before are there after opening again.
+func TestBoltBroken(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	e, file := openSeen(t, dir)
 	if err := e.Put("before", []byte("1")); err != nil {
 		t.Fatal(err)
 	}

@@ -119,16 +119,7 @@ func TestBoltGroupFails(t *testing.T) {
 // TestBoltWrittenBytes compares the count of written bytes with what reaches the file.
 func TestBoltWrittenBytes(t *testing.T) {
 	t.Parallel()
-	var file *os.File
-	dir := t.TempDir()
-	e, err := openBoltFile(dir, func(path string, flag int, mode os.FileMode) (*os.File, error) {
-		f, err := os.OpenFile(path, flag, mode)
-		file = f
-		return f, err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e, file := openSeen(t, t.TempDir())
 	defer closeEngine(t, e)
 	page := int64(os.Getpagesize())
 	for i := range 200 {
