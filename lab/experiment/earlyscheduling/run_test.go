@@ -2,19 +2,15 @@ package earlyscheduling
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/spf13/pflag"
 
 	"github.com/samya-db/samya/lab/earlylab"
 	"github.com/samya-db/samya/lab/experiment"
+	"github.com/samya-db/samya/lab/experiment/experimenttest"
 )
 
 // given writes costs to a file.
@@ -39,26 +35,14 @@ func given(t *testing.T) string {
 func parsed(t *testing.T, args ...string) *options {
 	t.Helper()
 	o := &options{}
-	f := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	o.flags(f)
-	if err := f.Parse(args); err != nil {
-		t.Fatal(err)
-	}
+	experimenttest.Parse(t, o.flags, args...)
 	return o
-}
-
-func environment(steps *int) *experiment.Env {
-	return &experiment.Env{Seed: 1, Now: time.Now, Progress: func(step, of int, _ string) {
-		if *steps++; step > of {
-			*steps = -1 << 30
-		}
-	}}
 }
 
 func TestRun(t *testing.T) {
 	o := parsed(t, "--virtual-threads", "1,8", "--write-shares", ".1,.5", "--rounds", "1", "--requests", "100", "--keys", "1000", "--costs", given(t))
 	steps := 0
-	r, err := o.run(t.Context(), environment(&steps))
+	r, err := o.run(t.Context(), experimenttest.Env(&steps))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +90,7 @@ func TestRun(t *testing.T) {
 func TestBudget(t *testing.T) {
 	o := parsed(t, "--virtual-threads", "8", "--write-shares", ".1", "--rounds", "1", "--requests", "100", "--keys", "1000", "--costs", given(t), "--budget", "1ns")
 	steps := 0
-	r, err := o.run(t.Context(), environment(&steps))
+	r, err := o.run(t.Context(), experimenttest.Env(&steps))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +109,7 @@ func TestFlagsAreChecked(t *testing.T) {
 	if err := os.WriteFile(bad, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{
+	experimenttest.Refuses(t, &Experiment, [][]string{
 		{"--virtual-threads", "8,1"},
 		{"--virtual-threads", "0,8"},
 		{"--virtual-threads", "128"},
@@ -139,21 +123,9 @@ func TestFlagsAreChecked(t *testing.T) {
 		{"--budget", "0s"},
 		{"--costs", bad},
 		{"--costs", bad + ".none"},
-	} {
-		steps := 0
-		_, err := parsed(t, args...).run(t.Context(), environment(&steps))
-		if !errors.Is(err, experiment.ErrOptions) || !strings.Contains(err.Error(), args[0]) || steps > 0 {
-			t.Errorf("%q: %v", args, err)
-		}
-	}
+	})
 }
 
 func TestRunEnds(t *testing.T) {
-	ctx, cancel := context.WithCancelCause(t.Context())
-	gone := errors.New("gone")
-	cancel(gone)
-	steps := 0
-	if _, err := parsed(t, "--costs", given(t), "--virtual-threads", "8").run(ctx, environment(&steps)); !errors.Is(err, gone) {
-		t.Errorf("after the end: %v", err)
-	}
+	experimenttest.Ends(t, &Experiment, "--costs", given(t), "--virtual-threads", "8")
 }

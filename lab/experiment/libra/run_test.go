@@ -2,38 +2,28 @@ package libra
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/spf13/pflag"
 
 	"github.com/samya-db/samya/lab/experiment"
+	"github.com/samya-db/samya/lab/experiment/experimenttest"
 )
 
-// parsed are the options that these flags give.
-func parsed(t *testing.T, args ...string) *options {
+// briefly runs the experiment with brief.
+func briefly(t *testing.T, steps *int) *experiment.Result {
 	t.Helper()
 	o := &options{}
-	f := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	o.flags(f)
-	if err := f.Parse(args); err != nil {
+	experimenttest.Parse(t, o.flags, brief...)
+	env := experimenttest.Env(steps)
+	env.Quick = true
+	r, err := o.run(t.Context(), env)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return o
-}
-
-func environment(steps *int) *experiment.Env {
-	return &experiment.Env{Quick: true, Seed: 3, Now: time.Now, Progress: func(step, of int, _ string) {
-		if *steps++; step > of {
-			*steps = -1 << 30
-		}
-	}}
+	return r
 }
 
 // brief are flags of a run of a second or so.
@@ -41,10 +31,7 @@ var brief = []string{"--draws", "1", "--durations", "5,10", "--lambdas", ".05,.1
 
 func TestRun(t *testing.T) {
 	steps := 0
-	r, err := parsed(t, brief...).run(t.Context(), environment(&steps))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := briefly(t, &steps)
 	if steps < 20 || len(r.Compared) < 30 || len(r.Tables[0].Rows) != steps-1 {
 		t.Errorf("%d steps, %d claims and %d rows", steps, len(r.Compared), len(r.Tables[0].Rows))
 	}
@@ -71,14 +58,14 @@ func TestRun(t *testing.T) {
 	if err != nil || !strings.Contains(string(report), "2D-WTD") {
 		t.Errorf("report: %v", err)
 	}
-	again, err := parsed(t, brief...).run(t.Context(), environment(&steps))
-	if err != nil || !reflect.DeepEqual(r.Tables, again.Tables) {
-		t.Errorf("the same seed gives other tables, or %v", err)
+	steps = 0
+	if !reflect.DeepEqual(r.Tables, briefly(t, &steps).Tables) {
+		t.Error("the same seed gives other tables")
 	}
 }
 
 func TestFlagsAreChecked(t *testing.T) {
-	for _, args := range [][]string{
+	experimenttest.Refuses(t, &Experiment, [][]string{
 		{"--draws", "0"},
 		{"--nodes", "3"},
 		{"--noise", "-1"},
@@ -91,21 +78,7 @@ func TestFlagsAreChecked(t *testing.T) {
 		{"--lambdas", "0,.05"},
 		{"--splits", "0"},
 		{"--hot-spots", "1"},
-	} {
-		steps := 0
-		_, err := parsed(t, args...).run(t.Context(), environment(&steps))
-		if !errors.Is(err, experiment.ErrOptions) || !strings.Contains(err.Error(), args[0]) || steps > 0 {
-			t.Errorf("%q: %v", args, err)
-		}
-	}
+	})
 }
 
-func TestRunEnds(t *testing.T) {
-	ctx, cancel := context.WithCancelCause(t.Context())
-	gone := errors.New("gone")
-	cancel(gone)
-	steps := 0
-	if _, err := parsed(t, brief...).run(ctx, environment(&steps)); !errors.Is(err, gone) {
-		t.Errorf("after the end: %v", err)
-	}
-}
+func TestRunEnds(t *testing.T) { experimenttest.Ends(t, &Experiment, brief...) }

@@ -15,26 +15,21 @@ import (
 	_ "github.com/samya-db/samya/internal/testheap"
 	"github.com/samya-db/samya/kvpart"
 	"github.com/samya-db/samya/lab/experiment"
+	"github.com/samya-db/samya/lab/experiment/experimenttest"
 )
 
 // env is an experiment's world that counts its progress in steps.
 func env(quick bool, steps *int) *experiment.Env {
-	return &experiment.Env{Quick: quick, Seed: 1, Now: time.Now, Progress: func(_, of int, _ string) {
-		if *steps++; *steps > of {
-			*steps = -1 << 30
-		}
-	}}
+	e := experimenttest.Env(steps)
+	e.Quick = quick
+	return e
 }
 
 // parsed are the options that these flags give.
 func parsed(t *testing.T, args ...string) *options {
 	t.Helper()
 	o := &options{}
-	f := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	o.flags(f)
-	if err := f.Parse(args); err != nil {
-		t.Fatal(err)
-	}
+	experimenttest.Parse(t, o.flags, args...)
 	return o
 }
 
@@ -93,7 +88,7 @@ func TestComparisonRuns(t *testing.T) {
 }
 
 func TestFlagsAreChecked(t *testing.T) {
-	for _, args := range [][]string{
+	experimenttest.Refuses(t, &Experiment, [][]string{
 		{"--workload", "F"},
 		{"--workload", ""},
 		{"--partitions", "1"},
@@ -107,13 +102,7 @@ func TestFlagsAreChecked(t *testing.T) {
 		{"--share", "0"},
 		{"--share", "1.5"},
 		{"--only", "("},
-	} {
-		steps := 0
-		_, err := parsed(t, args...).run(t.Context(), env(true, &steps), nil)
-		if !errors.Is(err, experiment.ErrOptions) || !strings.Contains(err.Error(), args[0]) || steps > 0 {
-			t.Errorf("%q: %v", args, err)
-		}
-	}
+	})
 }
 
 func TestFailedRunFails(t *testing.T) {
