@@ -79,7 +79,7 @@ func (u *upkeep) due() bool {
 	return u.store.homes.strayed.Load() && time.Since(f.ended) >= strayRest
 }
 
-// again returns after what time there may be work without a kick, 0 for never.
+// again returns the time after which there may be work without a kick, 0 for never.
 func (u *upkeep) again() time.Duration {
 	hs := &u.store.homes
 	if !hs.eager {

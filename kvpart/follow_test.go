@@ -13,7 +13,7 @@ import (
 	"github.com/samya-db/samya/kvpart/engine/enginetest"
 )
 
-// onDisks returns options of a store whose values follow their keys, on a disk for each
+// onDisks returns options of a store with values that follow their keys, on a disk for each
 // of two partitions.
 func onDisks(t *testing.T, strategy Strategy, backend string) Options {
 	t.Helper()

@@ -96,23 +96,23 @@ const (
 	Async PolicyKind = "async"
 )
 
-// Balance says what a new map is for.
+// Balance is the aim of a new map.
 type Balance string
 
 // The balances.
 const (
-	// BalanceGraph keeps together what is used together, and balances the number of uses.
+	// BalanceGraph keeps keys used together on a partition, and balances the number of uses.
 	BalanceGraph Balance = "graph"
 	// BalanceLibra balances the processor time and the disk bytes of requests over
 	// partitions, and keeps ranges of keys together (package libra). Disk bytes count where
 	// a move between partitions changes the load of a disk: with hard strategies on a
-	// durable backend, and Dirs on several file systems or an Engine of one's own.
+	// durable backend, and Dirs on several file systems or an Engine of the caller.
 	BalanceLibra Balance = "libra"
-	// BalanceBoth keeps together what is used together, and balances both loads: the graph
-	// decides what belongs together, package libra where it lives. Balance comes first; of
-	// the moves that bring it, those that cut least.
+	// BalanceBoth keeps keys used together on a partition, and balances both loads: the graph
+	// finds groups of keys, package libra their partitions. Balance comes first: of the moves
+	// that bring balance, package libra takes the moves that cut least.
 	BalanceBoth Balance = "both"
-	// BalanceCPU and BalanceDisk balance one load and ignore the other. They are for
+	// BalanceCPU and BalanceDisk balance a single load and ignore the other. They are for
 	// comparison with BalanceLibra.
 	BalanceCPU  Balance = "cpu"
 	BalanceDisk Balance = "disk"
@@ -144,7 +144,7 @@ type Policy struct {
 	// Stretch is cut.Options.Stretch: the tolerated weight where that cuts much less; .05
 	// if 0, and off if below Imbalance.
 	Stretch float64
-	// Balance says what a new map is for: BalanceGraph if empty. With any other balance the
+	// Balance is the aim of a new map: BalanceGraph if empty. With any other balance the
 	// data of hard strategies follows its keys to their new partitions in the background,
 	// and a Window of 0 means 1<<17.
 	Balance Balance
@@ -219,7 +219,7 @@ type Options struct {
 	Generations int
 	// Follow makes the values of keys that were assigned to another partition move to its
 	// engine in the background, while requests go on. Otherwise a value moves when it is
-	// written. It matters to hard strategies, whose partitions may have a disk each.
+	// written. It matters to hard strategies: their partitions may have a disk each.
 	Follow bool
 	Policy Policy
 	// Seed seeds the random choices of cuts.
@@ -308,7 +308,7 @@ type Stats struct {
 	// BalanceGraph and without a policy.
 	CPU []time.Duration
 	// Written are the bytes written to disk by partition, logs and compactions included, of
-	// hard strategies; others have one sum. nil for engines in memory.
+	// hard strategies; others have a single sum. nil for engines in memory.
 	Written  []int64
 	Followed int64 // values that moved after their keys in the background, see Options.Follow
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/samya-db/samya/kvpart/workload"
 )
 
-// meter measures what a sample of the requests costs: processor time, and bytes of values
+// meter measures the cost of a sample of the requests: processor time, and bytes of values
 // written where each partition has an engine on a disk.
 type meter struct {
 	control   *control.Controller[*entry]
-	cpu, disk bool           // what to balance
+	cpu, disk bool           // the loads to balance
 	times     []atomic.Int64 // processor time of all requests by partition, estimated
 }
 

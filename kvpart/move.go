@@ -103,7 +103,7 @@ func strays(e *entry, to *home) bool {
 }
 
 // take reads the values of misplaced entries and marks the entries with the move. It
-// stops at the bounds of a move. An entry whose value cannot be read is left.
+// stops at the bounds of a move. It leaves an entry if its value cannot be read.
 func (o *op) take(r *request) (err error) {
 	s, m := o.s, o.moving
 	began := time.Now()
@@ -116,7 +116,7 @@ func (o *op) take(r *request) (err error) {
 		if e == nil || e.At(r.Epoch()) != m.partition {
 			continue
 		}
-		s.arrive(e) // a move whose end nobody has seen
+		s.arrive(e) // of a move that nobody has ended
 		if m.at == nil {
 			m.at = s.homes.target(int32(m.partition))
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/samya-db/samya/kvpart/engine"
 )
 
-// TestLoadsSpread begins with all keys in one range on one of two partitions. Half of the
+// TestLoadsSpread begins with all keys in a single range on the first of two partitions. Half of the
 // requests take processor time, half write. In the end both partitions have both kinds of
 // load, and the data has followed.
 func TestLoadsSpread(t *testing.T) {

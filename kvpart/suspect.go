@@ -72,8 +72,8 @@ func (s *suspects) acquit(key string, i int) {
 	s.count.Store(int64(len(s.copies)))
 }
 
-// pick takes a suspect of key off the list, which goes on to count as a key of its home:
-// one at only, unless only is nil. It returns nil if there is none. A suspect at the home
+// pick takes a suspect of key off the list: a suspect at only, unless only is nil. The
+// suspect goes on to count as a key of its home. It returns nil if there is none. A suspect at the home
 // at of the key is none.
 func (s *suspects) pick(key string, at, only *home) *home {
 	s.lock.Lock()

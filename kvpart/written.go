@@ -6,7 +6,7 @@ import (
 	"github.com/samya-db/samya/kvpart/engine"
 )
 
-// spend keeps what the engine of h has written, before it is closed. mu is held.
+// spend keeps the count of the bytes that the engine of h has written, before it is closed. mu is held.
 func (hs *homes) spend(h *home) {
 	if n := h.written(); n > 0 {
 		hs.spent = slices.Grow(hs.spent, hs.width)[:hs.width]
@@ -23,8 +23,8 @@ func (h *home) written() int64 {
 }
 
 // written appends to dst[:0] the bytes that the engines of each partition have written to
-// disks since the store was opened, those of former generations included: an element a
-// partition with a hard strategy, else one. An engine of a former layout counts for the
+// disks since the store was opened, former generations included: an element a
+// partition with a hard strategy, else a single element. An engine of a former layout counts for the
 // partition of its number modulo their present number. No element ever falls.
 func (hs *homes) written(dst []int64) []int64 {
 	dst = slices.Grow(dst[:0], hs.width)[:hs.width]

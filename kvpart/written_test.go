@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestWrittenBytes counts what the engines of each partition write: a write counts for
+// TestWrittenBytes counts the bytes that the engines of each partition write: a write counts for
 // its partition alone, and no count falls as generations follow each other and close.
 func TestWrittenBytes(t *testing.T) {
 	s, u := alone(t, Options{

@@ -58,12 +58,12 @@ const (
 	Base
 )
 
-// Balance says what a new map is for.
+// Balance is the aim of a new map.
 type Balance uint8
 
 // The balances.
 const (
-	// Graph keeps together what is used together, and balances the number of uses: a cut of
+	// Graph keeps keys used together on a partition, and balances the number of uses: a cut of
 	// the graph.
 	Graph Balance = iota
 	// Libra balances processor time and bytes of disk, and keeps ranges of keys together:
@@ -103,7 +103,7 @@ type Policy struct {
 	// Stretch is cut.Options.Stretch: the tolerated weight where that cuts much less; .05
 	// if 0, and off if below Imbalance. A balance within Stretch is no reason to cut.
 	Stretch float64
-	// Balance says what a new map is for. Other than with Graph, requests are observed with
+	// Balance is the aim of a new map. Other than with Graph, requests are observed with
 	// Record.
 	Balance Balance
 	// Tolerance is libra.Options.Tolerance, of Libra and Both: the tolerated load above the

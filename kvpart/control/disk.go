@@ -8,7 +8,7 @@ import (
 )
 
 // diskCost maps bytes of values written to bytes of disk (metric mapping, Zhang et al.,
-// section IV-A): what engines have written is known for a partition alone, and an engine
+// section IV-A): the bytes that engines have written are known for a partition alone, and an engine
 // writes whole pages, a log, and some bytes again. So a partition's measured bytes are
 // shared out to its requests by the bytes of their values.
 type diskCost struct {
@@ -72,7 +72,7 @@ func (d *diskCost) measure(now time.Duration, written func([]int64) ([]int64, bo
 			if v < leastBytes {
 				continue
 			}
-			// An engine that does not count costs what values have.
+			// With an engine that does not count, bytes of values count.
 			if cost := float64(d.next[p]-d.written[p]) / v; cost > 0 {
 				d.cost[p] += diskSmooth * (cost - d.cost[p])
 			}

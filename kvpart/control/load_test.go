@@ -31,7 +31,7 @@ func (w *world) place(at func(i int) int) {
 	}
 }
 
-// The loads of the two kinds of requests: one takes time, the other writes.
+// The loads of the two kinds of requests: the first takes time, the second writes.
 var (
 	heavyCPU  = workload.Load{20_000, 100}
 	heavyDisk = workload.Load{2_000, 4000}
@@ -219,7 +219,7 @@ func TestDiskCost(t *testing.T) {
 	on := func(p int32) []looked { return []looked{{partition: p}} }
 	now := time.Duration(0)
 	var last [2]uint32
-	for range 20 { // partition 0 writes 3 bytes for each byte of a value, partition 1 one
+	for range 20 { // partition 0 writes 3 bytes for each byte of a value, partition 1 a single byte
 		if !d.measure(now, written) {
 			t.Fatal("not settled")
 		}
@@ -247,8 +247,8 @@ func TestDiskCost(t *testing.T) {
 	}
 }
 
-// TestOneRangeSpreads begins as an empty store does: with all keys in one range, on one of
-// few or many partitions. Splits follow splits until parts are small enough to move.
+// TestOneRangeSpreads begins as an empty store does: with all keys in a single range, on the first
+// of few or many partitions. Splits follow splits until parts are small enough to move.
 func TestOneRangeSpreads(t *testing.T) {
 	race.OneGoroutine(t)
 	for _, k := range []int{2, 3, 8} {

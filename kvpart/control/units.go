@@ -20,8 +20,8 @@ func (u *units) add(vs []int32, node int) {
 }
 
 const (
-	// rounds bounds how often units are split before they move. The last round moves what
-	// there is: while units may be split a round may rather split them.
+	// rounds bounds how often units are split before they move. The last round only
+	// moves: while units may be split a round may rather split them.
 	rounds = 8
 	// groupsEach is how many groups of keys a partition has, about, for Both.
 	groupsEach = 16
@@ -29,7 +29,7 @@ const (
 
 // ranges returns the map of a policy of ranges: package libra moves ranges of keys, which
 // are split where that helps. A range is a run of keys of one partition; so ranges that
-// meet again on a partition are one range at the next cut.
+// meet again on a partition are a single range at the next cut.
 func (c *Controller[E]) ranges(j *job[E], g *cut.Graph, k int, yield func()) ([]int32, error) {
 	var u units
 	parts := slices.Clone(j.start)
@@ -59,7 +59,7 @@ func (c *Controller[E]) ranges(j *job[E], g *cut.Graph, k int, yield func()) ([]
 }
 
 // groups returns the map of the policy Both. parts is a cut of the graph. If it is out of
-// balance, each part is cut into groups, of which package libra moves some.
+// balance, each part is cut into groups, and package libra moves some groups.
 func (c *Controller[E]) groups(ctx context.Context, j *job[E], g *cut.Graph, k int, parts []int32, yield func()) error {
 	if q := weigh(g, parts, k, yield); q.balance <= 1+c.opt.Policy.Tolerance {
 		return nil

@@ -53,7 +53,7 @@ type Engine interface {
 	Close() error
 }
 
-// Counter is an engine on a disk that counts what it writes there.
+// Counter is an engine on a disk that counts the bytes it writes.
 type Counter interface {
 	// WrittenBytes returns about how many bytes the engine has written to its disk since
 	// it was opened: values, and all that the engine writes besides for their sake, such

@@ -6,7 +6,7 @@ import (
 	"github.com/samya-db/samya/kvpart/libra"
 )
 
-// Example plans a round of two nodes: one is busy with its processor, the other with its disk.
+// Example plans a round of two nodes: the first is busy with its processor, the second with its disk.
 
 func Example() {
 	units := []libra.Unit{

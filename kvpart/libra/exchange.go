@@ -48,7 +48,7 @@ func (p *Plan) exchange(hot int, d Dimension, last bool) bool {
 }
 
 // resort decides a last move or swap off the worst node, if none of its units can be split:
-// one that lowers the larger load of two nodes, though it leaves one above 1 + λ. The paper
+// a step that lowers the larger load of two nodes, though a node stays above 1 + λ. The paper
 // splits until such a step is not needed. It reports whether it did.
 func (p *Plan) resort() bool {
 	hot := p.worst()

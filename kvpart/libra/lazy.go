@@ -8,7 +8,7 @@ import "slices"
 // of the parts will be better than moves of small units now.
 //
 // The paper drains a node after the other, and only the critical dimension of each. That
-// fills destinations in one dimension, which then take nothing more of the other. Here each
+// fills destinations in one dimension, and they take nothing more of the other. Here each
 // move is off the node that is hottest by then, in the dimension that is critical by then.
 // A bound on the moves of a round is no reason to split.
 func (p *Plan) lazy() {

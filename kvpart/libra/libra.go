@@ -1,5 +1,5 @@
 // Package libra balances load of two dimensions, processor and disk, over nodes. It
-// decides which units of load move to which node, and which units are split first
+// decides the moves of units of load between nodes, and the splits of units before
 // (Zhang et al., "Mitigating Dual Load Imbalance via Dynamic Cooperative Scheduling in
 // Distributed Key-Value Stores"). It is a pure step: loads in, a decision out. It does
 // not measure, move nor split anything, and does not know the nature of a unit: a range of

@@ -85,7 +85,7 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// TestMerges checks that few cold neighbours merge, each once, on one node, and that the
+// TestMerges checks that few cold neighbours merge, each once, on the same node, and that the
 // next round finds the same excess.
 func TestMerges(t *testing.T) {
 	merged := 0

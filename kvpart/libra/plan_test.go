@@ -124,7 +124,7 @@ func TestStep(t *testing.T) {
 			{Kind: libra.Migrate, Unit: 5, From: 1, To: 0, Dimension: disk, Swap: true},
 			done,
 		}},
-		// One node ends above 1 + λ, the other below 1 - λ: better than before.
+		// The first node ends above 1 + λ, the second below 1 - λ: better than before.
 		"last resort": {wide, 2, []libra.Unit{at(0, 2, 2), at(0, 1, 1)}, []libra.Action{move(1, 0, 1, disk), stuck}},
 		// Section II-C: nodes with 1 and .5, .5 and 1 have a weighted sum of .75 each.
 		"weighted sum is blind":  {libra.Options{Rule: libra.Weighted, Weight: &weight}, 2, append(many(20, at(0, .05, .025)), many(20, at(1, .025, .05))...), []libra.Action{done}},
@@ -145,7 +145,7 @@ func TestStep(t *testing.T) {
 	}
 }
 
-// TestCooperativeSeesBoth balances what the weighted sum takes for balance.
+// TestCooperativeSeesBoth balances loads that the weighted sum takes for balanced.
 func TestCooperativeSeesBoth(t *testing.T) {
 	actions := plan(t, libra.Options{}, 2, append(many(20, at(0, .05, .025)), many(20, at(1, .025, .05))...)...)
 	if last := actions[len(actions)-1]; last.Kind != libra.Done || len(actions) < 3 {

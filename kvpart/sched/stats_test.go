@@ -42,7 +42,7 @@ func TestStatsWhileRequestsRun(t *testing.T) {
 }
 
 // TestStatsOfAnInstant: a request of several partitions that ends while Stats reads counts
-// twice, as a request and as one of several partitions, or not at all.
+// twice, as a request and as a request of several partitions, or not at all.
 func TestStatsOfAnInstant(t *testing.T) {
 	s := newInside(t, Options[int]{Partitions: 4, Mode: Callers, Place: RoundRobin})
 	ended := int64(0)

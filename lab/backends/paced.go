@@ -7,7 +7,7 @@ import (
 	"github.com/samya-db/samya/kvpart/engine"
 )
 
-// Paced returns a durable backend whose engines have a disk each, of a bandwidth in bytes
+// Paced returns a durable backend with engines that have a disk each, of a bandwidth in bytes
 // a second: a write ends when the disk would have written all bytes of the engine, its log
 // and pages included. So a machine with a single fast disk behaves as with several slow
 // disks. The engine's own writes and syncs go on as they are.

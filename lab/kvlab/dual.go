@@ -28,7 +28,7 @@ type DualOptions struct {
 	Time    time.Duration  // of a measurement
 	Settle  time.Duration  // most time for a balance to be found
 	Backend string         // name of Engine
-	Engine  engine.Factory // a durable one, whose engines have disks of their own
+	Engine  engine.Factory // durable, with engines that have disks of their own
 	Dir     string         // an existing folder; each store has two folders below it
 	Seed    uint64
 	// Progress is told of each step.
@@ -50,7 +50,7 @@ type Dual struct {
 type DualRow struct {
 	Name  string  `json:"name"`
 	Rate  float64 `json:"operations_per_second"`
-	Ratio float64 `json:"of_control"` // of the rate by that of the first row in the same round
+	Ratio float64 `json:"of_control"` // the rate by the rate of the first row in the same round
 	Low   float64 `json:"least"`
 	High  float64 `json:"greatest"`
 	Moved float64 `json:"keys_moved"`
@@ -313,7 +313,7 @@ func (d *dual) load(ctx context.Context, s *kvpart.Store, done func(over time.Du
 			value := make([]byte, d.Value)
 			for ctx.Err() == nil {
 				began := time.Now()
-				if err := d.one(s, rnd, value); err != nil {
+				if err := d.request(s, rnd, value); err != nil {
 					return err
 				}
 				_ = all[c].RecordValue(time.Since(began).Nanoseconds()) // within its range
@@ -340,8 +340,8 @@ func (d *dual) load(ctx context.Context, s *kvpart.Store, done func(over time.Du
 	return all[0].TotalCount(), all[0], nil
 }
 
-// one does a request of either kind.
-func (d *dual) one(s *kvpart.Store, rnd *rand.Rand, value []byte) error {
+// request does a request of either kind.
+func (d *dual) request(s *kvpart.Store, rnd *rand.Rand, value []byte) error {
 	i := rnd.IntN(d.Keys)
 	if rnd.IntN(2) == 0 {
 		if err := s.Write(context.Background(), writeName(i), value); err != nil {

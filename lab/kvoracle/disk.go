@@ -254,7 +254,7 @@ func (w *watchedHolder) Give(key string, c *engine.Cell) {
 	w.holder.Give(key, c)
 }
 
-// watchedCounter is an engine behind a disk that counts what it writes.
+// watchedCounter is an engine behind a disk that counts its bytes.
 type watchedCounter struct {
 	*watched
 	engine.Counter

@@ -67,7 +67,7 @@ func (s *sim) options(by int) libra.Options {
 	return o
 }
 
-// units returns what a scheduler knows of the regions. Its own moves count as
+// units returns the regions as a scheduler knows them. Its own moves count as
 // carried out; a region in an operation stays there.
 func (s *sim) units(by int) []libra.Unit {
 	everywhere := make([]int, s.Nodes)

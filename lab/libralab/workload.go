@@ -68,7 +68,7 @@ const (
 
 const nodeRate = 20_000
 
-// Mixgraph returns Facebook's workload of writes: 3,000 ranges of keys, of which the x-th
+// Mixgraph returns Facebook's workload of writes: 3,000 ranges of keys. The x-th
 // hottest has requests in proportion to a·e^(bx) + c·e^(dx). The skew is a, Published or
 // Run: the hottest range has 78 % of the requests, or 33 %.
 func Mixgraph(skew float64, seed uint64) *Workload {

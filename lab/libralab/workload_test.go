@@ -49,7 +49,7 @@ func TestPlaces(t *testing.T) {
 	slices.Sort(sorted)
 	for i, r := range sorted {
 		if r != i {
-			t.Fatal("not each range has one rank")
+			t.Fatal("not each range has a rank")
 		}
 	}
 	large, small := 0, 0

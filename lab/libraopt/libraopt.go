@@ -18,7 +18,7 @@ const MaxUnits = 14
 // ErrInput says that a case is out of its bounds.
 var ErrInput = errors.New("bad input")
 
-// Optimum is what moves alone can reach.
+// Optimum is the best that moves alone can reach.
 type Optimum struct {
 	// Excess is the least excess, relative to the mean of nodes.
 	Excess float64

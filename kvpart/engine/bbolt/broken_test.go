@@ -22,7 +22,7 @@ func closeEngine(t *testing.T, e engine.Engine) {
 	}
 }
 
-// openSeen opens an engine whose file the test can close and read.
+// openSeen opens an engine, and returns its file for the test to close and read.
 func openSeen(t *testing.T, dir string) (e *bolted, file *os.File) {
 	t.Helper()
 	e, err := openBoltFile(dir, func(path string, flag int, mode os.FileMode) (*os.File, error) {

@@ -116,7 +116,7 @@ func TestBoltGroupFails(t *testing.T) {
 	}
 }
 
-// TestBoltWrittenBytes compares the count of written bytes with what reaches the file.
+// TestBoltWrittenBytes compares the count of written bytes with the file.
 func TestBoltWrittenBytes(t *testing.T) {
 	t.Parallel()
 	e, file := openSeen(t, t.TempDir())

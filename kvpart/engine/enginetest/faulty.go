@@ -36,7 +36,7 @@ func Faulty(f engine.Factory, fail func(op Op, key string) error) engine.Factory
 	}}
 }
 
-// counting is a faulty engine that counts what it writes.
+// counting is a faulty engine that counts its bytes.
 type counting struct {
 	*faulty
 	engine.Counter

@@ -8,8 +8,7 @@ import (
 	"github.com/samya-db/samya/kvpart/engine"
 )
 
-// written tests what an engine tells of its writes: only durable engines count, and all
-// of those that are to be balanced by it.
+// written tests the count of an engine: durable engines alone count.
 func written(t *testing.T, f engine.Factory) {
 	t.Helper()
 	dir := t.TempDir()

@@ -1,4 +1,4 @@
-// Package waittest has what tests of waiting share: a context that tells when somebody is
+// Package waittest has the helpers of tests of waiting: a context that tells when somebody is
 // about to wait for its end, and a guard against waiting for ever. It knows no store.
 package waittest
 

@@ -87,9 +87,9 @@ have several --threads.
 --table measures the throughput of all strategies, policies and schedulers in turns,
 on YCSB A and E and on the mixes of the paper on early scheduling.
 
---dual opens two engines on disks (--backend bbolt or pebble), puts all keys whose
-requests compute on one and all keys whose requests write on the other, and measures
-what each --balance makes of it, beside a placement by hand.
+--dual opens two engines on disks (--backend bbolt or pebble). All keys with requests
+that compute begin on the first, all keys with requests that write on the second. It
+measures each --balance, beside a placement by hand.
 
 --bench measures processor time an operation in rounds that alternate between
 strategies, engines and clients alone, and holds it against Repart-KV's. --cost
@@ -114,7 +114,7 @@ it. Both fail if a goal is missed.`,
 	f.Float64Var(&o.share, "share", 0, "most processor time of tracking and cutting, as a share of a core; 0 for 0.1, 1 for no bound")
 	f.Float64Var(&o.sample, "track", 0, "share of requests to track; 0 adapts it to --share")
 	f.Float64Var(&o.gain, "gain", 0, "by what share a map must be better to be applied; 0 for 0.02, below 0 applies each")
-	f.StringVar(&o.balance, "balance", string(kvpart.BalanceGraph), "what a new map is for: graph (what is used together), libra (processor and disk load, by ranges), both, cpu or disk (one load)")
+	f.StringVar(&o.balance, "balance", string(kvpart.BalanceGraph), "aim of a new map: graph (keys used together), libra (processor and disk load, by ranges), both, cpu or disk (a single load)")
 	f.Float64Var(&o.tolerance, "tolerance", 0, "load of a partition above the mean to tolerate, as a share, with libra and both; 0 for 0.05")
 	f.BoolVar(&o.replace, "replace", false, "place keys that a new map does not have as if they were new, as the paper's code does")
 	f.StringVar(&o.workloadDir, "workload-dir", "", "run the files of this folder")
@@ -130,7 +130,7 @@ it. Both fail if a goal is missed.`,
 	f.StringVar(&o.profile, "profile", "", "write a profile of the processor time to this file, for go tool pprof")
 	f.BoolVar(&o.bench, "bench", false, "measure processor time an operation of all strategies instead")
 	f.BoolVar(&o.table, "table", false, "measure the throughput of all strategies, policies and schedulers instead")
-	f.BoolVar(&o.dual, "dual", false, "measure the throughput of each --balance where one half of the keys computes and the other writes instead")
+	f.BoolVar(&o.dual, "dual", false, "measure the throughput of each --balance where half of the keys compute and half write instead")
 	f.Float64Var(&o.bandwidth, "disk-mib", 25, "bandwidth of the disk that each partition has with --dual, in MiB a second: writes wait for it; 0 leaves the disks as they are")
 	f.BoolVar(&o.cost, "cost", false, "measure what repartitioning costs instead")
 	f.IntVar(&o.rounds, "rounds", 5, "how often to measure each, with --bench, --table or --dual; with --cost at least 10")

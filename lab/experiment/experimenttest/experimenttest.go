@@ -1,5 +1,5 @@
-// Package experimenttest has the checks that each experiment passes. It does not know what
-// an experiment measures.
+// Package experimenttest has the checks that each experiment passes. It does not know
+// the measurements of an experiment.
 package experimenttest
 
 import (

@@ -149,8 +149,8 @@ func in(d libra.Dimension) func(*outcome) float64 {
 	return func(o *outcome) float64 { return o.last[d] }
 }
 
-// reduction is by how much the Max/Mean of a run is below that of another, in %, of the
-// means over the seeds.
+// reduction is by how much the Max/Mean of a run is below the Max/Mean of another, in %,
+// of the means over the seeds.
 func (m *measured) reduction(r, than run, of func(*outcome) float64) float64 {
 	return 100 * (1 - m.mean(r, of)/m.mean(than, of))
 }

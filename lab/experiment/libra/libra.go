@@ -182,7 +182,7 @@ type measured struct {
 	accuracy map[string][]libralab.Accuracy
 }
 
-// outcome is what a run of a seed came to.
+// outcome is the outcome of a run with a seed.
 type outcome struct {
 	*libralab.Result
 	last     libra.Load // mean Max/Mean of the last minutes

@@ -46,7 +46,7 @@ func (m *measured) notes() []string {
 			"There regions may change roles with a replica. Where they may not, parts of the hottest region have only six nodes to be on, and Libra without noise ends at %s to %s.",
 			ratio(m.least(barred, worse)), ratio(m.worst(barred, worse))),
 		"2D-ISO is two schedulers at once that do not know of each other's moves in flight. All policies know the same measurements, and split by load unless stated. A store's splits: at the middle request, above 3,000 requests/s.",
-		"A move takes 2 s and the time to copy at 50 MiB/s; a node is the source of one move at a time, and the destination of one. A split needs a sample of 10 s, and its parts a measurement. Up to four pairs of cold regions a minute merge, where hot spots move.",
+		"A move takes 2 s and the time to copy at 50 MiB/s; a node is the source of a single move at a time, and the destination of a single move. A split needs a sample of 10 s, and its parts a measurement. Up to four pairs of cold regions a minute merge, where hot spots move.",
 	}
 }
 
