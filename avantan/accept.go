@@ -47,9 +47,9 @@ func (s *step) build() {
 	s.state.AcceptedAt, s.state.Accepted = l.ballot, v
 	s.out.Persist = true
 	s.waitFor(s.cfg.Patience)
-	self, _ := s.cfg.index(s.cfg.Self)
+	self, _ := s.view().index(s.cfg.Self)
 	l.oks.add(self)
-	for _, site := range s.cfg.Members {
+	for _, site := range s.view() {
 		if site != s.cfg.Self {
 			s.sendAccept(site)
 		}
@@ -59,6 +59,9 @@ func (s *step) build() {
 
 // acceptable returns an error if this site must not accept the value.
 func (s *step) acceptable(v *Value) error {
+	if !v.names(s.view().Has) {
+		return fmt.Errorf("%w: instance %d: a site in the value is no voter", errUnacceptable, s.instance())
+	}
 	if err := s.ledger.CanApply(v); err != nil {
 		return fmt.Errorf("%w: instance %d: %w", errUnacceptable, s.instance(), err)
 	}
@@ -121,14 +124,14 @@ func (s *step) onAcceptOk(m *Message) {
 	if l == nil || l.ballot != m.Ballot || l.value == nil {
 		return
 	}
-	i, _ := s.cfg.index(m.From)
+	i, _ := s.view().index(m.From)
 	l.oks.add(i)
 	s.accepted()
 }
 
 // accepted decides once a majority has accepted.
 func (s *step) accepted() {
-	if s.lead.oks.len() >= s.cfg.quorum() {
+	if s.lead.oks.len() >= s.view().quorum() {
 		s.decide(s.lead.value)
 	}
 }

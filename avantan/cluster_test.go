@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // books is a minimal ledger: it offers half of its tokens, and shares a pool out evenly.
@@ -20,9 +21,13 @@ type books struct {
 	// half is the part of left that is offered without press: left/half.
 	half Tokens
 	want Tokens
+	view View
 
 	c *cluster
 }
+
+// View is the view after the instances applied.
+func (b *books) View() View { return b.view }
 
 func (b *books) clone() *books {
 	d := *b
@@ -53,11 +58,27 @@ func (b *books) TakeBack(t Instance, pledge Contribution) {
 }
 
 func delta(v *Value) (Tokens, error) {
-	if len(v.Change) == 0 {
+	if len(v.Change) == 0 || strings.HasPrefix(string(v.Change), viewChange) {
 		return 0, nil
 	}
 	n, err := strconv.ParseInt(string(v.Change), 10, 64)
 	return Tokens(n), err
+}
+
+// viewChange begins a change of the view: the sites follow, each behind a space.
+const viewChange = "view"
+
+// viewAfter is the view after an instance decided v.
+func viewAfter(before View, v *Value) View {
+	names, changes := strings.CutPrefix(string(v.Change), viewChange)
+	if !changes {
+		return before
+	}
+	var after View
+	for _, n := range strings.Fields(names) {
+		after = append(after, SiteID(n))
+	}
+	return after
 }
 
 var errPolicy = errors.New("unknown policy")
@@ -95,6 +116,7 @@ func (b *books) Apply(t Instance, v *Value) {
 	b.c.decided(t, v)
 	d, _ := delta(v)
 	b.limit += d
+	b.view = viewAfter(b.view, v)
 	c, in := v.Of(b.self)
 	if !in {
 		return
@@ -108,12 +130,23 @@ func (b *books) Apply(t Instance, v *Value) {
 }
 
 func (b *books) Snapshot(Instance) []byte {
-	s, _ := json.Marshal(b.limit)
+	s, _ := json.Marshal(known{b.limit, b.view})
 	return s
 }
 
 func (b *books) Install(_ Instance, snapshot []byte) error {
-	return json.Unmarshal(snapshot, &b.limit)
+	var k known
+	if err := json.Unmarshal(snapshot, &k); err != nil {
+		return err
+	}
+	b.limit, b.view = k.Limit, k.View
+	return nil
+}
+
+// known is the content of a snapshot.
+type known struct {
+	Limit Tokens
+	View  View
 }
 
 // flush is the part of an Output to be made durable and then sent.
@@ -150,7 +183,8 @@ type cluster struct {
 	proposed map[vote]*Value
 	accepts  map[vote]map[SiteID]bool
 	promises map[seat]Ballot
-	quorum   int
+	// first is the view of the first instance.
+	first View
 }
 
 type vote struct {
@@ -166,15 +200,23 @@ type seat struct {
 func newCluster(left map[SiteID]Tokens, rand func(SiteID) Rand) *cluster {
 	c := &cluster{
 		value: map[Instance]*Value{}, proposed: map[vote]*Value{}, accepts: map[vote]map[SiteID]bool{},
-		promises: map[seat]Ballot{}, quorum: len(left)/2 + 1,
+		promises: map[seat]Ballot{}, first: slices.Sorted(maps.Keys(left)),
 	}
-	ids := slices.Sorted(maps.Keys(left))
+	c.join(left, rand)
+	return c
+}
+
+// join adds sites; those added later are outside of the first view.
+func (c *cluster) join(left map[SiteID]Tokens, rand func(SiteID) Rand) {
 	for _, n := range left {
 		c.total += n
 	}
-	for _, id := range ids {
+	for _, n := range c.nodes {
+		n.b.limit, n.diskB.limit = c.total, c.total
+	}
+	for _, id := range slices.Sorted(maps.Keys(left)) {
 		cfg := &Config{
-			Self: id, Members: ids, Window: 100, Patience: 300, Backoff: 50, MaxBackoff: 1000,
+			Self: id, Known: func(s SiteID) bool { return c.node(s) != nil }, Window: 100, Patience: 300, Backoff: 50, MaxBackoff: 1000,
 			Policy: "even", Rand: rand(id),
 		}
 		if err := cfg.Validate(); err != nil {
@@ -182,13 +224,32 @@ func newCluster(left map[SiteID]Tokens, rand func(SiteID) Rand) *cluster {
 		}
 		b := &books{
 			self: id, left: left[id], offers: map[Instance]Tokens{}, got: map[Instance]bool{},
-			limit: c.total, half: 2, c: c,
+			limit: c.total, half: 2, view: c.first, c: c,
 		}
 		n := &node{id: id, cfg: cfg, b: b, up: true, diskB: b.clone()}
 		n.m = New(cfg, b, State{})
 		c.nodes = append(c.nodes, n)
 	}
-	return c
+	slices.SortFunc(c.nodes, func(a, b *node) int { return strings.Compare(string(a.id), string(b.id)) })
+}
+
+// viewOf is the view of an instance, of which all before are decided.
+func (c *cluster) viewOf(t Instance) View {
+	v := c.first
+	for i := Instance(1); i < t; i++ {
+		if c.value[i] == nil {
+			c.fail("instance %d is under way, %d is not decided", t, i)
+			return v
+		}
+		v = viewAfter(v, c.value[i])
+	}
+	return v
+}
+
+// alone is the only voter of an instance, if there is only one.
+func (c *cluster) alone(t Instance) (SiteID, bool) {
+	v := c.viewOf(t)
+	return v[0], len(v) == 1
 }
 
 func (c *cluster) node(id SiteID) *node {
@@ -216,11 +277,11 @@ func (c *cluster) decided(t Instance, v *Value) {
 		return
 	}
 	c.value[t] = v.Clone()
-	if c.quorum == 1 {
+	if _, alone := c.alone(t); alone {
 		return
 	}
 	for vt, voters := range c.accepts {
-		if vt.t == t && len(voters) >= c.quorum && c.proposed[vt].Equal(v) {
+		if vt.t == t && len(voters) >= c.viewOf(t).quorum() && c.proposed[vt].Equal(v) {
 			return
 		}
 	}
@@ -246,6 +307,9 @@ func (c *cluster) observe(m *Message) {
 	default:
 		return
 	}
+	if view := c.viewOf(m.Instance); !view.Has(m.From) {
+		c.fail("instance %d: %v from %s, which is not in %v", m.Instance, m.Kind, m.From, view)
+	}
 	s := seat{m.Instance, m.From}
 	if c.promises[s].Compare(promised) < 0 {
 		c.promises[s] = promised
@@ -257,11 +321,12 @@ func (c *cluster) accept(at vote, site SiteID) {
 		c.accepts[at] = map[SiteID]bool{}
 	}
 	c.accepts[at][site] = true
-	if len(c.accepts[at]) < c.quorum {
+	quorum := c.viewOf(at.t).quorum()
+	if len(c.accepts[at]) < quorum {
 		return
 	}
 	for other, voters := range c.accepts {
-		if other.t == at.t && len(voters) >= c.quorum && !c.proposed[other].Equal(c.proposed[at]) {
+		if other.t == at.t && len(voters) >= quorum && !c.proposed[other].Equal(c.proposed[at]) {
 			c.fail("instance %d: chosen at %v and at %v differ", at.t, at.b, other.b)
 		}
 	}
@@ -319,9 +384,11 @@ func (c *cluster) settle(n *node, in Input) Output {
 
 // crash loses all that is not durable.
 func (c *cluster) crash(n *node) {
-	if c.quorum == 1 {
+	for t := Instance(len(c.value)); t > n.disk.Applied; t-- {
 		// Alone, a site decides by its own accept, once that is durable.
-		maps.DeleteFunc(c.value, func(t Instance, _ *Value) bool { return t > n.disk.Applied })
+		if site, alone := c.alone(t); alone && site == n.id {
+			delete(c.value, t)
+		}
 	}
 	n.up, n.flushes = false, nil
 	n.b = n.diskB.clone()
@@ -351,9 +418,9 @@ func (c *cluster) check() error {
 	if c.err != nil {
 		return c.err
 	}
-	live, durable := make([]view, len(c.nodes)), make([]view, len(c.nodes))
+	live, durable := make([]seen, len(c.nodes)), make([]seen, len(c.nodes))
 	for i, n := range c.nodes {
-		live[i], durable[i] = view{n.m.State(), n.b}, view{&n.disk, n.diskB}
+		live[i], durable[i] = seen{n.m.State(), n.b}, seen{&n.disk, n.diskB}
 		if p := c.promises[seat{n.m.State().Applied + 1, n.id}]; n.m.State().Promised.Compare(p) < 0 {
 			return fmt.Errorf("%s: promised %v before, now %v", n.id, p, n.m.State().Promised)
 		}
@@ -367,7 +434,8 @@ func (c *cluster) check() error {
 	return nil
 }
 
-type view struct {
+// seen is a site's state and books at a moment.
+type seen struct {
 	s *State
 	b *books
 }
@@ -375,7 +443,7 @@ type view struct {
 // conserved is section 1 of docs/protocol.md, exactly: the sum of all tokens is the limit
 // as of the decided instances. A decided instance counts as settled for each member of R
 // that has not applied it.
-func (c *cluster) conserved(views []view) error {
+func (c *cluster) conserved(views []seen) error {
 	sum, limit := Tokens(0), c.total
 	for _, w := range views {
 		sum += w.b.left
@@ -384,7 +452,7 @@ func (c *cluster) conserved(views []view) error {
 		}
 	}
 	for t, v := range c.value {
-		if c.quorum == 1 && t > views[0].s.Applied {
+		if site, alone := c.alone(t); alone && slices.ContainsFunc(views, func(w seen) bool { return w.b.self == site && w.s.Applied < t }) {
 			continue
 		}
 		d, _ := delta(v)

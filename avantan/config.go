@@ -3,18 +3,17 @@ package avantan
 import (
 	"errors"
 	"fmt"
-	"slices"
 )
 
-// MaxMembers is the largest number of members an acceptor set may have.
+// MaxMembers is the largest number of sites that a view may have.
 const MaxMembers = 64
 
 // Wait says how long a leader waits before it puts the offers together.
 type Wait uint8
 
 const (
-	// WaitAll waits for every reachable member, at most for the Window. The tokens of a
-	// member left out stay where they are. An instance that leaves nobody out finds
+	// WaitAll waits for every reachable voter, at most for the Window. The tokens of a
+	// voter left out stay where they are. An instance that leaves nobody out finds
 	// more, so fewer instances are needed.
 	WaitAll Wait = iota
 	// WaitQuorum goes on with the first majority, as the paper does (Section
@@ -22,18 +21,19 @@ const (
 	WaitQuorum
 )
 
-// Config is the configuration that all machines of a site with the same members share.
-// It must not change once a Machine uses it.
+// Config is the configuration that all machines of a site share. It must not change once
+// a Machine uses it.
 type Config struct {
-	// Self is this site, a member.
+	// Self is this site. It takes part in the instances of the views that name it, and
+	// learns the decisions of others.
 	Self SiteID
-	// Members is the acceptor set, sorted, 1 to MaxMembers sites. A majority, len/2+1
-	// members, decides, whoever is reachable.
-	Members []SiteID
+	// Known reports whether a site belongs to the cluster, or ever did. Messages that
+	// name others are refused. Nil means that all do.
+	Known func(SiteID) bool
 	// Wait says how long a leader waits for ElectionOk.
 	Wait Wait
 	// Window is how long a leader waits for the ElectionOk of every reachable
-	// member before it settles for a majority. At least 1; it should cover the
+	// voter before it settles for a majority. At least 1; it should cover the
 	// largest round trip and two syncs, or far sites are left out of instances.
 	Window Tick
 	// Patience is how long a site waits for an instance to go on before it asks for its
@@ -52,8 +52,8 @@ type Config struct {
 	// Policy is the reallocation policy of values built here if the Proposal names
 	// none, as for a site that finishes another's instance.
 	Policy string
-	// Reachable reports whether a member is thought to be up, so that a leader need not
-	// sit out its Window for a member that is down. Nil means all are up. A wrong
+	// Reachable reports whether a site is thought to be up, so that a leader need not
+	// sit out its Window for a voter that is down. Nil means all are up. A wrong
 	// answer costs time or leaves a site out of R, never safety.
 	Reachable func(SiteID) bool
 	// Rand draws the back-offs.
@@ -63,14 +63,8 @@ type Config struct {
 // Validate reports the first field that is missing or out of its range.
 func (c *Config) Validate() error {
 	switch {
-	case len(c.Members) == 0 || len(c.Members) > MaxMembers:
-		return fmt.Errorf("avantan: config: Members has %d sites, must have 1 to %d", len(c.Members), MaxMembers)
-	case slices.Contains(c.Members, ""):
-		return errors.New("avantan: config: Members holds an empty name")
-	case !increasing(c.Members, func(s SiteID) SiteID { return s }):
-		return errors.New("avantan: config: Members must be sorted, each site once")
-	case !slices.Contains(c.Members, c.Self):
-		return fmt.Errorf("avantan: config: Self %q is not one of Members", c.Self)
+	case c.Self == "":
+		return errors.New("avantan: config: Self is missing")
 	case c.Wait > WaitQuorum:
 		return fmt.Errorf("avantan: config: Wait is %d, must be WaitAll or WaitQuorum", c.Wait)
 	case c.Window < 1:
@@ -87,21 +81,7 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// quorum is the size of a majority.
-func (c *Config) quorum() int { return len(c.Members)/2 + 1 }
-
-// index returns the position of a member, or false for a stranger.
-func (c *Config) index(site SiteID) (int, bool) {
-	return slices.BinarySearch(c.Members, site)
-}
-
-// reachable is the set of members thought to be up; this site always is.
-func (c *Config) reachable() siteSet {
-	var set siteSet
-	for i, site := range c.Members {
-		if site == c.Self || c.Reachable == nil || c.Reachable(site) {
-			set.add(i)
-		}
-	}
-	return set
+// known reports whether a site belongs to the cluster, or ever did.
+func (c *Config) known(site SiteID) bool {
+	return site == c.Self || c.Known == nil || c.Known(site)
 }

@@ -2,7 +2,7 @@ package avantan
 
 import "slices"
 
-// retells is how often a decision is repeated to members that do not
+// retells is how often a decision is repeated to sites that do not
 // acknowledge it. They catch up by themselves: an exposed one by its time-out,
 // any other by the next message of a later instance, or by Refresh.
 const retells = 3
@@ -11,7 +11,9 @@ const retells = 3
 type tell struct {
 	instance Instance
 	value    *Value
-	// missing are the members that have not acknowledged the decision.
+	// to are the voters before and after the decision, missing those among them that
+	// have not acknowledged it.
+	to      View
 	missing siteSet
 	at      Tick
 	tries   uint8
@@ -25,16 +27,20 @@ type ack struct {
 
 // decide applies a value that a majority has accepted and announces it.
 func (s *step) decide(v *Value) {
-	t := s.instance()
-	if !s.apply(v) || len(s.cfg.Members) == 1 {
+	t, before := s.instance(), s.view()
+	if !s.apply(v) {
 		return
 	}
-	s.broadcast(Message{Kind: Decision, Instance: t, Value: v})
-	s.tell = &tell{instance: t, value: v, at: after(s.now, s.cfg.Patience)}
-	for i, site := range s.cfg.Members {
+	to := before.and(s.view())
+	s.broadcast(to, Message{Kind: Decision, Instance: t, Value: v})
+	told := &tell{instance: t, value: v, to: to, at: after(s.now, s.cfg.Patience)}
+	for i, site := range to {
 		if site != s.cfg.Self {
-			s.tell.missing.add(i)
+			told.missing.add(i)
 		}
+	}
+	if told.missing != 0 {
+		s.tell = told
 	}
 }
 
@@ -47,12 +53,13 @@ func (s *step) decide(v *Value) {
 // sender, until the next message from that peer says as much.
 func (s *step) onDecision(m *Message) {
 	_, in := m.Value.Of(s.cfg.Self)
+	before := s.view()
 	if !s.apply(m.Value) {
 		return
 	}
 	ok := Message{Kind: Applied, Applied: s.state.Applied}
 	if in {
-		s.broadcast(ok)
+		s.broadcast(before.and(s.view()), ok)
 	} else {
 		s.send(m.From, ok)
 	}
@@ -102,8 +109,10 @@ func (s *step) onApplied(m *Message) {
 // would otherwise keep its decision.
 func (s *step) learn(peer SiteID, applied Instance) {
 	if t := s.tell; t != nil && applied >= t.instance {
-		i, _ := s.cfg.index(peer)
-		if t.missing.remove(i); t.missing == 0 {
+		if i, told := t.to.index(peer); told {
+			t.missing.remove(i)
+		}
+		if t.missing == 0 {
 			s.tell = nil
 		}
 	}
@@ -131,10 +140,10 @@ func (s *step) forget() {
 	}
 }
 
-// retell repeats the decision to the members that have not acknowledged it.
+// retell repeats the decision to the sites that have not acknowledged it.
 func (s *step) retell() {
 	t := s.tell
-	for i, site := range s.cfg.Members {
+	for i, site := range t.to {
 		if t.missing.has(i) {
 			s.send(site, Message{Kind: Decision, Instance: t.instance, Value: t.value})
 		}

@@ -30,6 +30,8 @@ type lead struct {
 // begin starts an instance for the caller, unless an instance is under way.
 func (s *step) begin(p Proposal) {
 	switch {
+	case !s.votes():
+		s.out.Failed = FailedOutside
 	case s.Open():
 	case s.now < s.retryAt:
 		s.pending = &p
@@ -57,11 +59,11 @@ func (s *step) elect(p Proposal, own bool) {
 	s.state.Promised = b
 	s.out.Persist = true
 	s.lead = &lead{ballot: b, proposal: p, own: own}
-	self, _ := s.cfg.index(s.cfg.Self)
+	self, _ := s.view().index(s.cfg.Self)
 	s.lead.answers.add(self)
 	s.lead.adoptedAt, s.lead.adopted = s.state.AcceptedAt, s.state.Accepted
 	s.deadline = after(s.now, s.cfg.Window)
-	s.broadcast(Message{Kind: Election, Instance: s.instance(), Ballot: b, Press: p.Press})
+	s.broadcast(s.view(), Message{Kind: Election, Instance: s.instance(), Ballot: b, Press: p.Press})
 	s.collected()
 }
 
@@ -135,7 +137,7 @@ func (s *step) onElectionOk(m *Message) {
 		s.sendAccept(m.From)
 		return
 	}
-	i, _ := s.cfg.index(m.From)
+	i, _ := s.view().index(m.From)
 	if l.answers.has(i) {
 		return
 	}
@@ -152,7 +154,7 @@ func (s *step) onElectionOk(m *Message) {
 // collected ends the first phase early if no further promise is expected.
 func (s *step) collected() {
 	l := s.lead
-	if l.answers.len() >= s.cfg.quorum() && (s.cfg.Wait == WaitQuorum || l.answers.covers(s.cfg.reachable())) {
+	if l.answers.len() >= s.view().quorum() && (s.cfg.Wait == WaitQuorum || l.answers.covers(s.reachable())) {
 		s.build()
 	}
 }
@@ -178,7 +180,7 @@ func (s *step) onRefuse(m *Message) {
 // windowEnds settles for a majority or gives up.
 func (s *step) windowEnds() {
 	l := s.lead
-	if l.answers.len() >= s.cfg.quorum() {
+	if l.answers.len() >= s.view().quorum() {
 		s.build()
 		return
 	}
@@ -194,7 +196,7 @@ func (s *step) standDown() {
 	b := s.lead.ballot
 	s.lead = nil
 	s.deadline = 0
-	for _, site := range s.cfg.Members {
+	for _, site := range s.view() {
 		if site != s.cfg.Self {
 			s.sendAbandon(site, b)
 		}

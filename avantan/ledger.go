@@ -18,9 +18,13 @@ type Ledger interface {
 	// slice is gone and its grant is credited. The value's change, if any, takes
 	// effect.
 	Apply(t Instance, v *Value)
+	// View returns the voters of the instance after the last one applied or installed.
+	// It is valid, and changes only within Apply and Install: the decided instances up
+	// to the last determine it.
+	View() View
 	// Snapshot returns all that a site at instance since must know of this sequence
 	// besides its own grants, as of the last instance applied here. That is the limit,
-	// the version and results by request id, or the catalogue's changes. Until it
+	// the version, the view and results by request id, or the catalogue's changes. Until it
 	// installs the snapshot, the site may apply more instances, never fewer.
 	Snapshot(since Instance) []byte
 	// Install replaces that knowledge by a snapshot taken at instance applied, or

@@ -43,7 +43,7 @@ type Input struct {
 	// Receive is a message that has arrived. The Machine may keep the memory it points
 	// to; the caller must not change it afterwards.
 	Receive *Message
-	// Refresh asks the named member for missed decisions, after this site was out of
+	// Refresh asks the named site for missed decisions, after this site was out of
 	// touch.
 	Refresh SiteID
 }
@@ -58,6 +58,8 @@ const (
 	// built, and the instance moved no offer of this site. A further Begin waits for
 	// the end of a back-off by itself.
 	FailedNoQuorum
+	// FailedOutside means that this site is no voter of the next instance.
+	FailedOutside
 	// FailedUnacceptable means that this site's own ledger would not apply the
 	// value; Output.Err says why.
 	FailedUnacceptable
@@ -177,7 +179,7 @@ func (m *Machine) Step(now Tick, in Input) Output {
 	case in.Receive != nil:
 		s.receive(in.Receive)
 	case in.Refresh != "":
-		if _, member := m.cfg.index(in.Refresh); member && in.Refresh != m.cfg.Self {
+		if m.cfg.known(in.Refresh) && in.Refresh != m.cfg.Self {
 			s.send(in.Refresh, Message{Kind: CatchUpAsk, Applied: m.state.Applied})
 		}
 	default:
@@ -201,8 +203,8 @@ func (s *step) send(to SiteID, m Message) {
 	s.out.Messages = append(s.out.Messages, m)
 }
 
-func (s *step) broadcast(m Message) {
-	for _, site := range s.cfg.Members {
+func (s *step) broadcast(to View, m Message) {
+	for _, site := range to {
 		if site != s.cfg.Self {
 			s.send(site, m)
 		}
@@ -263,6 +265,14 @@ func (s *step) onFuture(m *Message) {
 }
 
 func (s *step) onPresent(m *Message) {
+	if m.Kind == Decision {
+		s.onDecision(m)
+		return
+	}
+	if err := s.checkVote(m); err != nil {
+		s.report(err)
+		return
+	}
 	switch m.Kind {
 	case Election:
 		s.onElection(m)
@@ -274,8 +284,6 @@ func (s *step) onPresent(m *Message) {
 		s.onAccept(m)
 	case AcceptOk:
 		s.onAcceptOk(m)
-	case Decision:
-		s.onDecision(m)
 	case Abandon:
 		s.onAbandon(m)
 	case Status:
@@ -291,26 +299,39 @@ func (s *step) check(m *Message) error {
 	if m.To != s.cfg.Self {
 		return m.malformed("To is another site")
 	}
-	if !s.member(m.From) || !m.Promised.IsZero() && !s.member(m.Promised.Site) ||
-		!m.AcceptedAt.IsZero() && !s.member(m.AcceptedAt.Site) || m.Value != nil && !s.members(m.Value) {
-		return m.malformed("a site is not a member")
+	if !m.names(s.cfg.known) {
+		return m.malformed("a site does not belong to the cluster")
 	}
 	for i := range m.Kept {
-		if !s.member(m.Kept[i].Peer) || !s.members(&m.Kept[i].Value) {
-			return m.malformed("a site in Kept is not a member")
+		if !s.cfg.known(m.Kept[i].Peer) || !m.Kept[i].Value.names(s.cfg.known) {
+			return m.malformed("a site in Kept does not belong to the cluster")
 		}
 	}
 	return nil
 }
 
-func (s *step) member(site SiteID) bool {
-	_, member := s.cfg.index(site)
-	return member
+// checkVote refuses messages of the present instance that name sites outside of its
+// view. Sender and receiver have applied the same instances, so know the same view.
+func (s *step) checkVote(m *Message) error {
+	if !s.votes() {
+		return m.malformed("the receiver is no voter")
+	}
+	if !m.names(s.view().Has) {
+		return m.malformed("a site is no voter")
+	}
+	return nil
 }
 
-func (s *step) members(v *Value) bool {
+// names reports whether all sites that the message names, outside of Kept, are in a set.
+func (m *Message) names(in func(SiteID) bool) bool {
+	return in(m.From) && (m.Promised.IsZero() || in(m.Promised.Site)) &&
+		(m.AcceptedAt.IsZero() || in(m.AcceptedAt.Site)) && (m.Value == nil || m.Value.names(in))
+}
+
+// names reports whether all sites in the value are in a set.
+func (v *Value) names(in func(SiteID) bool) bool {
 	for _, c := range v.Contributions {
-		if !s.member(c.Site) {
+		if !in(c.Site) {
 			return false
 		}
 	}

@@ -47,9 +47,9 @@ func (s *step) timeOut() {
 	}
 }
 
-// repeatAccept sends the value again to the members that have not accepted it.
+// repeatAccept sends the value again to the voters that have not accepted it.
 func (s *step) repeatAccept() {
-	for i, site := range s.cfg.Members {
+	for i, site := range s.view() {
 		if !s.lead.oks.has(i) {
 			s.sendAccept(site)
 		}
@@ -149,6 +149,7 @@ func (s *step) onCatchUp(m *Message) {
 	if m.Applied <= s.state.Applied {
 		return
 	}
+	before := s.view()
 	if i := slices.IndexFunc(m.Kept, func(k Kept) bool { return k.Peer == s.cfg.Self }); i >= 0 {
 		k := &m.Kept[i]
 		if k.Instance > s.instance() {
@@ -162,7 +163,7 @@ func (s *step) onCatchUp(m *Message) {
 	if m.Applied > s.state.Applied && !s.install(m) {
 		return
 	}
-	s.broadcast(Message{Kind: Applied, Applied: s.state.Applied})
+	s.broadcast(before.and(s.view()), Message{Kind: Applied, Applied: s.state.Applied})
 }
 
 // install replaces this site's knowledge by the sender's snapshot.

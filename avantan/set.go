@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// siteSet is a set of members by their position in Config.Members.
+// siteSet is a set of sites by their position in a View.
 type siteSet uint64
 
 func (s *siteSet) add(i int)              { *s |= 1 << i }

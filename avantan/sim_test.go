@@ -3,6 +3,7 @@ package avantan
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -18,26 +19,37 @@ var (
 // nothing stays stuck. A seed that fails is replayed with -sim.seed.
 func TestSimulation(t *testing.T) {
 	for _, size := range []int{1, 2, 3, 5, 7} {
-		t.Run(fmt.Sprintf("sites=%d", size), func(t *testing.T) {
-			t.Parallel()
-			first, last := uint64(1), uint64(*simSeeds)
-			if *simSeed != 0 {
-				first, last = *simSeed, *simSeed
-			}
-			instances := 0
-			for seed := first; seed <= last; seed++ {
-				n, err := simulate(size, seed)
-				if err != nil {
-					t.Fatalf("sites=%d seed=%d: %v", size, seed, err)
-				}
-				instances += n
-			}
-			if instances == 0 {
-				t.Error("nothing was ever decided")
-			}
-			t.Logf("%d instances decided in %d runs", instances, last-first+1)
-		})
+		t.Run(fmt.Sprintf("sites=%d", size), func(t *testing.T) { simulateAll(t, size, false) })
 	}
+}
+
+// TestSimulationOfViews is TestSimulation with changes of the view at any time: sites
+// that join, leave and come back.
+func TestSimulationOfViews(t *testing.T) {
+	for _, size := range []int{2, 3, 4, 6} {
+		t.Run(fmt.Sprintf("sites=%d", size), func(t *testing.T) { simulateAll(t, size, true) })
+	}
+}
+
+// simulateAll runs all seeds for a size of cluster.
+func simulateAll(t *testing.T, size int, views bool) {
+	t.Parallel()
+	first, last := uint64(1), uint64(*simSeeds)
+	if *simSeed != 0 {
+		first, last = *simSeed, *simSeed
+	}
+	instances := 0
+	for seed := first; seed <= last; seed++ {
+		n, err := simulate(size, seed, views)
+		if err != nil {
+			t.Fatalf("sites=%d seed=%d: %v", size, seed, err)
+		}
+		instances += n
+	}
+	if instances == 0 {
+		t.Error("nothing was ever decided")
+	}
+	t.Logf("%d instances decided in %d runs", instances, last-first+1)
 }
 
 type sim struct {
@@ -45,21 +57,35 @@ type sim struct {
 	r *rand.Rand
 	// groups is the side of a partition that each site is on.
 	groups []int
+	// views is the chance, in thousandths, that an instance changes the view.
+	views int
 	// faults are the chances, in thousandths, of this run.
 	drop, repeat, crash, partition, begin, wake int
 }
 
-func simulate(size int, seed uint64) (instances int, err error) {
+func simulate(size int, seed uint64, views bool) (instances int, err error) {
 	r := rand.New(rand.NewPCG(seed, uint64(size)))
 	left := map[SiteID]Tokens{}
 	for i := range size {
 		left[SiteID(rune('a'+i))] = Tokens(r.IntN(200))
 	}
+	random := func(SiteID) Rand { return rand.New(rand.NewPCG(r.Uint64(), 0)) }
+	later := map[SiteID]Tokens{}
+	for _, site := range slices.Sorted(maps.Keys(left)) {
+		if views && len(left) > 1 && r.IntN(2) == 0 {
+			later[site] = left[site]
+			delete(left, site)
+		}
+	}
 	s := &sim{
-		cluster: newCluster(left, func(SiteID) Rand { return rand.New(rand.NewPCG(r.Uint64(), 0)) }),
+		cluster: newCluster(left, random),
 		r:       r, groups: make([]int, size),
 		drop: r.IntN(150), repeat: r.IntN(200), crash: r.IntN(25), partition: r.IntN(10), begin: 5 + r.IntN(60),
 		wake: 1 + r.IntN(30),
+	}
+	s.join(later, random)
+	if views {
+		s.views = 100 + r.IntN(500)
 	}
 	if s.chance(300) {
 		for _, n := range s.nodes {
@@ -80,6 +106,18 @@ func simulate(size int, seed uint64) (instances int, err error) {
 		return 0, fmt.Errorf("after healing: %w", err)
 	}
 	return len(s.value), nil
+}
+
+// changedView is a change that adds a site to a view or takes one out.
+func (s *sim) changedView(v View) []byte {
+	site := s.nodes[s.r.IntN(len(s.nodes))].id
+	changed := []byte(viewChange)
+	for _, n := range s.nodes {
+		if v.Has(n.id) != (n.id == site) || len(v) == 1 && n.id == v[0] {
+			changed = fmt.Append(changed, " ", n.id)
+		}
+	}
+	return changed
 }
 
 func (s *sim) chance(thousandths int) bool { return s.r.IntN(1000) < thousandths }
@@ -108,6 +146,9 @@ func (s *sim) event() {
 		p := &Proposal{Press: Press(s.r.IntN(2))}
 		if s.chance(300) {
 			p.Change = fmt.Append(nil, s.r.IntN(100)-50)
+		}
+		if s.views > 0 && s.chance(s.views) {
+			p.Change = s.changedView(n.b.view)
 		}
 		n.b.want, n.b.half = Tokens(s.r.IntN(50)), Tokens(1+s.r.IntN(3))
 		s.step(n, Input{Begin: p})
@@ -173,6 +214,24 @@ func (s *sim) heal() error {
 			return fmt.Errorf("%s: stuck in instance %d: %+v", n.id, n.m.State().Applied+1, *n.m.State())
 		}
 	}
+	if err := s.refresh(); err != nil {
+		return err
+	}
+	before := len(s.value)
+	for range 60 {
+		s.step(s.nodes[s.r.IntN(len(s.nodes))], Input{Begin: &Proposal{}})
+		if err := s.run(); err != nil {
+			return err
+		}
+		if len(s.value) > before {
+			return s.refresh()
+		}
+	}
+	return fmt.Errorf("no further instance is decided")
+}
+
+// refresh has all sites ask all others. Then they have to be the same.
+func (s *sim) refresh() error {
 	for _, n := range s.nodes {
 		for _, peer := range s.nodes {
 			s.step(n, Input{Refresh: peer.id})
@@ -181,20 +240,7 @@ func (s *sim) heal() error {
 	if err := s.run(); err != nil {
 		return err
 	}
-	if err := s.same(); err != nil {
-		return err
-	}
-	before := len(s.value)
-	for range 20 {
-		s.step(s.nodes[s.r.IntN(len(s.nodes))], Input{Begin: &Proposal{}})
-		if err := s.run(); err != nil {
-			return err
-		}
-		if len(s.value) > before {
-			return s.same()
-		}
-	}
-	return fmt.Errorf("no further instance is decided")
+	return s.same()
 }
 
 // run delivers everything in order, and moves the time on when nothing is left.
