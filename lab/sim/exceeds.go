@@ -182,7 +182,7 @@ func (o *observer) exceeded(n *node, c *call, a *answer.Answer) {
 	switch {
 	case a.Lacking != over.name:
 		o.s.fail(Answers, "%s answers %v: the limit of %q, recorded is %q", n.id, c, a.Lacking, over.name)
-	case p.wanted(*over) <= a.Tokens:
+	case q.asks <= a.Tokens:
 		o.s.fail(Refusal, "%s answers %v: %q has the limit %d, which is not too low", n.id, c, a.Lacking, a.Tokens)
 	case !o.everLimit(sequenceID{over.name, q.generation}, a.Tokens):
 		o.s.fail(Answers, "%s answers %v: %q never had the limit %d", n.id, c, a.Lacking, a.Tokens)
