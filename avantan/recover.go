@@ -122,7 +122,7 @@ func (s *step) onCatchUpAsk(m *Message) {
 	switch {
 	case m.Applied < s.state.Applied:
 		s.catchUp(m.From, m.Applied)
-		if s.lead != nil && s.lead.value == nil {
+		if s.lead != nil && s.lead.value == nil && s.view().Has(m.From) {
 			// The site could not answer the election before.
 			s.send(m.From, Message{
 				Kind: Election, Instance: s.instance(), Ballot: s.lead.ballot, Press: s.lead.proposal.Press,

@@ -69,3 +69,9 @@ func (s *step) view() View { return s.ledger.View() }
 // votes reports whether this site takes part in the instance after the last applied.
 // Any other site learns decisions only.
 func (s *step) votes() bool { return s.view().Has(s.cfg.Self) }
+
+// Distinct reports whether a list names each site once.
+func Distinct(sites []SiteID) bool {
+	sorted := slices.Sorted(slices.Values(sites))
+	return len(slices.Compact(sorted)) == len(sites)
+}

@@ -16,13 +16,16 @@ const MaxSlices = 1024
 // more round trips with their syncs.
 const windowsOfPatience = 3
 
-// Config is the configuration that all machines of a site with the same members share.
-// It must not change once a Machine uses it.
+// Config is the configuration that all machines of a site share. Once a Machine uses it,
+// it must not change, except that Members may grow between two steps.
 type Config struct {
 	// Self is this site, a member.
 	Self avantan.SiteID
-	// Members are the sites that may take part, sorted, 1 to avantan.MaxMembers.
+	// Members are the sites that ever took part or may, each once, 1 to
+	// avantan.MaxMembers. A site keeps its place in the list.
 	Members []avantan.SiteID
+	// Serves reports whether a site may be asked to take part; nil means that all may.
+	Serves func(avantan.SiteID) bool
 	// Window is how long a leader collects offers before it settles for the offers it
 	// has. At least 1; it must lie above the farthest round trip and two syncs, or far
 	// sites are never in R.
@@ -56,14 +59,13 @@ type Config struct {
 
 // Validate reports the first field that is missing or out of its range.
 func (c *Config) Validate() error {
-	ascending := func(a, b *avantan.SiteID) int { return compareSites(*a, *b) }
 	switch {
 	case len(c.Members) == 0 || len(c.Members) > avantan.MaxMembers:
 		return fmt.Errorf("star: config: Members has %d sites, must have 1 to %d", len(c.Members), avantan.MaxMembers)
 	case slices.Contains(c.Members, ""):
 		return errors.New("star: config: Members holds an empty name")
-	case !increasing(c.Members, ascending):
-		return errors.New("star: config: Members must be sorted, each site once")
+	case !avantan.Distinct(c.Members):
+		return errors.New("star: config: Members must name each site once")
 	case !slices.Contains(c.Members, c.Self):
 		return fmt.Errorf("star: config: Self %q is not one of Members", c.Self)
 	case c.Window < 1:
@@ -84,14 +86,18 @@ func (c *Config) Validate() error {
 
 // index returns the position of a member, or false for a stranger.
 func (c *Config) index(site avantan.SiteID) (int, bool) {
-	return slices.BinarySearch(c.Members, site)
+	i := slices.Index(c.Members, site)
+	return i, i >= 0
 }
+
+// serves reports whether a site may be asked to take part.
+func (c *Config) serves(site avantan.SiteID) bool { return c.Serves == nil || c.Serves(site) }
 
 // reachable is the set of members thought to be up; this site always is.
 func (c *Config) reachable() siteSet {
 	var set siteSet
 	for i, site := range c.Members {
-		if site == c.Self || c.Reachable == nil || c.Reachable(site) {
+		if site == c.Self || c.serves(site) && (c.Reachable == nil || c.Reachable(site)) {
 			set.add(i)
 		}
 	}

@@ -72,7 +72,7 @@ func (s *step) elect(p Proposal) {
 	case s.next > avantan.MaxNumber:
 		s.violation(ID{s.cfg.Self, s.next}, "counters are used up")
 		return
-	case len(s.cfg.Members) == 1:
+	case !slices.ContainsFunc(s.cfg.Members, func(m avantan.SiteID) bool { return m != s.cfg.Self && s.cfg.serves(m) }):
 		s.fail(FailedNothing)
 		return
 	case s.full():

@@ -234,7 +234,7 @@ func (s *step) send(to avantan.SiteID, m Message) {
 // sendAll sends to all members except this site and the members in except.
 func (s *step) sendAll(m Message, except siteSet) {
 	for i, site := range s.cfg.Members {
-		if site != s.cfg.Self && !except.has(i) {
+		if site != s.cfg.Self && !except.has(i) && s.cfg.serves(site) {
 			s.send(site, m)
 		}
 	}
@@ -242,7 +242,12 @@ func (s *step) sendAll(m Message, except siteSet) {
 
 // sendR sends to all of R except this site and the members in except.
 func (s *step) sendR(v *avantan.Value, m Message, except siteSet) {
-	s.sendAll(m, except|^s.cfg.setOf(v))
+	of := s.cfg.setOf(v)
+	for i, site := range s.cfg.Members {
+		if site != s.cfg.Self && of.has(i) && !except.has(i) {
+			s.send(site, m)
+		}
+	}
 }
 
 // one is the set of a single member.

@@ -9,12 +9,12 @@ import (
 	"github.com/samya-db/samya/avantan"
 )
 
-// Config is the configuration that all machines of a site with the same members share.
-// It must not change once a Machine uses it.
+// Config is the configuration that all machines of a site share. Once a Machine uses it,
+// it must not change, except that Members may grow between two steps.
 type Config struct {
 	// Self is this site, a member.
 	Self avantan.SiteID
-	// Members are the sites that may give and receive, sorted, 1 to
+	// Members are the sites that may give and receive, each once, 1 to
 	// avantan.MaxMembers.
 	Members []avantan.SiteID
 	// Window is how long a round waits for answers. At least 1; it must lie above
@@ -39,8 +39,8 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("transfer: config: Members has %d sites, must have 1 to %d", len(c.Members), avantan.MaxMembers)
 	case slices.Contains(c.Members, ""):
 		return errors.New("transfer: config: Members holds an empty name")
-	case !increasing(c.Members, func(s avantan.SiteID) avantan.SiteID { return s }):
-		return errors.New("transfer: config: Members must be sorted, each site once")
+	case !avantan.Distinct(c.Members):
+		return errors.New("transfer: config: Members must name each site once")
 	case !c.member(c.Self):
 		return fmt.Errorf("transfer: config: Self %q is not one of Members", c.Self)
 	case c.Window < 1:
@@ -56,8 +56,7 @@ func (c *Config) Validate() error {
 }
 
 func (c *Config) member(site avantan.SiteID) bool {
-	_, member := slices.BinarySearch(c.Members, site)
-	return member
+	return slices.Contains(c.Members, site)
 }
 
 // backoff draws a wait from the upper half of the back-off after n repetitions.

@@ -25,6 +25,8 @@ type books struct {
 	offers []offer
 	// log are the instances applied, in order.
 	log []entry
+	// view is the present view.
+	view avantan.View
 	// broken collects the violations that the books see.
 	broken []Violation
 
@@ -53,6 +55,8 @@ type known struct {
 	value  *avantan.Value
 	grants []avantan.Tokens
 	delta  avantan.Tokens
+	// view is the view after it; nil if it leaves the view as it is.
+	view avantan.View
 }
 
 func (vs *values) id(v *avantan.Value) int {
@@ -60,7 +64,7 @@ func (vs *values) id(v *avantan.Value) int {
 	if id, ok := vs.ids[key]; ok {
 		return id
 	}
-	k := &known{value: v, delta: delta(v)}
+	k := &known{value: v, delta: delta(v), view: viewAfter(v)}
 	policy, err := redistribute.ByName(v.Policy)
 	if err == nil {
 		k.grants, err = policy.Grants(v.Contributions, k.delta)
@@ -84,6 +88,25 @@ func delta(v *avantan.Value) avantan.Tokens {
 	return avantan.Tokens(n)
 }
 
+// viewPrefix begins a change of the view: the sites follow, a letter each.
+const viewPrefix = "view "
+
+// viewAfter is the view after a value; nil if it leaves the view as it is.
+func viewAfter(v *avantan.Value) avantan.View {
+	sites, changes := strings.CutPrefix(string(v.Change), viewPrefix)
+	if !changes {
+		return nil
+	}
+	var view avantan.View
+	for _, s := range sites {
+		view = append(view, avantan.SiteID(s))
+	}
+	return view
+}
+
+// View implements avantan.Ledger.
+func (b *books) View() avantan.View { return b.view }
+
 func (b *books) clone() *books {
 	c := *b
 	c.offers, c.log, c.broken = slices.Clone(b.offers), slices.Clone(b.log), nil
@@ -94,6 +117,7 @@ func (b *books) key(dst []byte) []byte {
 	for _, n := range []avantan.Tokens{b.left, b.net, b.limit} {
 		dst = binary.AppendVarint(dst, int64(n))
 	}
+	dst = binary.AppendUvarint(dst, uint64(len(b.view)))
 	dst = binary.AppendUvarint(dst, uint64(len(b.offers)))
 	for _, o := range b.offers {
 		dst = binary.AppendVarint(binary.AppendUvarint(dst, uint64(o.instance)), int64(o.tokens))
@@ -165,6 +189,9 @@ func (b *books) Apply(t avantan.Instance, v *avantan.Value) {
 	b.log = append(b.log, entry{t, id})
 	k := b.values.get(id)
 	b.limit += k.delta
+	if k.view != nil {
+		b.view = k.view
+	}
 	for i, c := range v.Contributions {
 		if c.Site != b.site {
 			continue
@@ -181,13 +208,16 @@ func (b *books) Apply(t avantan.Instance, v *avantan.Value) {
 
 // Snapshot implements avantan.Ledger.
 func (b *books) Snapshot(avantan.Instance) []byte {
-	return binary.AppendVarint(nil, int64(b.limit))
+	return append(binary.AppendVarint(nil, int64(b.limit)), fmt.Sprint(b.view)...)
 }
 
 // Install implements avantan.Ledger.
 func (b *books) Install(applied avantan.Instance, snapshot []byte) error {
-	limit, _ := binary.Varint(snapshot)
-	b.limit = avantan.Tokens(limit)
+	limit, n := binary.Varint(snapshot)
+	b.limit, b.view = avantan.Tokens(limit), nil
+	for _, s := range strings.Fields(strings.Trim(string(snapshot[n:]), "[]")) {
+		b.view = append(b.view, avantan.SiteID(s))
+	}
 	b.log = append(b.log, entry{instance: applied})
 	return nil
 }

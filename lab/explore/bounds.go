@@ -26,10 +26,19 @@ type Bounds struct {
 	// Tokens is how many tokens each site starts with; the limit is three times as many.
 	// The any-subset variant adds more to each site.
 	Tokens int64 `json:"tokens"`
+	// View is the change of the view that the first site proposes: JoinView begins without
+	// the last site and adds it, LeaveView takes it out; empty for none. Majority only.
+	View string `json:"view,omitempty"`
 	// Plain leaves out the reductions that rest on the protocol (see the package
 	// comment), for far more states and the same finding.
 	Plain bool `json:"plain"`
 }
+
+// The changes of the view.
+const (
+	JoinView  = "join"
+	LeaveView = "leave"
+)
 
 // named are the bounds with a name, smallest first.
 var named = []struct {
@@ -39,6 +48,8 @@ var named = []struct {
 	{"small", Bounds{Instances: 1, Leaders: 2, Ballots: 1, Crashes: 1, Acquires: 1, Releases: 1, Tokens: 2}},
 	{"sequence", Bounds{Instances: 2, Leaders: 1, Ballots: 2, Crashes: 1, Acquires: 1, Releases: 1, Tokens: 2}},
 	{"default", Bounds{Instances: 1, Leaders: 2, Ballots: 2, Crashes: 1, Acquires: 1, Releases: 1, Tokens: 2}},
+	{JoinView, Bounds{Instances: 2, Leaders: 1, Ballots: 2, Crashes: 1, Acquires: 1, Releases: 1, Tokens: 2, View: JoinView}},
+	{LeaveView, Bounds{Instances: 2, Leaders: 1, Ballots: 2, Crashes: 1, Acquires: 1, Releases: 1, Tokens: 2, View: LeaveView}},
 	{"large", Bounds{Instances: 1, Leaders: 2, Ballots: 2, Crashes: 2, Acquires: 1, Releases: 1, Tokens: 2}},
 }
 
@@ -106,6 +117,9 @@ func (b Bounds) Validate() error {
 		if f.value < f.least || f.value > f.most {
 			return fmt.Errorf("%s is %d, must be %d to %d", f.name, f.value, f.least, f.most)
 		}
+	}
+	if b.View != "" && b.View != JoinView && b.View != LeaveView {
+		return fmt.Errorf("view is %q, must be %s or %s", b.View, JoinView, LeaveView)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/samya-db/samya/avantan"
 )
@@ -183,21 +184,45 @@ func (c *checker) fail(invariant, format string, args ...any) {
 // decide finds the decided values: accepted by a majority at the same ballot, at whatever
 // times.
 func (c *checker) decide() {
-	for _, list := range c.accepted {
-		for _, id := range list {
-			votes := 0
-			for _, other := range c.accepted {
-				for _, o := range other {
-					if o == id {
-						votes++
-					}
+	for t := avantan.Instance(1); int(t) <= c.bounds.Instances; t++ {
+		view := c.viewOf(t)
+		for i, list := range c.accepted {
+			for _, id := range list {
+				if c.accepts[id-1].instance != t {
+					continue
 				}
-			}
-			if votes > Sites/2 {
-				c.addDecided(id)
+				if !view.Has(c.names[i]) {
+					c.fail(Agreement, "%s has accepted %s in instance %d, of which it is no voter", c.names[i], c.describe(c.accepts[id-1].value), t)
+				}
+				if c.votes(id) > len(view)/2 {
+					c.addDecided(id)
+				}
 			}
 		}
 	}
+}
+
+// votes counts the sites that have accepted.
+func (c *checker) votes(id int) int {
+	votes := 0
+	for _, list := range c.accepted {
+		if slices.Contains(list, id) {
+			votes++
+		}
+	}
+	return votes
+}
+
+// viewOf is the view of an instance, of which all before are decided if any site takes
+// part in it.
+func (c *checker) viewOf(t avantan.Instance) avantan.View {
+	view, last := c.view(), avantan.Instance(0)
+	for _, d := range c.decided {
+		if after := c.values.get(d.value).view; after != nil && d.instance < t && d.instance > last {
+			view, last = after, d.instance
+		}
+	}
+	return view
 }
 
 func (c *checker) addDecided(id int) {

@@ -51,7 +51,7 @@ func NewMajority(b Bounds) *Majority {
 	}
 	for i, self := range v.names {
 		v.cfg[i] = &avantan.Config{
-			Self: self, Members: v.names[:], Window: window, Patience: patience,
+			Self: self, Window: window, Patience: patience,
 			Backoff: backoff, MaxBackoff: 16 * backoff,
 			Policy: redistribute.Demand, Rand: &random{uint64(i)},
 		}
@@ -85,7 +85,7 @@ func (v *Majority) Sites() (names [Sites]string) {
 // New implements Variant.
 func (v *Majority) New(site int) Node {
 	b := &books{
-		site: v.names[site], left: avantan.Tokens(v.bounds.Tokens), limit: v.limit(), values: v.values,
+		site: v.names[site], left: avantan.Tokens(v.bounds.Tokens), limit: v.limit(), values: v.values, view: v.view(),
 	}
 	if site < v.bounds.Leaders {
 		b.want = 2
@@ -94,6 +94,27 @@ func (v *Majority) New(site int) Node {
 		variant: v, site: site, live: b, disk: b.clone(),
 		machine: avantan.New(v.cfg[site], b, avantan.State{}),
 	}
+}
+
+// view is the view at the start.
+func (v *Majority) view() avantan.View {
+	if v.bounds.View == JoinView {
+		return v.names[: Sites-1 : Sites-1]
+	}
+	return v.names[:]
+}
+
+// change is the change that the first site proposes: it raises the limit by 1, or changes
+// the view.
+func (v *Majority) change() []byte {
+	change := []byte("1")
+	switch v.bounds.View {
+	case JoinView:
+		change = fmt.Appendf(nil, "%sabc", viewPrefix)
+	case LeaveView:
+		change = fmt.Appendf(nil, "%sab", viewPrefix)
+	}
+	return change
 }
 
 // limit is the entity's limit at the start.
@@ -221,7 +242,7 @@ func (n *majority) Do(i int) Step {
 		// The leaders want different things, lest the values of two leaders be equal.
 		p := avantan.Proposal{Press: avantan.PressAll}
 		if n.site == 0 {
-			p = avantan.Proposal{Change: []byte("1")} // raises the limit by 1
+			p = avantan.Proposal{Change: n.variant.change()}
 		}
 		return n.inputs(avantan.Input{Begin: &p})
 	case actAcquire, actRelease:

@@ -1,8 +1,6 @@
 package core
 
 import (
-	"slices"
-
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/stored"
@@ -85,8 +83,8 @@ func (c *limiting) heardApplied(e *entity, m *avantan.Message) {
 	if m == nil || m.Kind != avantan.CatchUpAsk && !e.misses() || m.Validate() != nil {
 		return
 	}
-	i, found := slices.BinarySearch(c.cfg.Members, m.From)
-	if !found {
+	i := c.roster.place(m.From)
+	if i < 0 {
 		return
 	}
 	applied := m.SenderApplied()
@@ -127,7 +125,7 @@ func (c *limiting) askApplied(e *entity) {
 	for i := range a.waits {
 		missing |= a.waits[i].missing
 	}
-	for i, m := range c.cfg.Members {
+	for i, m := range c.roster.all() {
 		if !c.seemsUp(m) {
 			missing.remove(i)
 		}

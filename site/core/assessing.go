@@ -1,8 +1,6 @@
 package core
 
 import (
-	"slices"
-
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/predict"
 	"github.com/samya-db/samya/site/core/message"
@@ -62,17 +60,13 @@ func (c *assessing) tellGain(e *entity) {
 	if !c.peering.gained(e, c.now.Tick) {
 		return
 	}
-	own := &e.views[slices.Index(c.cfg.Members, c.cfg.Self)]
+	own := &e.views[c.roster.at()]
 	if left, told := c.peering.elsewhere(e); !told || left+own.Left >= e.limit/scarcePart {
 		return
 	}
 	summaries := []message.Summary{c.summary(e)}
 	c.peering.hasTold(e, &summaries[0])
-	for _, m := range c.cfg.Members {
-		if m != c.cfg.Self {
-			c.out.Messages = append(c.out.Messages, message.Envelope{Gossip: &message.Gossip{From: c.cfg.Self, To: m, Summaries: summaries}})
-		}
-	}
+	c.tellAll(summaries)
 }
 
 func (c *assessing) summary(e *entity) message.Summary {
@@ -103,7 +97,7 @@ func (c *assessing) settledBy(v *avantan.Value) *settled {
 		queued += contribution.Queued
 	}
 	s.used = offered <= queued
-	for _, site := range c.cfg.Members {
+	for _, site := range c.roster.all() {
 		if _, in := v.Of(site); !in && (site == c.cfg.Self || c.seemsUp(site)) {
 			s.absent = true
 		}

@@ -60,8 +60,8 @@ func (c *auditing) suspect(e *entity) {
 	}
 	// All members tell until the suspicion is settled.
 	c.peering.active(e)
-	for i, m := range c.cfg.Members {
-		if m != c.cfg.Self && (e.views == nil || e.views[i].told == 0 || c.now.Tick > e.views[i].told+maxAge || !c.seemsUp(m)) {
+	for i, m := range c.roster.others() {
+		if e.views == nil || e.views[i].told == 0 || c.now.Tick > e.views[i].told+maxAge || !c.seemsUp(m) {
 			return
 		}
 	}
@@ -69,7 +69,7 @@ func (c *auditing) suspect(e *entity) {
 	if a.suspected == 0 {
 		a.suspected = max(1, c.now.Tick)
 	}
-	rank := Tick(max(0, slices.Index(c.cfg.Members, c.cfg.Self)))
+	rank := Tick(c.roster.rank())
 	if c.now.Tick >= a.suspected+rank*auditTurn && (a.begun == 0 || c.now.Tick >= a.begun+auditEvery) {
 		c.beginAudit(e)
 	}
@@ -98,8 +98,8 @@ func (c *auditing) auditID() uint64 { return max(1, c.cfg.Rand.Uint64N(1<<63)) }
 func (c *auditing) beginAudit(e *entity) {
 	a := e.audit
 	a.number, a.begun, a.version, a.surplus = c.auditID(), max(1, c.now.Tick), e.version, e.surplus()
-	a.members = make([]audited, len(c.cfg.Members))
-	a.members[slices.Index(c.cfg.Members, c.cfg.Self)].watch = c.watchNet(e, c.cfg.Self)
+	a.members = make([]audited, c.roster.places())
+	a.members[c.roster.at()].watch = c.watchNet(e, c.cfg.Self)
 	c.out.Events = append(c.out.Events, event.Event{Kind: event.AuditBegun, Entity: e.name})
 	c.auditStep(e, message.AuditWatch)
 	c.endAudit(e)
@@ -107,10 +107,8 @@ func (c *auditing) beginAudit(e *entity) {
 
 // auditStep asks all other members for a step.
 func (c *auditing) auditStep(e *entity, step message.AuditStep) {
-	for i, m := range c.cfg.Members {
-		if m != c.cfg.Self {
-			c.sendAudit(e, message.Audit{To: m, Number: e.audit.number, Step: step, Watch: e.audit.members[i].watch})
-		}
+	for i, m := range c.roster.others() {
+		c.sendAudit(e, message.Audit{To: m, Number: e.audit.number, Step: step, Watch: e.audit.members[i].watch})
 	}
 }
 
@@ -121,7 +119,7 @@ func (c *auditing) sendAudit(e *entity, m message.Audit) {
 
 // audited handles a step of an audit.
 func (c *auditing) audited(e *entity, m *message.Audit) {
-	from := slices.Index(c.cfg.Members, m.From)
+	from := c.roster.place(m.From)
 	if from < 0 || m.Number == 0 {
 		return
 	}
@@ -134,7 +132,7 @@ func (c *auditing) audited(e *entity, m *message.Audit) {
 			return
 		}
 		if most, on := e.audit.most(m.From, m.Watch); on {
-			c.sendAudit(e, message.Audit{To: m.From, Number: m.Number, Step: message.AuditTell, Net: most, Shape: c.space.shapes[e]})
+			c.sendAudit(e, message.Audit{To: m.From, Number: m.Number, Step: message.AuditTell, Net: most, Shape: c.shape(e)})
 		}
 	case message.AuditWatching, message.AuditTell:
 		if e.audit == nil || e.audit.number != m.Number || c.now.Tick > e.audit.begun+auditFor {
@@ -147,7 +145,7 @@ func (c *auditing) audited(e *entity, m *message.Audit) {
 // auditAnswer handles a member's answer to this site's audit.
 func (c *auditing) auditAnswer(e *entity, member *audited, m *message.Audit) {
 	if m.Step == message.AuditTell {
-		if member.watch != 0 && !member.told && m.Shape == c.space.shapes[e] {
+		if member.watch != 0 && !member.told && m.Shape == c.shape(e) {
 			member.told, member.net = true, m.Net
 			c.endAudit(e)
 		}
@@ -157,19 +155,21 @@ func (c *auditing) auditAnswer(e *entity, member *audited, m *message.Audit) {
 		return
 	}
 	member.watch = m.Watch
-	if !slices.ContainsFunc(e.audit.members, func(o audited) bool { return o.watch == 0 }) {
-		c.auditStep(e, message.AuditRead)
+	for i := range c.roster.all() {
+		if e.audit.members[i].watch == 0 {
+			return
+		}
 	}
+	c.auditStep(e, message.AuditRead)
 }
 
 // endAudit ends this site's audit once all others have told, and sets a surplus aside if
 // there is one.
 func (c *auditing) endAudit(e *entity) {
 	a := e.audit
-	self := slices.Index(c.cfg.Members, c.cfg.Self)
-	out, on := a.most(c.cfg.Self, a.members[self].watch)
-	for i := range a.members {
-		if i != self && !a.members[i].told {
+	out, on := a.most(c.cfg.Self, a.members[c.roster.at()].watch)
+	for i := range c.roster.others() {
+		if !a.members[i].told {
 			return
 		}
 		out += a.members[i].net

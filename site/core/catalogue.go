@@ -52,6 +52,8 @@ type catalogue struct {
 	// step. reshapes says that waiting acquires of some must be looked at.
 	shifted  []*entity
 	reshapes bool
+	// heard is the last instance that each other site has told to have applied.
+	heard map[SiteID]avantan.Instance
 
 	dirty bool
 	// nextSync is the next time to tell the other sites how far this site is.
@@ -161,6 +163,8 @@ func (cat *catalogue) settle(t avantan.Instance, ch stored.CatalogueChange) {
 	switch {
 	case ch.Kind == input.SetMode:
 		r.Outcome, r.Generation = cat.settleMode(&ch)
+	case ch.Kind == input.AddSite, ch.Kind == input.AdmitSite:
+		r.Outcome, r.Generation = cat.settleSite(t, &ch)
 	case ch.Kind == input.CreateEntity && e != nil:
 		r.Outcome, r.Generation = answer.Exists, e.generation
 	case ch.Kind == input.CreateEntity:
@@ -225,6 +229,8 @@ func validateChange(ch *stored.CatalogueChange) error {
 		good = good && ch.Name != "" && ch.Mode == "" && !ch.Subtree
 	case input.DeleteEntity:
 		good = good && ch.Name != "" && ch.Mode == "" && ch.Parent == ""
+	case input.AddSite, input.AdmitSite:
+		good = good && ch.Name != "" && ch.Mode == "" && ch.Parent == "" && !ch.Subtree && ch.Limit == 0
 	case input.SetMode:
 		_, err := policy.ProtocolNamed(ch.Mode)
 		good = good && err == nil && ch.Name == "" && ch.Parent == "" && !ch.Subtree
@@ -267,12 +273,11 @@ func (c *cataloguing) wakeCatalogue() {
 	cat.pending = c.expireChanges(cat.pending, cat.protocol)
 	if cat.nextSync <= c.now.Tick {
 		cat.nextSync = c.now.Tick + c.cfg.Sync
-		for _, m := range c.cfg.Members {
-			if m != c.cfg.Self {
-				c.tellCatalogue(m)
-			}
+		for m := range c.roster.peers() {
+			c.tellCatalogue(m)
 		}
 		c.tellLimits()
+		c.admit()
 	}
 	if at, ok := cat.protocol.WakeAt(); ok && at <= c.now.Tick {
 		c.stepCatalogue(avantan.Input{})

@@ -23,6 +23,9 @@ func changeBody(ch *input.Change) uint64 {
 // valid reports whether a change has the fields of its kind.
 func validRequest(ch *input.Change) bool {
 	_, err := policy.ProtocolNamed(ch.Mode)
+	if (ch.Kind == input.AddSite || ch.Kind == input.AdmitSite) && (ch.Name == "" || ch.Limit != 0) {
+		return false
+	}
 	return ch.Limit >= 0 && ch.Limit <= input.MaxTokens && ch.RequestID != "" && (err == nil) == (ch.Kind == input.SetMode) &&
 		(ch.Parent == "" || ch.Kind == input.CreateEntity || ch.Kind == input.MoveEntity) && (!ch.Subtree || ch.Kind == input.DeleteEntity) &&
 		(!ch.Applied || ch.Kind == input.SetLimit)

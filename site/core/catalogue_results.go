@@ -77,7 +77,7 @@ type packedChange string
 
 // packedKinds are the kinds that take one byte; a kind that is not among them is packed
 // as a string behind the number of them.
-var packedKinds = [...]input.ChangeKind{input.CreateEntity, input.DeleteEntity, input.MoveEntity, input.SetMode}
+var packedKinds = [...]input.ChangeKind{input.CreateEntity, input.DeleteEntity, input.MoveEntity, input.SetMode, input.AddSite, input.AdmitSite}
 
 func packChange(r *stored.Change) packedChange {
 	ch := &r.Change

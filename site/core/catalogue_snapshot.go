@@ -2,6 +2,7 @@ package core
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sort"
@@ -18,6 +19,8 @@ type catalogueSnapshot struct {
 	Missed []stored.Change `json:"missed,omitempty"`
 	// Whole is set if Missed would have gaps.
 	Whole *catalogueWhole `json:"whole,omitempty"`
+	// Founders are the first voters, for a site that may not know them.
+	Founders []SiteID `json:"founders,omitempty"`
 }
 
 type catalogueWhole struct {
@@ -26,6 +29,8 @@ type catalogueWhole struct {
 	Mode       answer.DecidedMode `json:"mode"`
 	Entities   []createdEntry     `json:"entities"`
 	Changes    []stored.Change    `json:"changes"`
+	// Roster has version 0 if the founders are the only sites ever.
+	Roster stored.Roster `json:"roster,omitzero"`
 }
 
 type createdEntry struct {
@@ -35,11 +40,16 @@ type createdEntry struct {
 	// Parent is the generation of the entity right above, Shape as in stored.Entity.
 	Parent uint64 `json:"parent,omitempty"`
 	Shape  uint64 `json:"shape,omitempty"`
+	// Born is the version of the roster whose voters share the limit; 0 is the founders'.
+	Born uint16 `json:"born,omitempty"`
 }
 
 // Snapshot implements avantan.Ledger.
 func (cat *catalogue) Snapshot(since avantan.Instance) []byte {
 	var s catalogueSnapshot
+	if since == 0 {
+		s.Founders = cat.c.roster.view(1)
+	}
 	kept := cat.changes.len()
 	if cat.numbered == uint64(kept) || (kept > 0 && cat.changes.at(0).Instance <= since) {
 		i := sort.Search(kept, func(i int) bool { return cat.changes.at(i).Instance > since })
@@ -58,8 +68,12 @@ func (cat *catalogue) whole() *catalogueWhole {
 	w := &catalogueWhole{
 		Generation: cat.generation, Numbered: cat.numbered, Mode: cat.c.mode, Changes: slices.Collect(cat.changes.from(0)),
 	}
+	w.Roster = cat.c.roster.changed()
 	cat.c.space.ascend("", func(e *entity) bool {
 		en := createdEntry{Name: e.name, Generation: e.generation, Limit: e.initial, Shape: cat.c.space.shapes[e]}
+		if e.born > 1 {
+			en.Born = e.born
+		}
 		if e.parent() != nil {
 			en.Parent = e.parent().generation
 		}
@@ -80,6 +94,13 @@ func (cat *catalogue) Install(_ avantan.Instance, snapshot []byte) error {
 			return fmt.Errorf("a snapshot of the catalogue: %w", err)
 		}
 	}
+	if cat.c.roster.Version == 0 {
+		founded := stored.Founded(s.Founders)
+		if err := founded.Validate(); err != nil {
+			return fmt.Errorf("a snapshot of the catalogue: founders: %w", err)
+		}
+		cat.c.seat(founded)
+	}
 	cat.applied, cat.dirty = true, true
 	if s.Whole == nil {
 		for _, r := range s.Missed {
@@ -96,6 +117,9 @@ func (cat *catalogue) Install(_ avantan.Instance, snapshot []byte) error {
 // on it directly, and they are out of all its ancestors in the new tree.
 func (cat *catalogue) replace(w *catalogueWhole) {
 	c := cat.c
+	if w.Roster.Version > 0 {
+		c.seat(w.Roster)
+	}
 	direct := make(map[*entity]Tokens, c.space.len())
 	c.space.ascend("", func(e *entity) bool {
 		direct[e] += e.books.Net()
@@ -153,7 +177,7 @@ func (cat *catalogue) regroup(w *catalogueWhole) {
 	for _, en := range w.Entities {
 		e := c.space.find(en.Name)
 		if e == nil {
-			e = c.addEntity(en.Name, en.Generation, en.Limit)
+			e = c.addEntity(en.Name, en.Generation, en.Limit, max(1, en.Born))
 		}
 		byGeneration[en.Generation] = e
 	}
@@ -169,7 +193,7 @@ func (cat *catalogue) regroup(w *catalogueWhole) {
 
 // validate checks the entities and the mode of a snapshot.
 func (w *catalogueWhole) validate() error {
-	if err := validMode(w.Mode); err != nil {
+	if err := errors.Join(validMode(w.Mode), w.Roster.Validate()); err != nil {
 		return err
 	}
 	names := make(map[string]bool, len(w.Entities))

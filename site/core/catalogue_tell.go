@@ -8,8 +8,8 @@ import (
 // createdWithout tells that an entity was created while members seem to be out of reach:
 // their shares of its limit are of no use to others until they are back.
 func (c *cataloguing) createdWithout(entity string) {
-	for _, m := range c.cfg.Members {
-		if m != c.cfg.Self && !c.seemsUp(m) {
+	for _, m := range c.roster.others() {
+		if !c.seemsUp(m) {
 			c.out.Events = append(c.out.Events, event.Event{Kind: event.CreatedWithout, Entity: entity, Site: m})
 		}
 	}

@@ -17,6 +17,8 @@ type limitChange struct {
 	Limit     Tokens `json:"limit"`
 	Expected  uint64 `json:"expected,omitempty"`
 	Surplus   Tokens `json:"surplus,omitempty"`
+	// View, if not 0, adopts a version of the roster; such a change does nothing else.
+	View uint16 `json:"view,omitempty"`
 	stored.ChangeTimes
 }
 
@@ -28,6 +30,8 @@ type settledLimit struct {
 	// void says that the change does nothing: its request id was decided before, or its
 	// time was over.
 	void bool
+	// view is the version of the roster that the change adopts; 0 for none.
+	view uint16
 }
 
 // delta is the change of the entity's tokens in circulation.
@@ -46,6 +50,9 @@ func (e *entity) classify(encoded []byte) (settledLimit, error) {
 	}
 	if ch.Limit < 0 || ch.Limit > input.MaxTokens || ch.Surplus < 0 || ch.Surplus > input.MaxTokens {
 		return settledLimit{}, fmt.Errorf("limit change to %d, surplus %d: out of range", ch.Limit, ch.Surplus)
+	}
+	if ch.View > 0 {
+		return adopted(e, ch.View), nil
 	}
 	r := settledLimit{LimitResult: stored.LimitResult{
 		RequestID: ch.RequestID, Body: ch.Body, Limit: e.limit, Version: e.version, Asked: ch.Asked, Keep: ch.Keep,

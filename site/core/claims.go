@@ -122,13 +122,18 @@ func (c *asking) claimNumber() message.ClaimNumber {
 	return message.ClaimNumber(c.queries.block<<claimBits | c.queries.index)
 }
 
-func (c *asking) restoreClaims(records []stored.Claim) {
-	c.queries.byKey = make(map[attempt.Key]*claim)
-	for _, m := range c.cfg.Members {
-		if m != c.cfg.Self {
+// askMembers makes room for claims on all other members.
+func (c *asking) askMembers() {
+	for _, m := range c.roster.others() {
+		if c.queries.peer(m) == nil {
 			c.queries.peers = append(c.queries.peers, claimPeer{site: m, pause: askPause})
 		}
 	}
+}
+
+func (c *asking) restoreClaims(records []stored.Claim) {
+	c.queries.byKey = make(map[attempt.Key]*claim)
+	c.askMembers()
 	for _, r := range records {
 		cl := &claim{r}
 		cl.Sites = c.queries.union(r.Sites, nil)

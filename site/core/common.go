@@ -19,6 +19,11 @@ import (
 type common struct {
 	cfg  Config
 	mods policy.Modules
+	// roster is the sites of the cluster.
+	roster roster
+	// reseated says that the catalogue has decided a roster that the machines do not go by
+	// yet. settledIn says that all members know of this site.
+	reseated, settledIn bool
 
 	space space
 	// timers holds the entities that wait for a time.
@@ -45,7 +50,7 @@ type common struct {
 func (c *common) membersOf(names []SiteID) members {
 	var set members
 	for _, name := range names {
-		if i, found := slices.BinarySearch(c.cfg.Members, name); found {
+		if i := c.roster.place(name); i >= 0 {
 			set |= 1 << i
 		}
 	}
@@ -54,13 +59,13 @@ func (c *common) membersOf(names []SiteID) members {
 
 // peers is the set of all members but this site.
 func (c *common) peers() members {
-	return (1<<len(c.cfg.Members) - 1) &^ c.membersOf([]SiteID{c.cfg.Self})
+	return c.roster.serving &^ (1 << c.roster.at())
 }
 
 // namesOf are the members of a set, in their order; nil for none.
 func (c *common) namesOf(set members) []SiteID {
 	var names []SiteID
-	for i, name := range c.cfg.Members {
+	for i, name := range c.roster.all() {
 		if set.has(i) {
 			names = append(names, name)
 		}
@@ -73,7 +78,7 @@ func (c *common) heardBy(d *debt) []SiteID {
 	if d.amount == 0 {
 		return nil
 	}
-	return c.namesOf((c.peers() | c.membersOf([]SiteID{c.cfg.Self})) &^ d.unheard)
+	return c.namesOf(c.roster.serving &^ d.unheard)
 }
 
 // freed marks an entity and its ancestors, after tokens were returned to them.
@@ -143,13 +148,13 @@ func (c *common) seemsUp(site SiteID) bool {
 // majorityThere reports whether a majority seems to be reachable: enough sites are up,
 // and none has just been waited for in vain.
 func (c *common) majorityThere(e *entity) bool {
-	up := 0
-	for _, m := range c.cfg.Members {
+	up, voters := 0, c.roster.view(e.voters)
+	for _, m := range voters {
 		if m == c.cfg.Self || c.seemsUp(m) {
 			up++
 		}
 	}
-	return up > len(c.cfg.Members)/2 && c.now.Tick >= e.rebalance.noQuorum
+	return up > len(voters)/2 && c.now.Tick >= e.rebalance.noQuorum
 }
 
 func (c *common) protocolEvents(name string, out *avantan.Output) {

@@ -17,8 +17,12 @@ import (
 type Config struct {
 	// Self is this site, a member.
 	Self SiteID
-	// Members are the sites of the cluster as durably bootstrapped.
+	// Members are the sites of a new cluster; the catalogue decides on others later. For
+	// a site that joins they are sites that it may learn from.
 	Members []SiteID
+	// Joining says that this site joins a cluster. Without data of its own, it waits to
+	// be admitted.
+	Joining bool
 
 	// Protocol, Strategy, Policy, Offer, Trigger, Forecast and Admission choose the
 	// modules by name: see the exported name list of each. Protocol holds until the
@@ -223,7 +227,7 @@ func (c *Config) choose() (policy.Modules, error) {
 	if !slices.IsSorted(c.Members) || len(slices.Compact(slices.Clone(c.Members))) != len(c.Members) {
 		errs = append(errs, errors.New("members: not sorted or not distinct"))
 	}
-	if !slices.Contains(c.Members, c.Self) {
+	if !c.Joining && !slices.Contains(c.Members, c.Self) {
 		errs = append(errs, fmt.Errorf("self: site %q is no member", c.Self))
 	}
 	if c.Rand == nil {

@@ -86,20 +86,24 @@ func New(cfg Config, from stored.Restored) (*Core, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configuring the core: %w", err)
 	}
-	c := newCore(&common{cfg: cfg, mods: mods, space: newSpace()})
+	decided, err := rosterOf(&cfg, &from)
+	if err != nil {
+		return nil, fmt.Errorf("restoring the roster: %w", err)
+	}
+	c := newCore(&common{cfg: cfg, mods: mods, space: newSpace(), roster: newRoster(cfg.Self, cfg.Members, decided)})
 	c.requests = newRequestTable(from.Blocks, cfg.Skew, newTenantsOf(&cfg, &from))
 	c.machine = avantan.Config{
-		Self: cfg.Self, Members: cfg.Members,
+		Self: cfg.Self, Known: c.roster.knows,
 		Wait: mods.Wait, Window: cfg.Window, Patience: cfg.Patience,
 		Backoff: cfg.Backoff, MaxBackoff: cfg.MaxBackoff, Rand: cfg.Rand, Policy: cfg.Policy,
 	}
 	c.starMachine = star.Config{
-		Self: cfg.Self, Members: cfg.Members, Window: cfg.Window, Patience: cfg.Patience,
+		Self: cfg.Self, Members: c.roster.names, Serves: c.roster.serves, Window: cfg.Window, Patience: cfg.Patience,
 		Backoff: cfg.Backoff, MaxBackoff: cfg.MaxBackoff, MaxSlices: maxSlices, Policy: cfg.Policy,
 		Reachable: c.seemsUp, Rand: cfg.Rand,
 	}
 	c.transferMachine = transfer.Config{
-		Self: cfg.Self, Members: cfg.Members, Window: cfg.Window,
+		Self: cfg.Self, Members: c.roster.names, Window: cfg.Window,
 		// Half of Backoff lies above the farthest round trip.
 		Backoff: 2 * cfg.Window, MaxBackoff: max(2*cfg.Window, cfg.MaxResend), Rand: cfg.Rand,
 	}
@@ -133,7 +137,7 @@ func (c *Core) Step(now input.Now, in input.Input) {
 		// The site has just begun to serve, and all else may be due.
 	}
 	c.suspectRestored()
-	if c.refuseHalted(in) {
+	if c.refuseOutside(in) || c.refuseHalted(in) {
 		return
 	}
 	switch in := in.(type) {
@@ -163,6 +167,7 @@ func (c *Core) Step(now input.Now, in input.Input) {
 		c.reading.list(in)
 	case *input.Change:
 		c.cataloguing.change(in)
+		c.reseat()
 	case input.Deliver:
 		c.deliver(in)
 	case input.Reachable:
@@ -192,9 +197,20 @@ type Status struct {
 	Halted int
 	// Surplus is the number of tokens kept out of circulation, of all entities.
 	Surplus   Tokens
-	Catalogue avantan.Instance
+	// Members is the number of members, and Behind the number of entities that have not
+	// adopted their view yet, as far as this site knows.
+	Members, Behind int
+	Catalogue       avantan.Instance
 	// Mode names the protocol under which the site begins instances.
 	Mode answer.Mode
+}
+
+// missing is the number of members whose word the site waits for before it serves.
+func (c *Core) missing() int {
+	if !c.fence.open || c.settledIn {
+		return c.fence.missing()
+	}
+	return c.cataloguing.unheard()
 }
 
 // Status counts the contents of the core.
@@ -206,6 +222,7 @@ func (c *Core) Status() Status {
 		Entities: c.space.len(), Waiting: len(c.waiting), Waited: c.arrivals, Requests: c.requests.len(),
 		Changes: len(c.cat.pending), Leases: len(c.leases.byKey), Watchers: len(c.watchers), Claims: c.queries.open,
 		Surplus: c.surplus, Halted: len(c.halt.generations),
-		Missing: c.fence.missing(), Catalogue: c.cat.protocol.State().Applied, Mode: c.assessing.modeNow(),
+		Members: c.roster.size(), Behind: c.roster.behind,
+		Missing: c.missing(), Catalogue: c.cat.protocol.State().Applied, Mode: c.assessing.modeNow(),
 	}
 }

@@ -1,9 +1,5 @@
 package core
 
-import (
-	"slices"
-)
-
 // In a crowd many sites are short of an entity at once, and little is left. Each of them
 // would ask all others for the same few tokens: as many redistributions as sites, each
 // bringing next to nothing. So a crowd begins one redistribution at a time: an instance,
@@ -33,7 +29,7 @@ const (
 
 // inCrowd reports whether so many other sites are short that all take turns.
 func (c *assessing) inCrowd(e *entity) bool {
-	if len(c.cfg.Members) <= crowdSize || e.views == nil || !c.mods.Admission.Patient() {
+	if c.roster.size() <= crowdSize || e.views == nil || !c.mods.Admission.Patient() {
 		return false
 	}
 	if left, told := c.peering.elsewhere(e); !told || left+max(0, e.usable()) >= e.limit/crowdPart {
@@ -52,7 +48,7 @@ func (c *assessing) inCrowd(e *entity) bool {
 // step of each round of steps, with a step for each short site. The reported lack of each
 // site counts, this site's included, so that sites agree on their order.
 func (c *assessing) turn(e *entity) Tick {
-	self := slices.Index(c.cfg.Members, c.cfg.Self)
+	self := c.roster.at()
 	own := e.views[self].Median - e.views[self].Left
 	first, round := e.rarely().turns, Tick(crowdStep)
 	if e.queue.len() == 0 && e.books.Left() >= 0 {

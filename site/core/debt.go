@@ -38,11 +38,11 @@ func (c *limiting) knowDebt(e *entity, amount Tokens, since avantan.Instance, he
 	case amount == 0 && e.debt() == nil:
 		return
 	case amount == 0:
-		since, heard = 0, c.cfg.Members
+		since, heard = 0, c.namesOf(c.roster.serving)
 	}
 	d := e.itsDebt()
 	if d.since != since {
-		d.unheard = c.peers()
+		d.unheard, d.of = c.peers(), c.peers()
 	}
 	d.amount, d.since = amount, since
 	d.unheard &^= c.membersOf(heard)

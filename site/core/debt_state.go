@@ -21,6 +21,8 @@ type debt struct {
 	// unheard are the members that may grant tokens that pay the debt: not known to have
 	// applied since, nor to stand still until they have.
 	unheard members
+	// of are the members among which unheard were last chosen.
+	of members
 }
 
 // mayExceed bounds the excess of tokens out over the limit after a grant. If all members

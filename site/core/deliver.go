@@ -35,7 +35,9 @@ func (c *Core) deliver(d input.Deliver) {
 			continue
 		}
 		if env.Entity == "" {
+			c.cataloguing.heardCatalogue(&env.Message)
 			c.cataloguing.stepCatalogue(avantan.Input{Receive: &env.Message})
+			c.reseat()
 			continue
 		}
 		c.space.Execute([]string{env.Entity}, func(es []*entity) {
@@ -55,6 +57,10 @@ func (c *Core) deliver(d input.Deliver) {
 				}
 				if len(c.rebalancing.consequences) == 0 {
 					c.assessing.schedule(e)
+				}
+				if c.rebalancing.astray != "" {
+					c.rebalancing.astray = ""
+					c.cataloguing.askCatalogue(d.From)
 				}
 				// The next message may ask for the tokens that this message brought.
 				c.rebalancing.settle()

@@ -161,7 +161,7 @@ func BenchmarkSituation(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	c.addEntity("e", 1, 1000)
+	c.addEntity("e", 1, 1000, 1)
 	e := c.space.find("e")
 	c.now.Tick = 1
 	for range 100 {

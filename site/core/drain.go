@@ -24,7 +24,7 @@ func (c *Core) Drain(e *Effects) {
 		c.cat.dirty = false
 		rec.Catalogue = &stored.Catalogue{
 			Generation: c.cat.generation, Numbered: c.cat.numbered, Mode: c.mode,
-			Protocol: c.cat.protocol.State().Clone(),
+			Protocol: c.cat.protocol.State().Clone(), Roster: c.roster.changed(), SettledIn: c.settledIn && c.roster.Changed > 0,
 		}
 	}
 	if len(rec.Block.Records) > 0 {
@@ -53,6 +53,9 @@ func (c *Core) recordEntity(rec *stored.Records, e *entity) {
 			Name: e.name, Generation: e.generation, Initial: e.initial, Limit: e.limit, Version: e.version,
 			Results: append([]stored.LimitResult(nil), e.limitResults()...), Moved: e.moved, Fetches: e.fetches,
 			Surplus: e.surplus(), Shape: c.space.shapes[e],
+		}
+		if e.voters > 1 {
+			r.Born, r.Voters = e.born, e.voters
 		}
 		if d := e.debt(); d != nil {
 			r.Debt, r.DebtSince, r.DebtHeard, r.Held = d.amount, d.since, c.heardBy(d), d.held

@@ -18,19 +18,22 @@ func (c *common) keepOut(e *entity, surplus Tokens) {
 	}
 }
 
-func (c *cataloguing) newEntity(name string, generation uint64, initial Tokens) *entity {
-	e := &entity{name: name, generation: generation, initial: initial, limit: initial, version: 1, heapAt: -1}
-	e.rebalance.lastGrant = shareOf(initial, c.cfg.Members, c.cfg.Self)
+// newEntity makes an entity created at a version of the roster: the voters of that version
+// share its limit.
+func (c *cataloguing) newEntity(name string, generation uint64, initial Tokens, born uint16) *entity {
+	e := &entity{name: name, generation: generation, initial: initial, limit: initial, version: 1, heapAt: -1, born: born, voters: born}
+	e.rebalance.lastGrant = shareOf(initial, c.roster.view(born), c.cfg.Self)
 	return e
 }
 
 // addEntity gives a created entity its books, with this site's share.
-func (c *cataloguing) addEntity(name string, generation uint64, limit Tokens) *entity {
-	e := c.newEntity(name, generation, limit)
+func (c *cataloguing) addEntity(name string, generation uint64, limit Tokens, born uint16) *entity {
+	e := c.newEntity(name, generation, limit, born)
 	var err error
-	e.books, err = books.Of(shareOf(limit, c.cfg.Members, c.cfg.Self), 0, 0)
+	e.books, err = books.Of(e.rebalance.lastGrant, 0, 0)
 	c.keepWhole(e, err)
 	c.space.put(e)
+	c.roster.count(e, 1)
 	c.dirtyBooks(e)
 	c.dirtyRecord(e)
 	return e
@@ -53,6 +56,7 @@ func (c *cataloguing) dropEntity(e *entity) {
 	delete(c.halt.generations, e.generation)
 	e.demand = demand{}
 	c.space.remove(e)
+	c.roster.count(e, -1)
 	c.out.Records.Deleted = append(c.out.Records.Deleted, e.name)
 }
 
@@ -86,9 +90,7 @@ func (c *cataloguing) relink(e, parent *entity) {
 // under way end.
 func (c *cataloguing) reshape(e *entity, number uint64) {
 	c.space.shapes[e] = number
-	if e.audit != nil {
-		e.audit.watches, e.audit.number, e.audit.members = nil, 0, nil
-	}
+	e.endAudits()
 	c.dirtyRecord(e)
 }
 

@@ -50,6 +50,9 @@ type entity struct {
 	due, changed bool
 	// placed is its place in the charge under construction, from 1; else 0.
 	placed int16
+	// born is the version of the roster at which the entity was created, voters the
+	// version of the view of its next instance.
+	born, voters uint16
 
 	wake    Tick
 	initial Tokens
@@ -207,11 +210,13 @@ func (e *entity) chain() iter.Seq[*entity] {
 }
 
 // shareOf is a site's part of the limit when the entity is created: equal parts, the
-// remainder in single tokens to the first sites.
-func shareOf(limit Tokens, members []SiteID, site SiteID) Tokens {
-	n := Tokens(len(members))
-	share := limit / n
-	for i, m := range members {
+// remainder in single tokens to the first sites. A site that does not vote has no part.
+func shareOf(limit Tokens, voters avantan.View, site SiteID) Tokens {
+	n, share := Tokens(len(voters)), Tokens(0)
+	if voters.Has(site) {
+		share = limit / n
+	}
+	for i, m := range voters {
 		if m == site && Tokens(i) < limit%n {
 			share++
 		}

@@ -72,10 +72,7 @@ func (c *fencing) startFence(from *stored.Restored) {
 	g := &c.fence
 	g.start = message.Mark{Incarnation: from.Incarnation, Run: c.cfg.Run, Commits: from.Commits}
 	g.commits = from.Commits
-	for _, m := range c.cfg.Members {
-		if m == c.cfg.Self {
-			continue
-		}
+	for m := range c.roster.peers() {
 		p := fencedPeer{Remembered: stored.Remembered{Site: m}, told: from.Commits}
 		if i := slices.IndexFunc(from.Remembered, func(r stored.Remembered) bool { return r.Site == m }); i >= 0 {
 			p.Remembered = from.Remembered[i]
@@ -86,7 +83,7 @@ func (c *fencing) startFence(from *stored.Restored) {
 		g.open = true
 		return
 	}
-	g.need = len(c.cfg.Members) / 2
+	g.need = c.roster.size() / 2
 	if len(g.peers) > 0 {
 		g.nextRound = 1
 	}
@@ -162,7 +159,33 @@ func (c *fencing) disown(err error) {
 
 // stepFenced handles an input while nobody may be served.
 func (c *fencing) stepFenced(in input.Input) {
-	no := answer.Answer{Code: answer.Unvouched, Missing: c.fence.missing()}
+	c.refuse(in, answer.Answer{Code: answer.Unvouched, Missing: c.fence.missing()})
+	if _, stops := in.(input.Stop); stops {
+		c.stopping = true
+	}
+	if c.fence.refused != nil {
+		return
+	}
+	if c.fence.waitUntil == 0 {
+		c.fence.waitUntil = c.now.Tick + c.cfg.VouchWait
+	}
+	switch in := in.(type) {
+	case input.Deliver:
+		for i := range in.Messages {
+			e := &in.Messages[i]
+			if e.Vouch != nil && e.From() == in.From && e.To() == c.cfg.Self {
+				c.vouch(in.From, e)
+			}
+		}
+	case input.Reachable:
+		c.reach(in.Sites)
+	case input.Wake:
+		c.wakeFence()
+	}
+}
+
+// refuse gives a caller an answer, and reports whether there is a caller.
+func (c *fencing) refuse(in input.Input, no answer.Answer) bool {
 	switch in := in.(type) {
 	case *input.Acquire:
 		c.reply(in.Call, no)
@@ -190,28 +213,10 @@ func (c *fencing) stepFenced(in input.Input) {
 		c.reply(in.Call, no)
 	case *input.ListLeases:
 		c.reply(in.Call, no)
-	case input.Stop:
-		c.stopping = true
+	default:
+		return false
 	}
-	if c.fence.refused != nil {
-		return
-	}
-	if c.fence.waitUntil == 0 {
-		c.fence.waitUntil = c.now.Tick + c.cfg.VouchWait
-	}
-	switch in := in.(type) {
-	case input.Deliver:
-		for i := range in.Messages {
-			e := &in.Messages[i]
-			if e.Vouch != nil && e.From() == in.From && e.To() == c.cfg.Self {
-				c.vouch(in.From, e)
-			}
-		}
-	case input.Reachable:
-		c.reach(in.Sites)
-	case input.Wake:
-		c.wakeFence()
-	}
+	return true
 }
 
 // reach notes the sites that are up, and asks the sites that came up.

@@ -148,7 +148,7 @@ func (c *forecasting) demanded(e *entity, tokens Tokens) {
 	}
 	c.roll(e)
 	e.demand.acquired(c.now.Tick, tokens)
-	if len(c.cfg.Members) > 1 {
+	if !c.roster.alone() {
 		c.peering.active(e)
 	}
 }

@@ -1,8 +1,6 @@
 package core
 
 import (
-	"slices"
-
 	"github.com/samya-db/samya/site/core/message"
 )
 
@@ -54,11 +52,7 @@ func (c *gossiping) tellBusy() {
 	if len(summaries) == 0 {
 		return
 	}
-	for _, m := range c.cfg.Members {
-		if m != c.cfg.Self {
-			c.out.Messages = append(c.out.Messages, message.Envelope{Gossip: &message.Gossip{From: c.cfg.Self, To: m, Summaries: summaries}})
-		}
-	}
+	c.peering.tellAll(summaries)
 }
 
 const (
@@ -70,20 +64,21 @@ const (
 
 // hear takes in another site's gossip.
 func (c *gossiping) hear(g *message.Gossip) {
-	from := slices.Index(c.cfg.Members, g.From)
+	from := c.roster.place(g.From)
+	if from < 0 {
+		return
+	}
 	for i := range g.Summaries {
 		s := &g.Summaries[i]
 		e := c.space.find(s.Entity)
 		if e == nil || e.generation != s.Generation || s.Median < 0 || s.Target < 0 {
 			continue
 		}
-		if e.views == nil {
-			e.views = make([]view, len(c.cfg.Members))
-		}
+		views := c.peering.viewsOf(e)
 		c.assessing.doubt(e)
 		now := max(1, c.now.Tick)
-		e.outside += s.Net - e.views[from].Net
-		e.views[from] = view{
+		e.outside += s.Net - views[from].Net
+		views[from] = view{
 			Left: s.Left, Offered: s.Offered, Net: s.Net, Median: s.Median, Target: s.Target,
 			told: now, left: s.Left, at: now,
 		}

@@ -68,6 +68,8 @@ func (l *entityLedger) CanApply(v *avantan.Value) error {
 type outcome struct {
 	// result is the result of its limit change, nil for none.
 	result *settledLimit
+	// view is the version of the roster adopted; 0 for none.
+	view uint16
 	// grant is this site's grant.
 	grant Tokens
 	// moved is the number of tokens that sites get beyond their offers.
@@ -86,6 +88,9 @@ func (l *entityLedger) outcome(v *avantan.Value) (outcome, error) {
 			return outcome{}, err
 		}
 		o.result, delta = &r, r.delta(l.e)
+		if o.view, err = l.newView(r.view); err != nil {
+			return outcome{}, err
+		}
 	}
 	if len(v.Contributions) == 0 {
 		if delta != 0 {
@@ -123,7 +128,10 @@ func (l *entityLedger) Apply(t avantan.Instance, v *avantan.Value) {
 		c.keepWhole(e, e.books.Grant(own.Offered, o.grant))
 		e.rebalance.lastGrant = e.books.Left()
 	}
-	if o.result != nil {
+	if o.view > 0 {
+		c.setVoters(e, o.view)
+	}
+	if o.result != nil && !o.result.void {
 		e.settleLimit(*o.result)
 		c.keepOut(e, e.surplus()+o.result.setAside)
 		c.limiting.limitChanged(e, t)

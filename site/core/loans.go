@@ -40,8 +40,8 @@ func (c *assessing) loans(e *entity, s *policy.Situation) {
 	if s.Own <= s.Left || e.views == nil {
 		return
 	}
-	for i, m := range c.cfg.Members {
-		if m != c.cfg.Self && c.seemsUp(m) {
+	for i, m := range c.roster.others() {
+		if c.seemsUp(m) {
 			s.Lent += max(0, e.views[i].left-e.views[i].Target)
 		}
 	}

@@ -22,6 +22,8 @@ func (c *rebalancing) begin(e *entity) {
 		if r, err := e.classify(ch.encoded); err == nil && r.delta(e) < 0 {
 			settles = true
 		}
+	} else if e.voters < c.roster.Version {
+		p.Change = adoption(c.roster.Version)
 	}
 	if settles {
 		p.Policy, p.Press = settling+c.cfg.Policy, avantan.PressHold
@@ -38,6 +40,10 @@ func (c *rebalancing) stepMajority(e *entity, in avantan.Input) {
 	}
 	out := e.majority.Step(c.now.Tick, in)
 	c.limiting.stand(e, &in)
+	if out.Err != nil && in.Receive != nil {
+		// The sender may go by sites that this site does not know.
+		c.astray = in.Receive.From
+	}
 	if out.Persist {
 		c.dirtyRecord(e)
 	}

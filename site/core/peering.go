@@ -1,8 +1,6 @@
 package core
 
 import (
-	"slices"
-
 	"github.com/samya-db/samya/avantan/transfer"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/input"
@@ -20,7 +18,7 @@ type peering struct {
 // need more than it has.
 func (c *peering) isShort(e *entity, i int) bool {
 	v := &e.views[i]
-	return c.cfg.Members[i] != c.cfg.Self && v.at != 0 && c.now.Tick <= v.at+maxAge && v.left < v.Median && c.seemsUp(c.cfg.Members[i])
+	return i != c.roster.at() && v.at != 0 && c.now.Tick <= v.at+maxAge && v.left < v.Median && c.seemsUp(c.roster.names[i])
 }
 
 // hearsAll reports whether all other sites in reach have reported the entity lately.
@@ -29,8 +27,8 @@ func (c *peering) hearsAll(e *entity) bool { return c.heardAll(e, 0) }
 // heardAll reports whether all other sites in reach have reported the entity lately.
 // known is a time at which the site knew the tokens of all of them; 0 for never.
 func (c *peering) heardAll(e *entity, known Tick) bool {
-	for i, m := range c.cfg.Members {
-		if m == c.cfg.Self || !c.seemsUp(m) {
+	for i, m := range c.roster.others() {
+		if !c.seemsUp(m) {
 			continue
 		}
 		at := known
@@ -47,8 +45,8 @@ func (c *peering) heardAll(e *entity, known Tick) bool {
 // toldSince adds up the tokens left at the sites in reach that have reported since a
 // tick. Of these tokens, spare is the part that the sites do not expect to need.
 func (c *peering) toldSince(e *entity, since Tick) (left, spare Tokens) {
-	for i, m := range c.cfg.Members {
-		if m != c.cfg.Self && c.seemsUp(m) && e.views != nil && e.views[i].at > since {
+	for i, m := range c.roster.others() {
+		if c.seemsUp(m) && e.views != nil && e.views[i].at > since {
 			left += max(0, e.views[i].left)
 			spare += max(0, e.views[i].left-e.views[i].Median)
 		}
@@ -59,7 +57,7 @@ func (c *peering) toldSince(e *entity, since Tick) (left, spare Tokens) {
 // tellReturn has the site tell others of an entity to which tokens came back. Others may
 // overestimate the tokens out here, and take a surplus for tokens out.
 func (c *peering) tellReturn(e *entity) {
-	if len(c.cfg.Members) > 1 {
+	if !c.roster.alone() {
 		c.isBusy(e)
 	}
 }
@@ -110,7 +108,7 @@ func (c *peering) hasTold(e *entity, s *message.Summary) {
 	if e.views == nil {
 		return
 	}
-	own := &e.views[slices.Index(c.cfg.Members, c.cfg.Self)]
+	own := &e.views[c.roster.at()]
 	own.Left, own.Median, own.told = s.Left, s.Median, c.now.Tick
 }
 
@@ -120,20 +118,35 @@ func (c *peering) gained(e *entity, now Tick) bool {
 	if e.views == nil || !e.told || e.debt() != nil || !c.mods.Admission.Patient() {
 		return false
 	}
-	own := &e.views[slices.Index(c.cfg.Members, c.cfg.Self)]
+	own := &e.views[c.roster.at()]
 	return e.books.Left() >= own.Left+max(1, e.limit/gainPart) && now >= own.told+gainPause
+}
+
+// tellAll sends reports to all other members.
+func (c *peering) tellAll(summaries []message.Summary) {
+	for _, m := range c.roster.others() {
+		c.out.Messages = append(c.out.Messages, message.Envelope{Gossip: &message.Gossip{From: c.cfg.Self, To: m, Summaries: summaries}})
+	}
+}
+
+// viewsOf are the reports of an entity by place, empty before the first.
+func (c *peering) viewsOf(e *entity) []view {
+	if n := c.roster.places(); len(e.views) < n {
+		e.views = append(e.views, make([]view, n-len(e.views))...)
+	}
+	return e.views
 }
 
 // spent notes that a site has given tokens away, until its next report.
 func (c *peering) spent(e *entity, site SiteID, amount Tokens) {
-	if i := slices.Index(c.cfg.Members, site); i >= 0 && e.views != nil {
+	if i := c.roster.place(site); i >= 0 && e.views != nil {
 		e.views[i].left -= amount
 	}
 }
 
 // told notes the number of tokens that a site had left when it refused any.
 func (c *peering) told(e *entity, m *transfer.Message) {
-	i := slices.Index(c.cfg.Members, m.From)
+	i := c.roster.place(m.From)
 	if m.Kind == transfer.Refuse && i >= 0 && e.views != nil && e.views[i].at != 0 {
 		e.views[i].left, e.views[i].at = m.Left, max(1, c.now.Tick)
 	}
@@ -152,15 +165,15 @@ func (c *peering) heldBy(e *entity, i int) (left Tokens, told bool) {
 			return max(0, v.left), true
 		}
 	}
-	return max(1, shareOf(e.limit, c.cfg.Members, c.cfg.Members[i])), false
+	return max(1, shareOf(e.limit, c.roster.view(e.voters), c.roster.names[i])), false
 }
 
 // elsewhere is the number of tokens that the other sites in reach are believed to have
 // left, and whether all of them have told lately.
 func (c *peering) elsewhere(e *entity) (left Tokens, told bool) {
 	told = true
-	for i, m := range c.cfg.Members {
-		if m != c.cfg.Self && c.seemsUp(m) {
+	for i, m := range c.roster.others() {
+		if c.seemsUp(m) {
 			l, t := c.heldBy(e, i)
 			left += l
 			told = told && t
@@ -172,8 +185,8 @@ func (c *peering) elsewhere(e *entity) (left Tokens, told bool) {
 // donors are the sites in reach that are believed to have tokens left.
 func (c *peering) donors(e *entity) []transfer.Donor {
 	var donors []transfer.Donor
-	for i, m := range c.cfg.Members {
-		if m != c.cfg.Self && c.seemsUp(m) {
+	for i, m := range c.roster.others() {
+		if c.seemsUp(m) {
 			if left, _ := c.heldBy(e, i); left > 0 {
 				donors = append(donors, transfer.Donor{Site: m, Left: min(left, input.MaxTokens)})
 			}
@@ -191,8 +204,8 @@ func (c *peering) lacking(e *entity, own *message.Summary) Tokens {
 	}
 	spare := own.Left - own.Target
 	var lack Tokens
-	for i, m := range c.cfg.Members {
-		if m == c.cfg.Self || !c.seemsUp(m) {
+	for i, m := range c.roster.others() {
+		if !c.seemsUp(m) {
 			continue
 		}
 		v := &e.views[i]
@@ -210,10 +223,7 @@ func (c *peering) lacking(e *entity, own *message.Summary) Tokens {
 // others are the other members' reports of the entity.
 func (c *peering) others(e *entity) []answer.OtherView {
 	var others []answer.OtherView
-	for i, m := range c.cfg.Members {
-		if m == c.cfg.Self {
-			continue
-		}
+	for i, m := range c.roster.others() {
 		o := answer.OtherView{Site: m, Age: answer.Never}
 		if e.views != nil && e.views[i].told != 0 {
 			v := &e.views[i]

@@ -24,6 +24,9 @@ type rebalancing struct {
 	applied *settled
 	// consequences are for settle to carry out.
 	consequences []consequence
+	adopting     adopting
+	// astray is the sender of a message that this site could not take; empty for none.
+	astray SiteID
 }
 
 // rebalance is a site's progress in getting the tokens that an entity is short of.

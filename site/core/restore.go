@@ -15,6 +15,7 @@ func (c *Core) restore(from *stored.Restored) error {
 	c.cat = catalogue{c: c.cataloguing, changes: newChangeResults(), asks: make(asks)}
 	var state avantan.State
 	if r := from.Catalogue; r != nil {
+		c.settledIn = r.SettledIn
 		c.cat.generation, c.cat.numbered, c.mode, state = r.Generation, r.Numbered, r.Mode, r.Protocol
 		if err := errors.Join(state.Validate(), validMode(r.Mode)); err != nil {
 			return fmt.Errorf("catalogue: %w", err)
@@ -41,7 +42,8 @@ func (c *Core) restore(from *stored.Restored) error {
 		if err := r.Star.Validate(); err != nil {
 			return fmt.Errorf("entity %q: %w", r.Name, err)
 		}
-		e := c.cataloguing.newEntity(r.Name, r.Generation, r.Initial)
+		e := c.cataloguing.newEntity(r.Name, r.Generation, r.Initial, max(1, r.Born))
+		e.voters = max(e.born, r.Voters)
 		if !r.Protocol.IsZero() {
 			e.majority = avantan.New(&c.machine, &entityLedger{c: c.rebalancing, e: e}, r.Protocol)
 		}
@@ -63,10 +65,11 @@ func (c *Core) restore(from *stored.Restored) error {
 		}
 		c.keepOut(e, r.Surplus)
 		if r.Debt != 0 || r.Held != 0 {
-			*e.itsDebt() = debt{amount: r.Debt, since: r.DebtSince, held: r.Held, unheard: c.peers() &^ c.membersOf(r.DebtHeard)}
+			*e.itsDebt() = debt{amount: r.Debt, since: r.DebtSince, held: r.Held, unheard: c.peers() &^ c.membersOf(r.DebtHeard), of: c.peers()}
 			e.restand()
 		}
 		c.space.put(e)
+		c.roster.count(e, 1)
 		if r.Shape != 0 {
 			c.space.shapes[e] = r.Shape
 		}
@@ -78,6 +81,7 @@ func (c *Core) restore(from *stored.Restored) error {
 	if len(stored) != len(from.Entities) {
 		return fmt.Errorf("%d books for %d entities", len(stored), len(from.Entities))
 	}
+	c.rebalancing.adoptSoon()
 	c.leasing.restoreLeases(from.Leases)
 	c.clock.restored = from.Clock
 	c.forecasting.parkRestored(from.Forecasts)

@@ -77,7 +77,7 @@ func (c *serving) joinShards() {
 			c.forecasting.rolled(e)
 		}
 		for _, e := range l.checks {
-			if !e.told && e.demandUntil > c.now.Tick && len(c.cfg.Members) > 1 {
+			if !e.told && e.demandUntil > c.now.Tick && !c.roster.alone() {
 				c.peering.active(e)
 			}
 			c.assessing.checkTrigger(e)

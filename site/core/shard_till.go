@@ -99,7 +99,7 @@ func (l *shard) take(e *entity, tokens Tokens) {
 	e.demand.acquired(l.now.Tick, tokens)
 	e.demandUntil, e.busyUntil = l.now.Tick+busyFor, l.now.Tick+busyFor
 	l.touch(e)
-	if e.books.Left() < c.assessing.enough(e) || len(e.limitChanges()) > 0 || !e.told && len(c.cfg.Members) > 1 {
+	if e.books.Left() < c.assessing.enough(e) || len(e.limitChanges()) > 0 || !e.told && !c.roster.alone() {
 		l.checkLater(e)
 	}
 }
@@ -125,7 +125,7 @@ func (l *shard) give(e *entity, tokens Tokens) {
 	e.demand.released(tokens)
 	l.touch(e)
 	e.busyUntil = l.now.Tick + busyFor
-	if e.books.Left() < c.assessing.enough(e) || e.noQuorum() || c.peering.gained(e, l.now.Tick) || !e.told && len(c.cfg.Members) > 1 {
+	if e.books.Left() < c.assessing.enough(e) || e.noQuorum() || c.peering.gained(e, l.now.Tick) || !e.told && !c.roster.alone() {
 		l.freedLater(e)
 	}
 }

@@ -20,11 +20,16 @@ type limitSnapshot struct {
 	DebtSince avantan.Instance     `json:"debt_since,omitempty"`
 	DebtHeard []SiteID             `json:"debt_heard,omitempty"`
 	Results   []stored.LimitResult `json:"results,omitempty"`
+	// Voters is the version of the view; 0 is the founders'.
+	Voters uint16 `json:"voters,omitempty"`
 }
 
 // Snapshot implements avantan.Ledger.
 func (l *entityLedger) Snapshot(avantan.Instance) []byte {
 	s := limitSnapshot{Limit: l.e.limit, Version: l.e.version, Surplus: l.e.surplus(), Results: l.e.limitResults()}
+	if l.e.voters > 1 {
+		s.Voters = l.e.voters
+	}
 	if d := l.e.debt(); d != nil {
 		s.Debt, s.DebtSince, s.DebtHeard = d.amount, d.since, l.c.heardBy(d)
 	}
@@ -41,6 +46,10 @@ func (l *entityLedger) Install(t avantan.Instance, snapshot []byte) error {
 	if err := json.Unmarshal(snapshot, &s); err != nil {
 		return fmt.Errorf("decoding a snapshot of entity %q: %w", l.e.name, err)
 	}
+	voters := max(1, s.Voters)
+	if l.c.roster.view(voters) == nil {
+		return fmt.Errorf("a snapshot of entity %q: version %d: %w", l.e.name, voters, errView)
+	}
 	if s.Version != l.e.version {
 		l.c.limiting.limitChanged(l.e, t)
 	}
@@ -53,6 +62,7 @@ func (l *entityLedger) Install(t avantan.Instance, snapshot []byte) error {
 	}
 	// An older version forgets results by count.
 	l.c.applied.gap = len(s.Results) >= legacyResults && s.Results[0].Keep == 0
+	l.c.setVoters(l.e, voters)
 	l.c.dirtyRecord(l.e)
 	return nil
 }

@@ -30,7 +30,7 @@ func (c *Core) WakeAt() Tick {
 	}
 	t := earlier(earlier(c.cat.wake, c.gossip.wake), c.fence.wakeAt())
 	t = earlier(earlier(t, c.forecasting.forecastsWake()), earlier(c.leases.wakeAt(), c.queries.wakeAt()))
-	t = earlier(t, c.leasing.clockWake())
+	t = earlier(earlier(t, c.leasing.clockWake()), c.adopting.wake)
 	if len(c.timers) > 0 {
 		t = earlier(t, c.timers[0].wake)
 	}
@@ -42,7 +42,9 @@ func (c *Core) wake() {
 	c.fencing.wakeFence()
 	if c.cat.wake <= c.now.Tick {
 		c.cataloguing.wakeCatalogue()
+		c.reseat()
 	}
+	c.rebalancing.adoptNext()
 	if c.gossip.wake != 0 && c.gossip.wake <= c.now.Tick {
 		c.gossiping.tellBusy()
 	}

@@ -25,7 +25,7 @@ func (cat *catalogue) settleCreation(ch *stored.CatalogueChange) (answer.Code, u
 		return answer.TooDeep, 0
 	}
 	cat.generation++
-	c.relink(c.addEntity(ch.Name, cat.generation, ch.Limit), parent)
+	c.relink(c.addEntity(ch.Name, cat.generation, ch.Limit, c.roster.Version), parent)
 	return answer.OK, cat.generation
 }
 

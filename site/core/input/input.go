@@ -187,6 +187,10 @@ const (
 	SetLimit ChangeKind = "limit"
 	// SetMode changes the protocol under which the sites begin instances.
 	SetMode ChangeKind = "mode"
+	// AddSite gives a site a seat in the cluster, so that the site may join.
+	AddSite ChangeKind = "add_site"
+	// AdmitSite makes a member of a site that has joined. Sites propose it by themselves.
+	AdmitSite ChangeKind = "admit_site"
 )
 
 // Change asks a majority of the sites for an administrative change.

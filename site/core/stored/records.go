@@ -123,6 +123,9 @@ type Entity struct {
 	// Shape is the number of the last change of the catalogue that moved tokens of
 	// entities below into or out of its books; 0 for none.
 	Shape uint64
+	// Born is the version of the roster at the creation, Voters the version of the view
+	// of the next instance; 0 stands for 1.
+	Born, Voters uint16
 }
 
 // Catalogue is the state of the catalogue's sequence.
@@ -134,6 +137,10 @@ type Catalogue struct {
 	// Mode is the last mode decided.
 	Mode     answer.DecidedMode
 	Protocol avantan.State
+	// Roster is the sites as decided; unknown where the founders are the only sites ever.
+	Roster Roster
+	// SettledIn says that all members know of this site.
+	SettledIn bool
 }
 
 // Change is a decided change of the catalogue with its outcome.

@@ -1,0 +1,147 @@
+package core
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+
+	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/site/core/answer"
+)
+
+// Once the catalogue has decided on other voters, each entity adopts their view by an
+// instance of its own sequence. A redistribution that happens anyway carries the adoption
+// along. The other entities are gone through in the order of their names, in rounds. In
+// each round every voter leads its part of them; the parts change with the rounds, so an
+// entity whose leader is down has another leader next time.
+
+const (
+	// adoptPause is the time in milliseconds between two batches of adoptions, adoptBatch
+	// the number of entities in a batch.
+	adoptPause Tick = 20
+	adoptBatch      = 64
+)
+
+// adopting is a site's progress through the entities behind.
+type adopting struct {
+	// wake is the time of the next batch; 0 for never.
+	wake Tick
+	// after is the last entity looked at in this round, round the number of the round.
+	after string
+	round uint64
+}
+
+// errView says that this site does not know a version of the roster, and has to ask for
+// the catalogue.
+var errView = errors.New("the version of the roster is unknown here")
+
+// adoptSoon has the entities that are behind adopt the latest view.
+func (c *rebalancing) adoptSoon() {
+	if c.roster.behind > 0 && c.adopting.wake == 0 {
+		c.adopting.wake = c.now.Tick + adoptPause
+	}
+}
+
+// adoptNext begins the adoptions of the next batch.
+func (c *rebalancing) adoptNext() {
+	a := &c.adopting
+	if a.wake == 0 || a.wake > c.now.Tick {
+		return
+	}
+	a.wake = 0
+	if c.roster.behind == 0 {
+		return
+	}
+	var batch []*entity
+	visited, after := 0, a.after
+	a.after = ""
+	c.space.ascend(after, func(e *entity) bool {
+		if e.name == after {
+			return true
+		}
+		if len(batch) == adoptBatch || visited == maxVisited {
+			return false
+		}
+		visited++
+		a.after = e.name
+		if e.voters < c.roster.Version && c.serves(e) && c.adopts(e) {
+			batch = append(batch, e)
+		}
+		return true
+	})
+	for _, e := range batch {
+		c.adopt(e)
+	}
+	a.wake = c.now.Tick + adoptPause
+	if len(batch) < adoptBatch && visited < maxVisited {
+		// The end of a round.
+		a.after = ""
+		a.round++
+		a.wake = c.now.Tick + c.cfg.Patience
+	}
+}
+
+// turnOf is the voter of an entity whose turn it is in a round.
+func (c *rebalancing) turnOf(e *entity) SiteID {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(e.name))
+	view := c.roster.view(e.voters)
+	return view[(h.Sum64()+c.adopting.round)%uint64(len(view))]
+}
+
+// adopts reports whether it is this site's turn to have an entity adopt the latest view,
+// or to ask how far the entity is if others vote.
+func (c *rebalancing) adopts(e *entity) bool {
+	turn := c.turnOf(e)
+	if !c.roster.view(e.voters).Has(c.cfg.Self) {
+		return c.seemsUp(turn)
+	}
+	return turn == c.cfg.Self && !e.busy()
+}
+
+// adopt begins an instance that adopts the latest view. A site that does not vote asks a
+// voter whether the entity has adopted it.
+func (c *rebalancing) adopt(e *entity) {
+	if !c.roster.view(e.voters).Has(c.cfg.Self) {
+		c.stepMajority(e, avantan.Input{Refresh: c.turnOf(e)})
+		return
+	}
+	c.begin(e)
+	c.check(e)
+}
+
+// adoption is the change of an instance that adopts a version of the roster.
+func adoption(version uint16) []byte { return fmt.Appendf(nil, `{"view":%d}`, version) }
+
+// newView is the version of the roster that a change adopts; 0 for none, if the entity has
+// it already.
+func (l *entityLedger) newView(version uint16) (uint16, error) {
+	switch {
+	case version <= l.e.voters:
+		return 0, nil
+	case l.c.roster.view(version) == nil:
+		return 0, fmt.Errorf("entity %q: version %d: %w", l.e.name, version, errView)
+	}
+	return version, nil
+}
+
+// View implements avantan.Ledger.
+func (l *entityLedger) View() avantan.View { return l.c.roster.view(l.e.voters) }
+
+// setVoters notes the version of the view of an entity's next instance.
+func (c *rebalancing) setVoters(e *entity, version uint16) {
+	if version == e.voters {
+		return
+	}
+	c.roster.count(e, -1)
+	e.voters = version
+	c.roster.count(e, 1)
+	c.dirtyRecord(e)
+}
+
+// adopted is a settled change without a result.
+func adopted(e *entity, version uint16) settledLimit {
+	r := settledLimit{void: true, view: version}
+	r.Limit, r.Version, r.Outcome = e.limit, e.version, answer.OK
+	return r
+}

@@ -1,0 +1,144 @@
+package core
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
+)
+
+// The catalogue decides the sites of the cluster, its roster. A site is added first: it
+// may then learn the catalogue from others, and votes on nothing. Once it has, any member
+// has it admitted: it becomes a member, and votes in the catalogue's next instance. From
+// then on each entity's sequence adopts the new view by an instance of its own. The next
+// change of the voters waits for the last entity.
+
+// maxSeats bounds the sites that a cluster ever has.
+const maxSeats = avantan.MaxMembers
+
+// rosterOf is the roster with which a core begins; unknown for a site that joins.
+func rosterOf(cfg *Config, from *stored.Restored) (stored.Roster, error) {
+	if from.Catalogue != nil && from.Catalogue.Roster.Version > 0 {
+		r := from.Catalogue.Roster.Clone()
+		return r, r.Validate()
+	}
+	if cfg.Joining {
+		return stored.Roster{}, nil
+	}
+	return stored.Founded(cfg.Members), nil
+}
+
+// serves reports whether a site is a member.
+func (r *roster) serves(site SiteID) bool { return r.place(site) >= 0 }
+
+// knows reports whether a site has a seat. A site without a roster cannot tell.
+func (r *roster) knows(site SiteID) bool { return r.Version == 0 || r.Seat(site) != nil }
+
+// count notes that an entity came, or went (-1).
+func (r *roster) count(e *entity, n int) {
+	if e.voters < r.Version {
+		r.behind += n
+	}
+}
+
+// View implements avantan.Ledger: the catalogue is decided by the latest voters. A site
+// that does not know them yet learns only.
+func (cat *catalogue) View() avantan.View { return cat.c.roster.view(cat.c.roster.Version) }
+
+// settleSite carries out a decided change of the sites. The outcome comes with the
+// version of the roster afterwards.
+func (cat *catalogue) settleSite(t avantan.Instance, ch *stored.CatalogueChange) (answer.Code, uint64) {
+	r := cat.c.roster.Clone()
+	seat := r.Seat(SiteID(ch.Name))
+	switch {
+	case ch.Kind == input.AddSite && seat != nil:
+		return answer.OK, uint64(r.Version)
+	case ch.Kind == input.AddSite && len(r.Seats) >= maxSeats:
+		return answer.Overloaded, uint64(r.Version)
+	case ch.Kind == input.AddSite:
+		r.Add(stored.Seat{Site: SiteID(ch.Name), State: stored.SeatJoining, Since: t})
+	case seat == nil:
+		return answer.NotFound, uint64(r.Version)
+	case seat.State == stored.SeatMember:
+		return answer.OK, uint64(r.Version)
+	case ch.Generation != uint64(r.Version):
+		return answer.Mismatch, uint64(r.Version)
+	case r.Version == math.MaxUint16:
+		return answer.Overloaded, uint64(r.Version)
+	default:
+		r.Version++
+		r.Changed = cat.numbered
+		seat.State, seat.Since = stored.SeatMember, t
+		seat.Votes = append(seat.Votes, r.Version)
+	}
+	cat.c.seat(r)
+	return answer.OK, uint64(r.Version)
+}
+
+// seat takes over a roster. The core reseats its machines once the step is done.
+func (c *cataloguing) seat(r stored.Roster) {
+	c.roster.decided(r)
+	c.reseated = true
+}
+
+// admit proposes to make a member of a site that joins, once it has learned the
+// catalogue. Any member may propose it: the request id is the same.
+func (c *cataloguing) admit() {
+	if c.roster.behind > 0 || !c.isMember() {
+		return
+	}
+	for i := range c.roster.Seats {
+		s := &c.roster.Seats[i]
+		if s.State != stored.SeatJoining || c.cat.heard[s.Site] < s.Since {
+			continue
+		}
+		ch := input.Change{
+			Kind: input.AdmitSite, Name: string(s.Site), Expected: uint64(c.roster.Version),
+			RequestID: fmt.Sprintf("admit\x00%s\x00%d", s.Site, c.roster.Version), Wait: c.cfg.Sync,
+		}
+		c.change(&ch)
+		return
+	}
+}
+
+// heardCatalogue notes how far the catalogue is applied at another site.
+func (c *cataloguing) heardCatalogue(m *avantan.Message) {
+	if m.Validate() != nil {
+		return
+	}
+	if c.cat.heard == nil {
+		c.cat.heard = make(map[SiteID]avantan.Instance)
+	}
+	c.cat.heard[m.From] = max(c.cat.heard[m.From], m.SenderApplied())
+}
+
+// isMember reports whether this site is a member as far as it knows.
+func (c *common) isMember() bool {
+	return c.roster.Version > 0 && c.roster.serves(c.cfg.Self)
+}
+
+// unheard counts the other members that are not known to know this site's admission.
+// Until all do, a site could take an attempt of a request to have reached the others
+// only. So a new member serves nobody before.
+func (c *cataloguing) unheard() int {
+	if c.settledIn {
+		return 0
+	}
+	seat := c.roster.Seat(c.cfg.Self)
+	if seat == nil || seat.State != stored.SeatMember {
+		return max(1, c.roster.size())
+	}
+	n := 0
+	for _, m := range c.roster.others() {
+		if c.cat.heard[m] < seat.Since {
+			n++
+		}
+	}
+	if n == 0 {
+		c.settledIn, c.cat.dirty = true, c.cat.dirty || seat.Since > 0
+	}
+	return n
+}

@@ -1,0 +1,77 @@
+package core
+
+import (
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
+)
+
+// reseat has all machines go by a roster that the catalogue has just decided.
+func (c *Core) reseat() {
+	if !c.reseated {
+		return
+	}
+	c.reseated = false
+	c.starMachine.Members, c.transferMachine.Members = c.roster.names, c.roster.names
+	c.fencing.fenceMembers()
+	c.asking.askMembers()
+	c.roster.behind = 0
+	c.space.ascend("", func(e *entity) bool {
+		c.reseatEntity(e)
+		return true
+	})
+	c.rebalancing.adoptSoon()
+}
+
+// reseatEntity has an entity go by a new roster. An audit under way ends, since it has not
+// asked all members. Members that may have joined do not know of a debt.
+func (c *Core) reseatEntity(e *entity) {
+	c.roster.count(e, 1)
+	if e.views != nil {
+		c.peering.viewsOf(e)
+	}
+	e.endAudits()
+	if d := e.debt(); d != nil && d.amount > 0 {
+		if fresh := c.peers() &^ d.of; fresh != 0 {
+			d.unheard |= fresh
+			c.dirtyRecord(e)
+		}
+		d.of = c.peers()
+	}
+}
+
+// refuseOutside answers callers of a site that is no member yet, or of which some member
+// may not know. It reports whether it did.
+func (c *Core) refuseOutside(in input.Input) bool {
+	if c.settledIn {
+		return false
+	}
+	missing := c.cataloguing.unheard()
+	if missing == 0 {
+		return false
+	}
+	return c.fencing.refuse(in, answer.Answer{Code: answer.Unvouched, Missing: missing})
+}
+
+// shape is the number of the last change of the catalogue after which the tokens out of
+// an entity have to be counted anew: it moved tokens of entities below, or members.
+func (c *common) shape(e *entity) uint64 { return max(c.space.shapes[e], c.roster.Changed) }
+
+// endAudits ends the audits of an entity under way, here and for others.
+func (e *entity) endAudits() {
+	if e.audit != nil {
+		e.audit.watches, e.audit.number, e.audit.members = nil, 0, nil
+	}
+}
+
+// fenceMembers has the guard go by the sites of the roster.
+func (c *fencing) fenceMembers() {
+	for m := range c.roster.peers() {
+		if c.fenced(m) == nil {
+			c.fence.peers = append(c.fence.peers, fencedPeer{Remembered: stored.Remembered{Site: m}})
+			if c.fence.start.Run != 0 {
+				c.fence.nextRound = max(1, c.now.Tick)
+			}
+		}
+	}
+}

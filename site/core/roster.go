@@ -1,0 +1,158 @@
+package core
+
+import (
+	"iter"
+	"math/bits"
+	"slices"
+
+	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/site/core/stored"
+)
+
+// roster is the sites of the cluster as this site knows them. The catalogue decides it.
+//
+// Each site has a place, a small number that stays the same as long as this core runs:
+// reports and sets of members go by places. Founders come first, in the order of their
+// names, then other sites in the order in which this core heard of them.
+type roster struct {
+	stored.Roster
+	self  SiteID
+	names []SiteID
+	// serving are the places of the members, this site's included. A site that has just
+	// joined, and knows of no roster, counts all sites that it was told of.
+	serving members
+	// views are the views of known versions.
+	views map[uint16]avantan.View
+	// behind is the number of entities whose view is of an older version.
+	behind int
+}
+
+func newRoster(self SiteID, told []SiteID, decided stored.Roster) roster {
+	r := roster{self: self}
+	if decided.Version == 0 {
+		for _, site := range told {
+			r.serving |= 1 << r.sit(site)
+		}
+		r.serving |= 1 << r.sit(self)
+	}
+	r.decided(decided)
+	return r
+}
+
+// sit returns the place of a site, a new one if it has none.
+func (r *roster) sit(site SiteID) int {
+	if i := slices.Index(r.names, site); i >= 0 {
+		return i
+	}
+	r.names = append(r.names, site)
+	return len(r.names) - 1
+}
+
+// decided takes over a decided roster.
+func (r *roster) decided(d stored.Roster) {
+	r.Roster, r.views = d, make(map[uint16]avantan.View)
+	if d.Version == 0 {
+		return
+	}
+	r.serving = 0
+	for i := range d.Seats {
+		if place := r.sit(d.Seats[i].Site); d.Seats[i].State == stored.SeatMember {
+			r.serving |= 1 << place
+		}
+	}
+}
+
+// view returns the voters at a version; nil for a version that this site does not know.
+func (r *roster) view(version uint16) avantan.View {
+	if v, known := r.views[version]; known {
+		return v
+	}
+	v := r.Roster.View(version)
+	if v != nil {
+		r.views[version] = v
+	}
+	return v
+}
+
+// place returns the place of a member, and -1 for any other site.
+func (r *roster) place(site SiteID) int {
+	i := slices.Index(r.names, site)
+	if i >= 0 && !r.serving.has(i) {
+		return -1
+	}
+	return i
+}
+
+// places is the number of places given out.
+func (r *roster) places() int { return len(r.names) }
+
+// size is the number of members.
+func (r *roster) size() int { return bits.OnesCount64(uint64(r.serving)) }
+
+// alone reports whether there is no other member.
+func (r *roster) alone() bool { return r.size() <= 1 }
+
+// at is the place of this site.
+func (r *roster) at() int { return slices.Index(r.names, r.self) }
+
+// all yields the members in the order of their places.
+func (r *roster) all() iter.Seq2[int, SiteID] {
+	return func(yield func(int, SiteID) bool) {
+		for i, m := range r.names {
+			if r.serving.has(i) && !yield(i, m) {
+				return
+			}
+		}
+	}
+}
+
+// others yields the members but this site, in the order of their places.
+func (r *roster) others() iter.Seq2[int, SiteID] {
+	return func(yield func(int, SiteID) bool) {
+		for i, m := range r.all() {
+			if m != r.self && !yield(i, m) {
+				return
+			}
+		}
+	}
+}
+
+// peers yields all other sites to be in touch with: the members, and sites that join.
+func (r *roster) peers() iter.Seq[SiteID] {
+	return func(yield func(SiteID) bool) {
+		for i, m := range r.names {
+			if m != r.self && (r.serving.has(i) || r.joining(m)) && !yield(m) {
+				return
+			}
+		}
+	}
+}
+
+// joining reports whether a site is about to become a member.
+func (r *roster) joining(site SiteID) bool {
+	s := r.Seat(site)
+	return s != nil && s.State == stored.SeatJoining
+}
+
+// known reports whether a site has a seat, or may have one that this site has not heard
+// of.
+func (r *roster) known(site SiteID) bool { return slices.Contains(r.names, site) }
+
+// rank counts the members with lower names than this site's.
+func (r *roster) rank() int {
+	n := 0
+	for _, m := range r.others() {
+		if m < r.self {
+			n++
+		}
+	}
+	return n
+}
+
+// changed is the decided roster; unknown if the founders are the only sites ever.
+func (r *roster) changed() stored.Roster {
+	if r.Version == 0 || len(r.Seats) == len(r.view(1)) && r.view(1).Has(r.self) {
+		return stored.Roster{}
+	}
+	return r.Roster.Clone()
+}

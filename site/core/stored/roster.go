@@ -1,0 +1,148 @@
+package stored
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/samya-db/samya/avantan"
+)
+
+// SeatState is the state of a site in its cluster.
+type SeatState string
+
+const (
+	// SeatJoining: the site may learn from others. It votes on nothing and serves nobody.
+	SeatJoining SeatState = "joining"
+	// SeatMember: the site serves, and votes in the sequences whose view names it.
+	SeatMember SeatState = "member"
+)
+
+// Seat is the place of a site in its cluster, for ever: no later site has its name.
+type Seat struct {
+	Site  avantan.SiteID `json:"site"`
+	State SeatState      `json:"state"`
+	// Since is the instance of the catalogue that decided the state; 0 for the founders.
+	Since avantan.Instance `json:"since,omitempty"`
+	// Votes are the versions of the roster at which the site began to vote, ended, began
+	// again and so on, ascending.
+	Votes []uint16 `json:"votes,omitempty"`
+}
+
+// Roster is the sites of a cluster, as its catalogue decided. The zero Roster is unknown.
+type Roster struct {
+	// Version counts the changes of the voters from 1, which is the founders', to 65535.
+	Version uint16 `json:"version"`
+	// Changed is the number of the change of the catalogue that last changed the voters; 0
+	// for the founders.
+	Changed uint64 `json:"changed,omitempty"`
+	// Seats are in the order of their sites.
+	Seats []Seat `json:"seats"`
+}
+
+// Founded is the roster of a new cluster: its founders vote. The sites must be sorted.
+func Founded(sites []avantan.SiteID) Roster {
+	r := Roster{Version: 1}
+	for _, s := range sites {
+		r.Seats = append(r.Seats, Seat{Site: s, State: SeatMember, Votes: []uint16{1}})
+	}
+	return r
+}
+
+// Seat returns the seat of a site, nil for none.
+func (r *Roster) Seat(site avantan.SiteID) *Seat {
+	i, found := r.index(site)
+	if !found {
+		return nil
+	}
+	return &r.Seats[i]
+}
+
+func (r *Roster) index(site avantan.SiteID) (int, bool) {
+	return slices.BinarySearchFunc(r.Seats, site, func(s Seat, name avantan.SiteID) int {
+		switch {
+		case s.Site < name:
+			return -1
+		case s.Site > name:
+			return 1
+		}
+		return 0
+	})
+}
+
+// Add gives a site a seat; it must not have one.
+func (r *Roster) Add(s Seat) {
+	i, _ := r.index(s.Site)
+	r.Seats = slices.Insert(r.Seats, i, s)
+}
+
+// View returns the voters at a version, nil for a version that is not known.
+func (r *Roster) View(version uint16) avantan.View {
+	if version == 0 || version > r.Version {
+		return nil
+	}
+	var view avantan.View
+	for i := range r.Seats {
+		if s := &r.Seats[i]; s.votes(version) {
+			view = append(view, s.Site)
+		}
+	}
+	return view
+}
+
+// votes reports whether the site votes at a version: it began to more often than it ended.
+func (s *Seat) votes(version uint16) bool {
+	n := 0
+	for n < len(s.Votes) && s.Votes[n] <= version {
+		n++
+	}
+	return n%2 == 1
+}
+
+// Clone returns a deep copy.
+func (r *Roster) Clone() Roster {
+	c := Roster{Version: r.Version, Changed: r.Changed, Seats: slices.Clone(r.Seats)}
+	for i := range c.Seats {
+		c.Seats[i].Votes = slices.Clone(c.Seats[i].Votes)
+	}
+	return c
+}
+
+// Validate reports a roster that no catalogue can have decided.
+func (r *Roster) Validate() error {
+	if r.Version == 0 {
+		if len(r.Seats) > 0 {
+			return errors.New("roster: seats without a version")
+		}
+		return nil
+	}
+	members := 0
+	for i := range r.Seats {
+		s := &r.Seats[i]
+		switch {
+		case s.Site == "", i > 0 && r.Seats[i-1].Site >= s.Site:
+			return fmt.Errorf("roster: seat %d, of %q, is out of order", i, s.Site)
+		case s.State != SeatJoining && s.State != SeatMember:
+			return fmt.Errorf("roster: site %q has the unknown state %.64q", s.Site, s.State)
+		}
+		last := uint16(0)
+		for _, v := range s.Votes {
+			if v <= last || v > r.Version {
+				return fmt.Errorf("roster: site %q votes from version %d on, of %d", s.Site, v, r.Version)
+			}
+			last = v
+		}
+		if s.State == SeatMember {
+			members++
+		}
+	}
+	if members > avantan.MaxMembers {
+		return fmt.Errorf("roster: %d members, at most %d", members, avantan.MaxMembers)
+	}
+	for v := range r.Version {
+		if err := r.View(v + 1).Validate(); err != nil {
+			return fmt.Errorf("roster: version %d: %w", v+1, err)
+		}
+	}
+	return nil
+}
