@@ -22,7 +22,7 @@ func (s cluster) ListSites(context.Context, *samyav1.ListSitesRequest) (*samyav1
 	resp := &samyav1.ListSitesResponse{Cluster: s.cfg.Cluster, AnsweredBy: "site/" + s.cfg.Name}
 	connected := s.links.Connected()
 	heard := s.membership.Sites()
-	for _, id := range s.members.Sites {
+	for _, id := range s.members() {
 		site := &samyav1.Site{Name: string(id)}
 		i := slices.IndexFunc(heard, func(m membership.Member) bool { return m.Name == site.Name })
 		if i >= 0 {
@@ -74,10 +74,37 @@ func (s *Site) reachable(connected []core.SiteID) {
 	}
 }
 
+// members are the members that the catalogue decided last.
+func (s *Site) members() []core.SiteID { return *s.sites.Load() }
+
+// joining reports whether the data directory was made to join a cluster.
+func (s *Site) joining() bool { return s.founded.Version == 0 }
+
+// meet brings up links to the sites that gossip tells of, for a site that joins: it does
+// not know the members yet.
+func (s *Site) meet() {
+	if !s.joining() {
+		return
+	}
+	var sites []core.SiteID
+	for _, m := range s.membership.Sites() {
+		sites = append(sites, core.SiteID(m.Name))
+	}
+	s.links.SetPeers(sites)
+}
+
+// resite goes by other members.
+func (s *Site) resite(members, peers []core.SiteID) {
+	s.sites.Store(&members)
+	s.links.SetPeers(peers)
+	s.log.Info("the cluster has other sites", "members", members, "peers", peers)
+}
+
 // watch keeps the core's view of who is reachable up to date with gossip.
 func (s *Site) watch(ctx context.Context) {
 	for {
 		changed := s.membership.Changed()
+		s.meet()
 		s.reachable(s.links.Connected())
 		select {
 		case <-changed:

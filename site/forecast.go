@@ -35,7 +35,7 @@ func (s cluster) SetForecast(ctx context.Context, r *samyav1.SetForecastRequest)
 }
 
 // alone reports whether this site is the only site.
-func (s cluster) alone() bool { return len(s.members.Sites) == 1 }
+func (s cluster) alone() bool { return len(s.members()) == 1 }
 
 func (s cluster) forecast(ctx context.Context, with func(input.Call) input.Input) (*samyav1.SiteForecast, error) {
 	if err := expired(ctx); err != nil {

@@ -171,6 +171,8 @@ func (s *Site) Happened(e event.Event) {
 		m.redistributions.WithLabelValues("no_quorum").Inc()
 	case event.GaveUp:
 		m.redistributions.WithLabelValues("no_tokens").Inc()
+	case event.SitesChanged:
+		s.resite(e.Members, e.Peers)
 	case event.Serving:
 		s.health.SetServingStatus("", healthv1.HealthCheckResponse_SERVING)
 		s.log.Info("the site serves")

@@ -27,7 +27,7 @@ func (s cluster) GetMode(ctx context.Context, _ *samyav1.GetModeRequest) (*samya
 	}
 	m := a.Mode()
 	return &samyav1.GetModeResponse{
-		Mode: modeOf(m.Decided), Complete: len(s.members.Sites) == 1,
+		Mode: modeOf(m.Decided), Complete: len(s.members()) == 1,
 		Sites: []*samyav1.SiteMode{{
 			Site: s.cfg.Name, Protocol: m.Protocol(), Version: m.Decided.Version, Configured: m.Configured, Known: true,
 		}},

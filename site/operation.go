@@ -197,7 +197,7 @@ func (s *Site) admit(r movement, faults ...error) (asked, error) {
 
 // boundary is the check of requests from app managers and clients.
 func (s *Site) boundary() checks.Boundary {
-	return checks.Boundary{MaxSites: len(s.members.Sites), MaxRelays: attempt.MaxRelays}
+	return checks.Boundary{MaxSites: len(s.members()), MaxRelays: attempt.MaxRelays}
 }
 
 // addressed refuses a request for another site; empty stands for any site.

@@ -24,7 +24,8 @@ import (
 
 // shell is site us of three, without a core.
 func shell() *Site {
-	s := &Site{cfg: Config{Config: node.Config{Name: "us"}}, members: store.Members{Sites: []core.SiteID{"as", "eu", "us"}}}
+	s := &Site{cfg: Config{Config: node.Config{Name: "us"}}, founded: store.Members{Version: 1}}
+	s.sites.Store(&[]core.SiteID{"as", "eu", "us"})
 	s.metrics = newMetrics(s)
 	return s
 }

@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -49,7 +50,10 @@ type Site struct {
 	cfg     Config
 	log     *slog.Logger
 	store   *store.Store
-	members store.Members
+	// founded is the member set of the data directory, sites the members that the catalogue
+	// decided last.
+	founded store.Members
+	sites   atomic.Pointer[[]core.SiteID]
 	engine  *engine.Engine
 	links   *peer.Links
 	metrics *metrics
@@ -105,13 +109,14 @@ func New(cfg Config) (*Site, error) {
 func (s *Site) open() error {
 	var err error
 	s.store, err = store.Open(store.Options{
-		Dir: s.cfg.DataDir, Cluster: s.cfg.Cluster, Site: core.SiteID(s.cfg.Name), Members: s.cfg.members(),
+		Dir: s.cfg.DataDir, Cluster: s.cfg.Cluster, Site: core.SiteID(s.cfg.Name), Members: s.cfg.members(), Join: len(s.cfg.Gossip.Join) > 0,
 		CheckpointBytes: s.cfg.CheckpointBytes, CheckpointEvery: s.cfg.CheckpointInterval,
 	})
 	if err != nil {
 		return fmt.Errorf("opening the data directory %s: %w", s.cfg.DataDir, err)
 	}
-	s.members = s.store.Members()
+	s.founded = s.store.Members()
+	s.sites.Store(&s.founded.Sites)
 	restored, err := s.store.Load()
 	if err != nil {
 		return fmt.Errorf("reading the data directory %s: %w", s.cfg.DataDir, err)
@@ -119,7 +124,7 @@ func (s *Site) open() error {
 	collect, takeover := s.cfg.timings()
 	many := len(restored.Entities) > manyEntities
 	c, err := core.New(core.Config{
-		Self: core.SiteID(s.cfg.Name), Members: s.members.Sites,
+		Self: core.SiteID(s.cfg.Name), Members: s.founded.Sites, Joining: s.joining(),
 		Protocol: s.cfg.Protocol, Strategy: s.cfg.Strategy, Policy: s.cfg.Policy, Offer: s.cfg.Offer, Trigger: s.cfg.Trigger,
 		Want: s.cfg.Want, Wait: s.cfg.WaitFor,
 		Forecast: s.cfg.Forecast, Admission: s.cfg.Admission,
@@ -135,7 +140,7 @@ func (s *Site) open() error {
 	}
 	s.links = peer.New(peer.Config{
 		Cluster: s.cfg.Cluster, Self: core.SiteID(s.cfg.Name),
-		Members: s.members.Sites, MembersVersion: s.members.Version,
+		Members: s.founded.Sites, MembersVersion: s.founded.Version,
 		Address: s.address, TLS: s.cfg.TLS, Latency: s.latency(), Fault: s.fault(),
 		Receive: func(from core.SiteID, messages []message.Envelope) {
 			// A batch that finds the engine busy is lost, as the protocol allows.
@@ -285,7 +290,10 @@ func tellClock(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler
 
 // waiting describes the wait of a site for the word of missing members.
 func (s *Site) waiting(missing int) string {
-	return fmt.Sprintf("waiting for %d of %d members to vouch for this site's data", missing, len(s.members.Sites)-1)
+	if s.joining() {
+		return fmt.Sprintf("joining the cluster: %d sites have not told that they know this site as a member", missing)
+	}
+	return fmt.Sprintf("waiting for %d of %d members to vouch for this site's data", missing, len(s.members())-1)
 }
 
 // readyz reports whether the site answers clients: the core handles inputs, and members
@@ -328,7 +336,9 @@ func (s *Site) Run(ctx context.Context) error {
 	defer stopLinks()
 	group.Go(func() error {
 		err := s.engine.Run(engineCtx)
-		if _, stale := errors.AsType[*core.StaleError](err); stale {
+		_, stale := errors.AsType[*core.StaleError](err)
+		_, used := errors.AsType[*core.UsedNameError](err)
+		if stale || used {
 			return fmt.Errorf("the data in %s is refused: %w", s.cfg.DataDir, err)
 		}
 		return err
@@ -358,7 +368,7 @@ func (s *Site) Run(ctx context.Context) error {
 		return nil
 	})
 	s.log.Info("the site is up", "cluster", s.cfg.Cluster, "site", s.cfg.Name, "region", s.cfg.Region,
-		"members", s.members.Sites, "grpc", s.GRPCAddr(), "http", s.HTTPAddr(), "gossip", s.membership.Addr())
+		"members", s.members(), "grpc", s.GRPCAddr(), "http", s.HTTPAddr(), "gossip", s.membership.Addr())
 	err = group.Wait()
 	return errors.Join(err, s.Close())
 }

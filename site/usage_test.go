@@ -50,7 +50,8 @@ func TestUsage(t *testing.T) {
 	if got := entityOf(v); !proto.Equal(got, wantEntity) {
 		t.Errorf("%v, want %v", got, wantEntity)
 	}
-	s.members.Sites = s.members.Sites[2:]
+	alone := s.members()[2:]
+	s.sites.Store(&alone)
 	if got := s.usage(v, false); !got.GetComplete() || got.GetConsistent() {
 		t.Errorf("of the only site: %v", got)
 	}

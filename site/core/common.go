@@ -24,6 +24,8 @@ type common struct {
 	// reseated says that the catalogue has decided a roster that the machines do not go by
 	// yet. settledIn says that all members know of this site.
 	reseated, settledIn bool
+	// fresh says that this site joins and knows of no roster yet.
+	fresh bool
 
 	space space
 	// timers holds the entities that wait for a time.

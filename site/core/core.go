@@ -111,10 +111,17 @@ func New(cfg Config, from stored.Restored) (*Core, error) {
 		return nil, fmt.Errorf("configuring the protocols: %w", err)
 	}
 	c.machine.Reachable = c.seemsUp
+	c.fresh = decided.Version == 0
+	if s := decided.Seat(cfg.Self); s != nil && s.State == stored.SeatMember && s.Since == 0 {
+		c.settledIn = true
+	}
 	if err := c.restore(&from); err != nil {
 		return nil, fmt.Errorf("restoring the core: %w", err)
 	}
 	c.fencing.startFence(&from)
+	if decided.Version > 0 && c.roster.changed().Version > 0 {
+		c.tellSites()
+	}
 	return c, nil
 }
 
@@ -155,6 +162,8 @@ func (c *Core) Step(now input.Now, in input.Input) {
 		c.reading.readEntity(in)
 	case *input.ReadMode:
 		c.reply(in.Call, answer.Answer{Details: &answer.Details{Mode: c.assessing.modeNow()}})
+	case *input.ReadMembers:
+		c.reply(in.Call, answer.Answer{Details: &answer.Details{Members: c.cataloguing.membersNow()}})
 	case *input.RenewLease, *input.CommitLease, *input.ListLeases:
 		c.leasing.leaseInput(in)
 	case *input.Watch:
@@ -196,7 +205,7 @@ type Status struct {
 	// Halted is the number of entities halted because of a broken balance.
 	Halted int
 	// Surplus is the number of tokens kept out of circulation, of all entities.
-	Surplus   Tokens
+	Surplus Tokens
 	// Members is the number of members, and Behind the number of entities that have not
 	// adopted their view yet, as far as this site knows.
 	Members, Behind int

@@ -38,6 +38,7 @@ func (c *Core) deliver(d input.Deliver) {
 			c.cataloguing.heardCatalogue(&env.Message)
 			c.cataloguing.stepCatalogue(avantan.Input{Receive: &env.Message})
 			c.reseat()
+			c.cataloguing.settleIn()
 			continue
 		}
 		c.space.Execute([]string{env.Entity}, func(es []*entity) {

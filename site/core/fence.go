@@ -137,7 +137,9 @@ func (c *fencing) serveVouched() {
 func (c *fencing) serve() {
 	g := &c.fence
 	g.open = true
-	c.out.Events = append(c.out.Events, event.Event{Kind: event.Serving})
+	if c.settledIn {
+		c.out.Events = append(c.out.Events, event.Event{Kind: event.Serving})
+	}
 	for i := range g.peers {
 		if p := &g.peers[i]; p.inVain != (message.Mark{}) {
 			c.answerAsk(p, p.inVain)
@@ -197,6 +199,8 @@ func (c *fencing) refuse(in input.Input, no answer.Answer) bool {
 		c.reply(in.Call, no)
 	case *input.ReadMode:
 		c.reply(in.Call, no)
+	case *input.ReadMembers:
+		c.reply(in.Call, no)
 	case *input.SetForecast:
 		c.reply(in.Call, no)
 	case *input.ReadForecast:
@@ -221,6 +225,11 @@ func (c *fencing) refuse(in input.Input, no answer.Answer) bool {
 
 // reach notes the sites that are up, and asks the sites that came up.
 func (c *fencing) reach(sites []SiteID) {
+	if c.roster.Version == 0 {
+		c.roster.meet(sites)
+		c.fenceMembers()
+		c.asking.askMembers()
+	}
 	c.asking.cameUp(sites)
 	c.reachable = append([]SiteID{}, sites...)
 	for i := range c.fence.peers {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/event"
 	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/core/stored"
 )
@@ -120,6 +121,13 @@ func (c *common) isMember() bool {
 	return c.roster.Version > 0 && c.roster.serves(c.cfg.Self)
 }
 
+// settleIn has a new member serve once all others know of it.
+func (c *cataloguing) settleIn() {
+	if !c.settledIn && c.unheard() == 0 {
+		c.out.Events = append(c.out.Events, event.Event{Kind: event.Serving})
+	}
+}
+
 // unheard counts the other members that are not known to know this site's admission.
 // Until all do, a site could take an attempt of a request to have reached the others
 // only. So a new member serves nobody before.
@@ -141,4 +149,16 @@ func (c *cataloguing) unheard() int {
 		c.settledIn, c.cat.dirty = true, c.cat.dirty || seat.Since > 0
 	}
 	return n
+}
+
+// membersNow are the sites of the cluster as this site knows them.
+func (c *cataloguing) membersNow() answer.Members {
+	m := answer.Members{Version: uint64(c.roster.Version), Behind: c.roster.behind}
+	for i := range c.roster.Seats {
+		s := &c.roster.Seats[i]
+		m.Sites = append(m.Sites, answer.Member{
+			Site: s.Site, State: string(s.State), Knows: s.Site == c.cfg.Self || c.cat.heard[s.Site] >= s.Since,
+		})
+	}
+	return m
 }

@@ -2,6 +2,7 @@ package core
 
 import (
 	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/event"
 	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/core/stored"
 )
@@ -12,6 +13,11 @@ func (c *Core) reseat() {
 		return
 	}
 	c.reseated = false
+	if seat := c.roster.Seat(c.cfg.Self); c.fresh && (seat == nil || seat.State != stored.SeatJoining) {
+		c.fencing.disown(&UsedNameError{Site: c.cfg.Self})
+		return
+	}
+	c.fresh = false
 	c.starMachine.Members, c.transferMachine.Members = c.roster.names, c.roster.names
 	c.fencing.fenceMembers()
 	c.asking.askMembers()
@@ -21,6 +27,16 @@ func (c *Core) reseat() {
 		return true
 	})
 	c.rebalancing.adoptSoon()
+	c.tellSites()
+}
+
+// tellSites tells the caller of the core which sites it needs to be in touch with.
+func (c *Core) tellSites() {
+	e := event.Event{Kind: event.SitesChanged, Members: c.namesOf(c.roster.serving)}
+	for m := range c.roster.peers() {
+		e.Peers = append(e.Peers, m)
+	}
+	c.out.Events = append(c.out.Events, e)
 }
 
 // reseatEntity has an entity go by a new roster. An audit under way ends, since it has not

@@ -15,7 +15,7 @@ func (c *Core) restore(from *stored.Restored) error {
 	c.cat = catalogue{c: c.cataloguing, changes: newChangeResults(), asks: make(asks)}
 	var state avantan.State
 	if r := from.Catalogue; r != nil {
-		c.settledIn = r.SettledIn
+		c.settledIn = c.settledIn || r.SettledIn
 		c.cat.generation, c.cat.numbered, c.mode, state = r.Generation, r.Numbered, r.Mode, r.Protocol
 		if err := errors.Join(state.Validate(), validMode(r.Mode)); err != nil {
 			return fmt.Errorf("catalogue: %w", err)

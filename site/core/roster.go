@@ -62,6 +62,15 @@ func (r *roster) decided(d stored.Roster) {
 	}
 }
 
+// meet has a site without a roster take other sites for members that it may learn from.
+func (r *roster) meet(sites []SiteID) {
+	for _, site := range sites {
+		if len(r.names) < maxSeats {
+			r.serving |= 1 << r.sit(site)
+		}
+	}
+}
+
 // view returns the voters at a version; nil for a version that this site does not know.
 func (r *roster) view(version uint16) avantan.View {
 	if v, known := r.views[version]; known {

@@ -25,7 +25,7 @@ func inside(tweak func(*Config)) (*Links, *link) {
 		tweak(&cfg)
 	}
 	l := New(cfg)
-	return l, l.links["eu"]
+	return l, (*l.links.Load())["eu"]
 }
 
 // asEU turns a Config into the other site's.

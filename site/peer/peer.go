@@ -10,8 +10,10 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/samya-db/samya/internal/tlsconf"
@@ -26,7 +28,10 @@ type Config struct {
 	// Cluster and Self name the speaker.
 	Cluster string
 	Self    core.SiteID
-	// Members is the durable member set, and MembersVersion its version.
+	// Members are the sites to link to, this site among them, until SetPeers names others.
+	// MembersVersion is the version of the durable member set: of two sites with the
+	// same, above 0, both must have the same set. At version 0 this site joins, and takes
+	// links from any site of the cluster.
 	Members        []core.SiteID
 	MembersVersion uint64
 	// Address returns where a member's gRPC listener is thought to be, or "" if that is
@@ -86,34 +91,68 @@ const (
 type Links struct {
 	peerv1.UnimplementedPeerServiceServer
 
-	cfg   Config
-	links map[core.SiteID]*link
+	cfg  Config
+	hash []byte
+	// links are the links by site. Only SetPeers and Run replace the map, under mu.
+	links atomic.Pointer[map[core.SiteID]*link]
 	// closing ends the streams of other members.
 	closing chan struct{}
 
 	mu        sync.Mutex
 	connected []core.SiteID
+	// start runs a link; nil while Run does not run.
+	start func(*link)
 }
 
 // New makes the links; Run brings them up.
 func New(cfg Config) *Links {
 	cfg.setDefaults()
-	l := &Links{cfg: cfg, links: make(map[core.SiteID]*link), closing: make(chan struct{})}
+	var set []byte
 	for _, m := range cfg.Members {
-		if m != cfg.Self {
-			l.links[m] = &link{owner: l, to: m, heard: make(chan struct{}, 1), signal: make(chan struct{}, 1)}
-		}
+		set = fmt.Appendf(set, "%d:%s", len(m), m)
 	}
+	hash := sha256.Sum256(set)
+	l := &Links{cfg: cfg, hash: hash[:], closing: make(chan struct{})}
+	l.links.Store(&map[core.SiteID]*link{})
+	l.SetPeers(cfg.Members)
 	return l
 }
+
+// SetPeers brings up links to sites that have none yet. Links to others stay.
+func (l *Links) SetPeers(sites []core.SiteID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	links := maps.Clone(*l.links.Load())
+	for _, m := range sites {
+		if links[m] != nil || m == l.cfg.Self {
+			continue
+		}
+		k := &link{owner: l, to: m, heard: make(chan struct{}, 1), signal: make(chan struct{}, 1)}
+		links[m] = k
+		if l.start != nil {
+			l.start(k)
+		}
+	}
+	l.links.Store(&links)
+}
+
+// link returns the link to a site, nil for none.
+func (l *Links) link(to core.SiteID) *link { return (*l.links.Load())[to] }
 
 // Run keeps the links up until ctx ends; then it also ends the streams of other
 // members.
 func (l *Links) Run(ctx context.Context) {
 	var all sync.WaitGroup
-	for _, k := range l.links {
-		all.Go(func() { k.run(ctx) })
+	l.mu.Lock()
+	l.start = func(k *link) { all.Go(func() { k.run(ctx) }) }
+	for _, k := range *l.links.Load() {
+		l.start(k)
 	}
+	l.mu.Unlock()
+	<-ctx.Done()
+	l.mu.Lock()
+	l.start = nil
+	l.mu.Unlock()
 	all.Wait()
 	close(l.closing)
 }
@@ -121,7 +160,7 @@ func (l *Links) Run(ctx context.Context) {
 // Send queues messages on the links to their receivers. It never blocks.
 func (l *Links) Send(messages []message.Envelope) {
 	for i := range messages {
-		if k := l.links[messages[i].To()]; k != nil {
+		if k := l.link(messages[i].To()); k != nil {
 			k.push(wire.Encode(&messages[i]))
 		}
 	}
@@ -151,15 +190,10 @@ func (l *Links) setConnected(to core.SiteID, up bool) {
 }
 
 func (l *Links) hello() *peerv1.Hello {
-	var set []byte
-	for _, m := range l.cfg.Members {
-		set = fmt.Appendf(set, "%d:%s", len(m), m)
-	}
-	hash := sha256.Sum256(set)
 	return &peerv1.Hello{
 		OldestVersion: wire.Oldest, NewestVersion: wire.Version,
 		Cluster: l.cfg.Cluster, Site: string(l.cfg.Self),
-		MembersVersion: l.cfg.MembersVersion, MembersHash: hash[:],
+		MembersVersion: l.cfg.MembersVersion, MembersHash: l.hash,
 	}
 }
 
@@ -171,12 +205,12 @@ func (l *Links) greet(h *peerv1.Hello) error {
 		return fmt.Errorf("it did not introduce itself")
 	case h.GetCluster() != l.cfg.Cluster:
 		return fmt.Errorf("it belongs to cluster %q, not %q", h.GetCluster(), l.cfg.Cluster)
-	case !slices.Contains(l.cfg.Members, core.SiteID(h.GetSite())) || core.SiteID(h.GetSite()) == l.cfg.Self:
+	case h.GetSite() == string(l.cfg.Self) || l.cfg.MembersVersion > 0 && l.link(core.SiteID(h.GetSite())) == nil:
 		return fmt.Errorf("site %q is no other member", h.GetSite())
 	case h.GetNewestVersion() < wire.Oldest || h.GetOldestVersion() > wire.Version:
 		return fmt.Errorf("it speaks versions %d to %d, this site %d to %d",
 			h.GetOldestVersion(), h.GetNewestVersion(), wire.Oldest, wire.Version)
-	case h.GetMembersVersion() == mine.MembersVersion && !slices.Equal(h.GetMembersHash(), mine.MembersHash):
+	case h.GetMembersVersion() == mine.MembersVersion && mine.MembersVersion > 0 && !slices.Equal(h.GetMembersHash(), mine.MembersHash):
 		return fmt.Errorf("it was bootstrapped with another member set")
 	}
 	return nil

@@ -35,7 +35,9 @@ func (l *Links) Link(stream grpc.BidiStreamingServer[peerv1.LinkRequest, peerv1.
 	if err := stream.Send(&peerv1.LinkResponse{Hello: l.hello()}); err != nil {
 		return err
 	}
-	l.links[core.SiteID(first.GetHello().GetSite())].hear()
+	if k := l.link(core.SiteID(first.GetHello().GetSite())); k != nil {
+		k.hear()
+	}
 	ended := make(chan error, 1)
 	go func() { ended <- l.take(stream, core.SiteID(first.GetHello().GetSite())) }()
 	select {

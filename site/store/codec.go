@@ -72,7 +72,7 @@ func encodeEntity(e *stored.Entity) ([]byte, error) {
 		Generation: e.Generation, Initial: int64(e.Initial), Limit: int64(e.Limit), Version: e.Version,
 		Protocol: encodeProtocol(&e.Protocol), Star: encodeStar(&e.Star), Moved: e.Moved,
 		Transfer: encodeTransfer(&e.Transfer), Fetches: e.Fetches, Surplus: int64(e.Surplus),
-		Parent: e.Parent, Shape: e.Shape,
+		Parent: e.Parent, Shape: e.Shape, Born: uint32(e.Born), Voters: uint32(e.Voters),
 		Debt: int64(e.Debt), DebtSince: uint64(e.DebtSince), Held: uint64(e.Held),
 	}
 	for _, site := range e.DebtHeard {
@@ -92,7 +92,11 @@ func decodeEntity(name string, raw []byte) (stored.Entity, error) {
 	if err := proto.Unmarshal(raw, &p); err != nil {
 		return stored.Entity{}, fmt.Errorf("entity %q: %w", name, err)
 	}
+	if most := max(p.GetBorn(), p.GetVoters()); most > math.MaxUint16 {
+		return stored.Entity{}, fmt.Errorf("entity %q: version %d of the roster, at most %d", name, most, math.MaxUint16)
+	}
 	e := stored.Entity{
+		Born: uint16(p.GetBorn()), Voters: uint16(p.GetVoters()),
 		Name: name, Generation: p.GetGeneration(), Initial: core.Tokens(p.GetInitial()),
 		Limit: core.Tokens(p.GetLimit()), Version: p.GetVersion(), Protocol: decodeProtocol(p.GetProtocol()),
 		Star: decodeStar(p.GetStar()), Moved: p.GetMoved(), Transfer: decodeTransfer(p.GetTransfer()),
@@ -115,8 +119,43 @@ func decodeEntity(name string, raw []byte) (stored.Entity, error) {
 func encodeCatalogue(c *stored.Catalogue) ([]byte, error) {
 	return proto.Marshal(&storev1.Catalogue{
 		Generation: c.Generation, Numbered: c.Numbered, Protocol: encodeProtocol(&c.Protocol),
-		Mode: c.Mode.Protocol, ModeVersion: c.Mode.Version,
+		Mode: c.Mode.Protocol, ModeVersion: c.Mode.Version, Roster: encodeRoster(&c.Roster), SettledIn: c.SettledIn,
 	})
+}
+
+func encodeRoster(r *stored.Roster) *storev1.Roster {
+	if r.Version == 0 {
+		return nil
+	}
+	p := &storev1.Roster{Version: uint32(r.Version), Changed: r.Changed}
+	for i := range r.Seats {
+		s := &r.Seats[i]
+		seat := &storev1.Seat{Site: string(s.Site), State: string(s.State), Since: uint64(s.Since)}
+		for _, v := range s.Votes {
+			seat.Votes = append(seat.Votes, uint32(v))
+		}
+		p.Seats = append(p.Seats, seat)
+	}
+	return p
+}
+
+// decodeRoster reads a roster. The core checks it.
+func decodeRoster(p *storev1.Roster) (stored.Roster, error) {
+	if p.GetVersion() > math.MaxUint16 {
+		return stored.Roster{}, fmt.Errorf("roster: version %d, at most %d", p.GetVersion(), math.MaxUint16)
+	}
+	r := stored.Roster{Version: uint16(p.GetVersion()), Changed: p.GetChanged()}
+	for _, s := range p.GetSeats() {
+		seat := stored.Seat{Site: core.SiteID(s.GetSite()), State: stored.SeatState(s.GetState()), Since: avantan.Instance(s.GetSince())}
+		for _, v := range s.GetVotes() {
+			if v > p.GetVersion() {
+				return stored.Roster{}, fmt.Errorf("roster: site %q votes from version %d on, of %d", s.GetSite(), v, p.GetVersion())
+			}
+			seat.Votes = append(seat.Votes, uint16(v))
+		}
+		r.Seats = append(r.Seats, seat)
+	}
+	return r, nil
 }
 
 func decodeCatalogue(raw []byte) (*stored.Catalogue, error) {
@@ -124,7 +163,12 @@ func decodeCatalogue(raw []byte) (*stored.Catalogue, error) {
 	if err := proto.Unmarshal(raw, &p); err != nil {
 		return nil, fmt.Errorf("catalogue: %w", err)
 	}
+	roster, err := decodeRoster(p.GetRoster())
+	if err != nil {
+		return nil, fmt.Errorf("catalogue: %w", err)
+	}
 	return &stored.Catalogue{
+		Roster: roster, SettledIn: p.GetSettledIn(),
 		Generation: p.GetGeneration(), Numbered: p.GetNumbered(), Protocol: decodeProtocol(p.GetProtocol()),
 		Mode: answer.DecidedMode{Protocol: p.GetMode(), Version: p.GetModeVersion()},
 	}, nil

@@ -15,10 +15,14 @@ import (
 
 // bootstrap returns the member set, the incarnation and the first records of new data.
 func bootstrap(o *Options) (m Members, incarnation message.Incarnation, first []journal.Op, err error) {
-	if len(o.Members) == 0 {
+	switch {
+	case len(o.Members) > 0:
+		m = Members{Version: 1, Sites: sorted(o.Members)}
+	case o.Join:
+		m = Members{Sites: []core.SiteID{o.Site}}
+	default:
 		return m, 0, nil, ErrNoMembers
 	}
-	m = Members{Version: 1, Sites: sorted(o.Members)}
 	if !slices.Contains(m.Sites, o.Site) {
 		return m, 0, nil, fmt.Errorf("site %q is not among the members %v", o.Site, m.Sites)
 	}

@@ -112,6 +112,8 @@ type Options struct {
 	// Members is the member set that bootstraps a new directory. For an existing
 	// directory it may be empty, or must be the same set.
 	Members []core.SiteID
+	// Join has a new directory without Members join a cluster.
+	Join bool
 	// Incarnation names a new directory's data for ever; 0 for a random name. An
 	// existing directory has its own.
 	Incarnation message.Incarnation
@@ -133,7 +135,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Members is a durable member set.
+// Members is a durable member set. Version 0 is of a site that joins: it names itself
+// alone.
 type Members struct {
 	// Version counts the sets; the first is 1.
 	Version uint64
@@ -171,7 +174,7 @@ func open(o Options, wrap func(journal.Base) journal.Base) (*Store, error) {
 	path := filepath.Join(o.Dir, fileName)
 	_, err := os.Stat(path)
 	isNew := errors.Is(err, fs.ErrNotExist)
-	if isNew && len(o.Members) == 0 {
+	if isNew && len(o.Members) == 0 && !o.Join {
 		return nil, ErrNoMembers
 	}
 	if err := dirs.Make(o.Dir, 0o700); err != nil {

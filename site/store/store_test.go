@@ -115,7 +115,7 @@ func full() *stored.Records {
 					},
 					Floors: []star.ID{{Leader: "eu", Counter: 7}},
 				},
-				Moved: 6, Fetches: 8, Parent: 4, Shape: 9,
+				Moved: 6, Fetches: 8, Parent: 4, Shape: 9, Born: 2, Voters: 3,
 				Surplus: 7, Debt: 11, DebtSince: 2, Held: 3, DebtHeard: []core.SiteID{"as", "us"},
 				Transfer: transfer.State{
 					Reserved: 32,
@@ -127,6 +127,10 @@ func full() *stored.Records {
 		},
 		Catalogue: &stored.Catalogue{
 			Generation: 4, Numbered: 10, Mode: answer.DecidedMode{Protocol: "auto", Version: 3}, Protocol: state,
+			SettledIn: true,
+			Roster: stored.Roster{Version: 3, Changed: 7, Seats: []stored.Seat{
+				{Site: "as", State: stored.SeatMember, Votes: []uint16{1}}, {Site: "eu", State: stored.SeatMember, Since: 5, Votes: []uint16{2, 3}},
+			}},
 		},
 		Changes: []stored.Change{
 			{Number: 8, Instance: 3, Outcome: answer.Exists, Generation: 2, Change: stored.CatalogueChange{

@@ -127,6 +127,8 @@ type Details struct {
 	// decision. After a Mismatch only the version is set. For a ReadMode it is the mode
 	// in force.
 	Mode Mode
+	// Members are the sites of the cluster (ReadMembers).
+	Members Members
 	// Forecast is the site's forecasting model (SetForecast, ReadForecast).
 	Forecast ForecastChoice
 	// Views is the listed page of entities.
@@ -277,3 +279,23 @@ type Mode struct {
 
 // Protocol returns the name of the protocol in force at the site.
 func (m Mode) Protocol() string { return cmp.Or(m.Decided.Protocol, m.Configured) }
+
+// Members are the sites of a cluster, as a site knows them.
+type Members struct {
+	// Version counts the changes of the voters; the founders' is 1.
+	Version uint64
+	// Behind is the number of entities that have not adopted the present voters yet.
+	Behind int
+	// Sites are in the order of their names.
+	Sites []Member
+}
+
+// Member is a site of a cluster.
+type Member struct {
+	Site avantan.SiteID
+	// State is "joining" or "member".
+	State string
+	// Knows reports whether the site is known to have applied the change that decided its
+	// state; a site that joins has then learned the catalogue.
+	Knows bool
+}

@@ -27,6 +27,8 @@ const (
 	BooksBroken
 	// Serving: the site begins to serve, as enough members vouch for its data.
 	Serving
+	// SitesChanged: the cluster has other members, or sites that join.
+	SitesChanged
 	// ForecastFellBack: forecasts were not finite, and the newest bin replaced them.
 	ForecastFellBack
 	// ForecastDropped: the stored state of a forecasting model was unusable; the model
@@ -82,6 +84,8 @@ type Event struct {
 	// is the key of a ClaimGivenUp.
 	Site    avantan.SiteID
 	Request attempt.Key
+	// Members are the members, and Peers all other sites to be in touch with: SitesChanged.
+	Members, Peers []avantan.SiteID
 	// Err describes a ProtocolFault or BooksBroken.
 	Err error
 }

@@ -152,6 +152,9 @@ type Read struct {
 // ReadMode asks for the mode in force at this site.
 type ReadMode struct{ Call Call }
 
+// ReadMembers asks for the sites of the cluster.
+type ReadMembers struct{ Call Call }
+
 // SetForecast asks for another forecasting model, until this site ends. Entities change
 // over when their next bin closes, and keep as much as possible of their learning.
 type SetForecast struct {
@@ -262,6 +265,8 @@ func (*Cancel) input() {}
 func (*Read) input() {}
 
 func (*ReadMode) input() {}
+
+func (*ReadMembers) input() {}
 
 func (*SetForecast) input() {}
 

@@ -89,7 +89,8 @@ func (x *Identity) GetSite() string {
 // MemberSet is the set of sites that decide together.
 type MemberSet struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Counts the sets; the one fixed at bootstrap is 1.
+	// Counts the sets; the one fixed at bootstrap is 1. 0 is for a site that joins: it
+	// learns the others from the catalogue.
 	Version uint64 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
 	// The members' names, sorted.
 	Sites         []string `protobuf:"bytes,2,rep,name=sites,proto3" json:"sites,omitempty"`
@@ -309,7 +310,11 @@ type EntityState struct {
 	Held uint64 `protobuf:"varint,16,opt,name=held,proto3" json:"held,omitempty"`
 	// The sites that go by the debt: they have applied that instance, or grant nothing
 	// until they have.
-	DebtHeard     []string `protobuf:"bytes,17,rep,name=debt_heard,json=debtHeard,proto3" json:"debt_heard,omitempty"`
+	DebtHeard []string `protobuf:"bytes,17,rep,name=debt_heard,json=debtHeard,proto3" json:"debt_heard,omitempty"`
+	// The version of the roster at its creation; 0 for the founders'.
+	Born uint32 `protobuf:"varint,18,opt,name=born,proto3" json:"born,omitempty"`
+	// The version of the view of its next instance; 0 for the founders'.
+	Voters        uint32 `protobuf:"varint,19,opt,name=voters,proto3" json:"voters,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -461,6 +466,20 @@ func (x *EntityState) GetDebtHeard() []string {
 		return x.DebtHeard
 	}
 	return nil
+}
+
+func (x *EntityState) GetBorn() uint32 {
+	if x != nil {
+		return x.Born
+	}
+	return 0
+}
+
+func (x *EntityState) GetVoters() uint32 {
+	if x != nil {
+		return x.Voters
+	}
+	return 0
 }
 
 // Claim is what the site has to find out with the sites of earlier attempts of
@@ -1234,7 +1253,11 @@ type Catalogue struct {
 	// The protocol mode decided last; empty for none.
 	Mode string `protobuf:"bytes,4,opt,name=mode,proto3" json:"mode,omitempty"`
 	// The number of changes of the mode decided.
-	ModeVersion   uint64 `protobuf:"varint,5,opt,name=mode_version,json=modeVersion,proto3" json:"mode_version,omitempty"`
+	ModeVersion uint64 `protobuf:"varint,5,opt,name=mode_version,json=modeVersion,proto3" json:"mode_version,omitempty"`
+	// The sites of the cluster; unset where the founders are the only sites ever.
+	Roster *Roster `protobuf:"bytes,6,opt,name=roster,proto3" json:"roster,omitempty"`
+	// Whether all members know of this site.
+	SettledIn     bool `protobuf:"varint,7,opt,name=settled_in,json=settledIn,proto3" json:"settled_in,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1304,6 +1327,157 @@ func (x *Catalogue) GetModeVersion() uint64 {
 	return 0
 }
 
+func (x *Catalogue) GetRoster() *Roster {
+	if x != nil {
+		return x.Roster
+	}
+	return nil
+}
+
+func (x *Catalogue) GetSettledIn() bool {
+	if x != nil {
+		return x.SettledIn
+	}
+	return false
+}
+
+// Roster is the sites of a cluster, as its catalogue decided.
+type Roster struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Counts the changes of the voters; the founders' is 1.
+	Version uint32 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	// The number of the change of the catalogue that last changed the voters.
+	Changed uint64 `protobuf:"varint,2,opt,name=changed,proto3" json:"changed,omitempty"`
+	// The sites, by name.
+	Seats         []*Seat `protobuf:"bytes,3,rep,name=seats,proto3" json:"seats,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Roster) Reset() {
+	*x = Roster{}
+	mi := &file_samya_store_v1_store_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Roster) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Roster) ProtoMessage() {}
+
+func (x *Roster) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_store_v1_store_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Roster.ProtoReflect.Descriptor instead.
+func (*Roster) Descriptor() ([]byte, []int) {
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *Roster) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *Roster) GetChanged() uint64 {
+	if x != nil {
+		return x.Changed
+	}
+	return 0
+}
+
+func (x *Roster) GetSeats() []*Seat {
+	if x != nil {
+		return x.Seats
+	}
+	return nil
+}
+
+// Seat is the place of a site in its cluster.
+type Seat struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The site's name.
+	Site string `protobuf:"bytes,1,opt,name=site,proto3" json:"site,omitempty"`
+	// The site's state: "joining" or "member".
+	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
+	// The instance of the catalogue that decided the state.
+	Since uint64 `protobuf:"varint,3,opt,name=since,proto3" json:"since,omitempty"`
+	// The versions at which the site began to vote, ended, began again and so on.
+	Votes         []uint32 `protobuf:"varint,4,rep,packed,name=votes,proto3" json:"votes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Seat) Reset() {
+	*x = Seat{}
+	mi := &file_samya_store_v1_store_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Seat) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Seat) ProtoMessage() {}
+
+func (x *Seat) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_store_v1_store_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Seat.ProtoReflect.Descriptor instead.
+func (*Seat) Descriptor() ([]byte, []int) {
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Seat) GetSite() string {
+	if x != nil {
+		return x.Site
+	}
+	return ""
+}
+
+func (x *Seat) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *Seat) GetSince() uint64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
+}
+
+func (x *Seat) GetVotes() []uint32 {
+	if x != nil {
+		return x.Votes
+	}
+	return nil
+}
+
 // ChangeResult is a decided change of the catalogue with its outcome.
 type ChangeResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1344,7 +1518,7 @@ type ChangeResult struct {
 
 func (x *ChangeResult) Reset() {
 	*x = ChangeResult{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[16]
+	mi := &file_samya_store_v1_store_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1356,7 +1530,7 @@ func (x *ChangeResult) String() string {
 func (*ChangeResult) ProtoMessage() {}
 
 func (x *ChangeResult) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[16]
+	mi := &file_samya_store_v1_store_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1369,7 +1543,7 @@ func (x *ChangeResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeResult.ProtoReflect.Descriptor instead.
 func (*ChangeResult) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{16}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ChangeResult) GetInstance() uint64 {
@@ -1496,7 +1670,7 @@ type Forecast struct {
 
 func (x *Forecast) Reset() {
 	*x = Forecast{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[17]
+	mi := &file_samya_store_v1_store_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1508,7 +1682,7 @@ func (x *Forecast) String() string {
 func (*Forecast) ProtoMessage() {}
 
 func (x *Forecast) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[17]
+	mi := &file_samya_store_v1_store_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1521,7 +1695,7 @@ func (x *Forecast) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Forecast.ProtoReflect.Descriptor instead.
 func (*Forecast) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{17}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Forecast) GetGeneration() uint64 {
@@ -1578,7 +1752,7 @@ type RequestBlock struct {
 
 func (x *RequestBlock) Reset() {
 	*x = RequestBlock{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[18]
+	mi := &file_samya_store_v1_store_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1590,7 +1764,7 @@ func (x *RequestBlock) String() string {
 func (*RequestBlock) ProtoMessage() {}
 
 func (x *RequestBlock) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[18]
+	mi := &file_samya_store_v1_store_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1603,7 +1777,7 @@ func (x *RequestBlock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestBlock.ProtoReflect.Descriptor instead.
 func (*RequestBlock) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{18}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RequestBlock) GetWall() int64 {
@@ -1640,7 +1814,7 @@ type RecordTenant struct {
 
 func (x *RecordTenant) Reset() {
 	*x = RecordTenant{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[19]
+	mi := &file_samya_store_v1_store_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1652,7 +1826,7 @@ func (x *RecordTenant) String() string {
 func (*RecordTenant) ProtoMessage() {}
 
 func (x *RecordTenant) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[19]
+	mi := &file_samya_store_v1_store_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1665,7 +1839,7 @@ func (x *RecordTenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordTenant.ProtoReflect.Descriptor instead.
 func (*RecordTenant) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{19}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RecordTenant) GetRecord() uint32 {
@@ -1704,7 +1878,7 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"generation\x18\x01 \x01(\x04R\n" +
 	"generation\x12\x12\n" +
 	"\x04left\x18\x02 \x01(\x12R\x04left\x12\x10\n" +
-	"\x03net\x18\x03 \x01(\x12R\x03net\"\xb1\x04\n" +
+	"\x03net\x18\x03 \x01(\x12R\x03net\"\xdd\x04\n" +
 	"\vEntityState\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -1727,7 +1901,9 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"debt_since\x18\x0f \x01(\x04R\tdebtSince\x12\x12\n" +
 	"\x04held\x18\x10 \x01(\x04R\x04held\x12\x1d\n" +
 	"\n" +
-	"debt_heard\x18\x11 \x03(\tR\tdebtHeard\"h\n" +
+	"debt_heard\x18\x11 \x03(\tR\tdebtHeard\x12\x12\n" +
+	"\x04born\x18\x12 \x01(\rR\x04born\x12\x16\n" +
+	"\x06voters\x18\x13 \x01(\rR\x06voters\"h\n" +
 	"\x05Claim\x12)\n" +
 	"\x03ask\x18\x01 \x01(\v2\x17.samya.peer.v1.ClaimAskR\x03ask\x12\x1e\n" +
 	"\n" +
@@ -1786,7 +1962,7 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\x06pledge\x18\x05 \x01(\v2\x1b.samya.peer.v1.ContributionR\x06pledge\x123\n" +
 	"\texposures\x18\x06 \x03(\v2\x15.samya.peer.v1.BallotR\texposures\x12\x14\n" +
 	"\x05built\x18\a \x01(\bR\x05built\x12'\n" +
-	"\x04kept\x18\b \x03(\v2\x13.samya.peer.v1.KeptR\x04kept\"\xb9\x01\n" +
+	"\x04kept\x18\b \x03(\v2\x13.samya.peer.v1.KeptR\x04kept\"\x88\x02\n" +
 	"\tCatalogue\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -1794,7 +1970,19 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\bnumbered\x18\x02 \x01(\x04R\bnumbered\x129\n" +
 	"\bprotocol\x18\x03 \x01(\v2\x1d.samya.store.v1.ProtocolStateR\bprotocol\x12\x12\n" +
 	"\x04mode\x18\x04 \x01(\tR\x04mode\x12!\n" +
-	"\fmode_version\x18\x05 \x01(\x04R\vmodeVersion\"\xfe\x02\n" +
+	"\fmode_version\x18\x05 \x01(\x04R\vmodeVersion\x12.\n" +
+	"\x06roster\x18\x06 \x01(\v2\x16.samya.store.v1.RosterR\x06roster\x12\x1d\n" +
+	"\n" +
+	"settled_in\x18\a \x01(\bR\tsettledIn\"h\n" +
+	"\x06Roster\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\rR\aversion\x12\x18\n" +
+	"\achanged\x18\x02 \x01(\x04R\achanged\x12*\n" +
+	"\x05seats\x18\x03 \x03(\v2\x14.samya.store.v1.SeatR\x05seats\"\\\n" +
+	"\x04Seat\x12\x12\n" +
+	"\x04site\x18\x01 \x01(\tR\x04site\x12\x14\n" +
+	"\x05state\x18\x02 \x01(\tR\x05state\x12\x14\n" +
+	"\x05since\x18\x03 \x01(\x04R\x05since\x12\x14\n" +
+	"\x05votes\x18\x04 \x03(\rR\x05votes\"\xfe\x02\n" +
 	"\fChangeResult\x12\x1a\n" +
 	"\binstance\x18\x01 \x01(\x04R\binstance\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x12\n" +
@@ -1843,7 +2031,7 @@ func file_samya_store_v1_store_proto_rawDescGZIP() []byte {
 	return file_samya_store_v1_store_proto_rawDescData
 }
 
-var file_samya_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_samya_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_samya_store_v1_store_proto_goTypes = []any{
 	(*Identity)(nil),        // 0: samya.store.v1.Identity
 	(*MemberSet)(nil),       // 1: samya.store.v1.MemberSet
@@ -1861,44 +2049,48 @@ var file_samya_store_v1_store_proto_goTypes = []any{
 	(*LimitResult)(nil),     // 13: samya.store.v1.LimitResult
 	(*ProtocolState)(nil),   // 14: samya.store.v1.ProtocolState
 	(*Catalogue)(nil),       // 15: samya.store.v1.Catalogue
-	(*ChangeResult)(nil),    // 16: samya.store.v1.ChangeResult
-	(*Forecast)(nil),        // 17: samya.store.v1.Forecast
-	(*RequestBlock)(nil),    // 18: samya.store.v1.RequestBlock
-	(*RecordTenant)(nil),    // 19: samya.store.v1.RecordTenant
-	(*v1.Mark)(nil),         // 20: samya.peer.v1.Mark
-	(*v1.ClaimAsk)(nil),     // 21: samya.peer.v1.ClaimAsk
-	(*v1.Contribution)(nil), // 22: samya.peer.v1.Contribution
-	(*v1.Value)(nil),        // 23: samya.peer.v1.Value
-	(*v1.Ballot)(nil),       // 24: samya.peer.v1.Ballot
-	(*v1.Kept)(nil),         // 25: samya.peer.v1.Kept
+	(*Roster)(nil),          // 16: samya.store.v1.Roster
+	(*Seat)(nil),            // 17: samya.store.v1.Seat
+	(*ChangeResult)(nil),    // 18: samya.store.v1.ChangeResult
+	(*Forecast)(nil),        // 19: samya.store.v1.Forecast
+	(*RequestBlock)(nil),    // 20: samya.store.v1.RequestBlock
+	(*RecordTenant)(nil),    // 21: samya.store.v1.RecordTenant
+	(*v1.Mark)(nil),         // 22: samya.peer.v1.Mark
+	(*v1.ClaimAsk)(nil),     // 23: samya.peer.v1.ClaimAsk
+	(*v1.Contribution)(nil), // 24: samya.peer.v1.Contribution
+	(*v1.Value)(nil),        // 25: samya.peer.v1.Value
+	(*v1.Ballot)(nil),       // 26: samya.peer.v1.Ballot
+	(*v1.Kept)(nil),         // 27: samya.peer.v1.Kept
 }
 var file_samya_store_v1_store_proto_depIdxs = []int32{
-	20, // 0: samya.store.v1.Remembered.mark:type_name -> samya.peer.v1.Mark
+	22, // 0: samya.store.v1.Remembered.mark:type_name -> samya.peer.v1.Mark
 	13, // 1: samya.store.v1.EntityState.results:type_name -> samya.store.v1.LimitResult
 	14, // 2: samya.store.v1.EntityState.protocol:type_name -> samya.store.v1.ProtocolState
 	10, // 3: samya.store.v1.EntityState.star:type_name -> samya.store.v1.StarState
 	7,  // 4: samya.store.v1.EntityState.transfer:type_name -> samya.store.v1.TransferState
-	21, // 5: samya.store.v1.Claim.ask:type_name -> samya.peer.v1.ClaimAsk
+	23, // 5: samya.store.v1.Claim.ask:type_name -> samya.peer.v1.ClaimAsk
 	8,  // 6: samya.store.v1.TransferState.debits:type_name -> samya.store.v1.TransferDebit
 	9,  // 7: samya.store.v1.TransferState.credits:type_name -> samya.store.v1.TransferCredit
 	12, // 8: samya.store.v1.StarState.slices:type_name -> samya.store.v1.StarSlice
 	11, // 9: samya.store.v1.StarState.floors:type_name -> samya.store.v1.StarID
 	11, // 10: samya.store.v1.StarSlice.id:type_name -> samya.store.v1.StarID
-	22, // 11: samya.store.v1.StarSlice.pledge:type_name -> samya.peer.v1.Contribution
-	23, // 12: samya.store.v1.StarSlice.value:type_name -> samya.peer.v1.Value
-	24, // 13: samya.store.v1.ProtocolState.promised:type_name -> samya.peer.v1.Ballot
-	24, // 14: samya.store.v1.ProtocolState.accepted_at:type_name -> samya.peer.v1.Ballot
-	23, // 15: samya.store.v1.ProtocolState.accepted:type_name -> samya.peer.v1.Value
-	22, // 16: samya.store.v1.ProtocolState.pledge:type_name -> samya.peer.v1.Contribution
-	24, // 17: samya.store.v1.ProtocolState.exposures:type_name -> samya.peer.v1.Ballot
-	25, // 18: samya.store.v1.ProtocolState.kept:type_name -> samya.peer.v1.Kept
+	24, // 11: samya.store.v1.StarSlice.pledge:type_name -> samya.peer.v1.Contribution
+	25, // 12: samya.store.v1.StarSlice.value:type_name -> samya.peer.v1.Value
+	26, // 13: samya.store.v1.ProtocolState.promised:type_name -> samya.peer.v1.Ballot
+	26, // 14: samya.store.v1.ProtocolState.accepted_at:type_name -> samya.peer.v1.Ballot
+	25, // 15: samya.store.v1.ProtocolState.accepted:type_name -> samya.peer.v1.Value
+	24, // 16: samya.store.v1.ProtocolState.pledge:type_name -> samya.peer.v1.Contribution
+	26, // 17: samya.store.v1.ProtocolState.exposures:type_name -> samya.peer.v1.Ballot
+	27, // 18: samya.store.v1.ProtocolState.kept:type_name -> samya.peer.v1.Kept
 	14, // 19: samya.store.v1.Catalogue.protocol:type_name -> samya.store.v1.ProtocolState
-	19, // 20: samya.store.v1.RequestBlock.tenants:type_name -> samya.store.v1.RecordTenant
-	21, // [21:21] is the sub-list for method output_type
-	21, // [21:21] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	16, // 20: samya.store.v1.Catalogue.roster:type_name -> samya.store.v1.Roster
+	17, // 21: samya.store.v1.Roster.seats:type_name -> samya.store.v1.Seat
+	21, // 22: samya.store.v1.RequestBlock.tenants:type_name -> samya.store.v1.RecordTenant
+	23, // [23:23] is the sub-list for method output_type
+	23, // [23:23] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_samya_store_v1_store_proto_init() }
@@ -1912,7 +2104,7 @@ func file_samya_store_v1_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_samya_store_v1_store_proto_rawDesc), len(file_samya_store_v1_store_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   20,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
