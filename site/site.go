@@ -47,9 +47,9 @@ import (
 
 // Site is a single site. Make it with New, run it with Run.
 type Site struct {
-	cfg     Config
-	log     *slog.Logger
-	store   *store.Store
+	cfg   Config
+	log   *slog.Logger
+	store *store.Store
 	// founded is the member set of the data directory, sites the members that the catalogue
 	// decided last.
 	founded store.Members

@@ -73,7 +73,7 @@ func (c *client) next() {
 		again()
 		return
 	}
-	p := &op{kind: acquire, entity: s.admin.names[s.r.IntN(len(s.admin.names))], site: s.r.IntN(len(s.nodes))}
+	p := &op{kind: acquire, entity: s.admin.names[s.r.IntN(len(s.admin.names))], site: s.someSite()}
 	// Some sites are hotter than others.
 	if s.chance(500) {
 		p.site = 0

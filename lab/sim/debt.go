@@ -84,7 +84,7 @@ func (n *node) usable(name string) core.Tokens {
 			left += min(0, s.Pledge.Offered)
 		}
 	}
-	if e.Protocol.Pledge != nil && e.Held == e.Protocol.Applied+1 {
+	if e.Protocol.Pledge != nil && e.Held == e.Protocol.Applied+1 || n.cfg.Joining && !n.s.observe.catalogue.last().roster.View(max(1, e.Voters)).Has(n.id) {
 		return min(left, 0)
 	}
 	return min(left, max(0, left-e.Debt))

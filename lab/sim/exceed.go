@@ -28,7 +28,9 @@ func (o *observer) mayExceed(n *node, v *answer.View) {
 		o.s.report.MayExceed++
 	case owed > 0:
 		for _, m := range o.s.nodes {
-			if !m.goesBy(q, since) {
+			// Others grant nothing before they have caught up with the instance that makes
+			// them voters.
+			if o.votedIn(q, v.Applied+1, m.id) && !m.goesBy(q, since) {
 				o.s.fail(OverGrant, "%s tells that %v may not be exceeded; %s has not heard of the debt of %d since instance %d", n.id, q.id, m.id, owed, since)
 			}
 		}
@@ -93,7 +95,7 @@ func (o *observer) appliedBy(n *node, p *op, a *answer.Answer) {
 		return
 	}
 	for _, m := range o.s.nodes {
-		if slices.Contains(a.Unapplied(), m.id) {
+		if slices.Contains(a.Unapplied(), m.id) || !o.votedIn(q, at, m.id) {
 			continue
 		}
 		if e, found := m.durable.Entities[p.entity]; m.stale == nil && found && e.Generation == q.id.generation && e.Protocol.Applied < at {
@@ -159,7 +161,7 @@ func (s *sim) unheard() map[debtAt][]core.SiteID {
 	debts := make(map[debtAt][]core.SiteID)
 	for _, n := range s.nodes {
 		for _, name := range s.admin.names {
-			if e := n.drained.Entities[name]; e.Debt > 0 && len(e.DebtHeard) < len(s.names) {
+			if e := n.drained.Entities[name]; e.Debt > 0 && len(e.DebtHeard) < n.status.Members {
 				debts[debtAt{n.id, sequenceID{name, e.Generation}, e.DebtSince}] = e.DebtHeard
 			}
 		}

@@ -120,6 +120,7 @@ func (s *sim) idle() {
 		}
 	}
 	s.agree()
+	s.joined()
 	s.denied()
 	if owed := s.owed(); owed > 0 {
 		s.fail(Liveness, "after healing, %d claims are not settled", owed)

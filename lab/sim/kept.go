@@ -42,10 +42,13 @@ func (n *node) newKept() *kept {
 	k := &kept{n: n, r: r, disk: simdisk.New(r)}
 	k.base = &base{disk: k.disk}
 	k.options = store.Options{
-		Cluster: "sim", Site: n.id, Members: n.s.names, Incarnation: n.durable.Incarnation,
+		Cluster: "sim", Site: n.id, Members: n.cfg.Members, Join: n.cfg.Joining, Incarnation: n.durable.Incarnation,
 		// In most runs few transactions lie between two checkpoints, which take many
 		// steps.
 		CheckpointBytes: int64(1000 << k.r.IntN(8)), ChunkBytes: 200 << k.r.IntN(6),
+	}
+	if n.cfg.Joining {
+		k.options.Members = nil
 	}
 	return k
 }

@@ -57,7 +57,7 @@ func (c *client) useLease(again func()) {
 	if p.kind == release {
 		p.roam(s)
 		if p.tries.roams && s.chance(600) {
-			p.site = s.r.IntN(len(s.nodes))
+			p.site = s.someSite()
 		}
 	}
 	s.issue(p)

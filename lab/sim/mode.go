@@ -114,7 +114,7 @@ func (n *node) began(e *event.Event) {
 func inForce(m answer.Mode) string { return cmp.Or(m.Decided.Protocol, m.Configured) }
 
 func (n *node) mayBegin(protocol string, e *event.Event) bool {
-	sure := n.told > 0 && n.toldAt <= n.drainedAt
+	sure := n.told > 0 && n.toldAt <= n.drainedAt && len(n.s.joiners()) == 0
 	quorum := n.told > len(n.s.names)/2
 	switch {
 	case e.Variant == policy.Majority && (n.changing(e.Entity) || n.owes(e.Entity)):

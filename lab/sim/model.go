@@ -47,6 +47,8 @@ type sequence struct {
 	owedSince []avantan.Instance
 	raises    []core.Tokens
 	holdings  [][]core.Tokens
+	// voters are the versions of the view after each instance, from 0.
+	voters []uint16
 	// ceiling is how many tokens may be out at most after a grant, less all raises, as
 	// told by sites; nil if nothing was told.
 	ceiling *core.Tokens
@@ -88,17 +90,18 @@ func newSequence(id sequenceID) *sequence {
 	}
 }
 
-// created gives a new entity its limit and the sites their equal shares of it. The
-// remainder is spread over the first sites, a token each.
-func (q *sequence) created(limit core.Tokens, sites int) {
+// created gives a new entity its limit and the voters their equal shares of it. The
+// remainder is spread over the first voters, a token each.
+func (q *sequence) created(limit core.Tokens, sites []core.SiteID, voters avantan.View, version uint16) {
+	q.voters = []uint16{version}
 	q.limits, q.aside, q.debts = []limitState{{limit, 1}}, []core.Tokens{0}, []core.Tokens{0}
 	q.owedSince, q.raises = []avantan.Instance{0}, []core.Tokens{0}
-	shares := make([]core.Tokens, sites)
-	for i := range limit % core.Tokens(sites) {
-		shares[i] = 1
-	}
-	for i := range shares {
-		shares[i] += limit / core.Tokens(sites)
+	shares := make([]core.Tokens, len(sites))
+	for i, v := range voters {
+		at := slices.Index(sites, v)
+		if shares[at] = limit / core.Tokens(len(voters)); core.Tokens(i) < limit%core.Tokens(len(voters)) {
+			shares[at]++
+		}
 	}
 	q.holdings = [][]core.Tokens{shares}
 }
@@ -136,6 +139,8 @@ type limitChange struct {
 	Expected  uint64      `json:"expected"`
 	// Surplus, if not 0, is set aside, and the limit stays as it is.
 	Surplus core.Tokens `json:"surplus"`
+	// View, if not 0, is the version of the roster whose view follows; nothing else changes.
+	View uint16 `json:"view"`
 	stored.ChangeTimes
 }
 
@@ -148,12 +153,15 @@ func (q *sequence) settle(o *observer) error {
 		v := q.chosen[q.settled+1]
 		now, aside, debt := q.limits[q.settled], q.aside[q.settled], q.debts[q.settled]
 		var delta core.Tokens
+		voters := q.voters[q.settled]
 		if len(v.Change) > 0 {
 			var ch limitChange
 			if err := json.Unmarshal(v.Change, &ch); err != nil {
 				return fmt.Errorf("%v: a limit change: %w", q.id, err)
 			}
-			if !q.results[ch.RequestID] && !over(&ch.ChangeTimes, q.clock) {
+			if ch.View > 0 {
+				voters = max(voters, ch.View)
+			} else if !q.results[ch.RequestID] && !over(&ch.ChangeTimes, q.clock) {
 				q.results[ch.RequestID] = true
 				q.clock = max(q.clock, ch.Asked)
 				switch {
@@ -182,6 +190,7 @@ func (q *sequence) settle(o *observer) error {
 				holdings[slices.Index(o.s.names, c.Site)] += grants[i] - c.Offered
 			}
 		}
+		q.voters = append(q.voters, voters)
 		q.limits, q.aside, q.holdings = append(q.limits, now), append(q.aside, aside), append(q.holdings, holdings)
 		since := q.owedSince[q.settled]
 		switch {
@@ -203,6 +212,7 @@ type catalogueState struct {
 	// parents maps an entity to its parent's name; an entity without a parent is absent.
 	parents map[string]string
 	mode    answer.DecidedMode
+	roster  stored.Roster
 }
 
 // catalogueModel settles the catalogue's chosen values.
@@ -231,6 +241,8 @@ type catalogueResult struct {
 type creation struct {
 	id    sequenceID
 	limit core.Tokens
+	// roster is the roster at the creation.
+	roster stored.Roster
 }
 
 // settle takes in the next chosen value and returns the entities it creates.
@@ -242,7 +254,7 @@ func (m *catalogueModel) settle(v *avantan.Value) ([]creation, error) {
 		}
 	}
 	last := m.states[len(m.states)-1]
-	next := catalogueState{last.generation, last.numbered, maps.Clone(last.entities), maps.Clone(last.parents), last.mode}
+	next := catalogueState{last.generation, last.numbered, maps.Clone(last.entities), maps.Clone(last.parents), last.mode, last.roster}
 	var created []creation
 	for _, ch := range changes {
 		if _, repeated := m.results[ch.RequestID]; repeated || over(&ch.ChangeTimes, m.clock) {
@@ -255,6 +267,8 @@ func (m *catalogueModel) settle(v *avantan.Value) ([]creation, error) {
 		switch {
 		case ch.Kind == input.SetMode:
 			r = m.settleMode(&next, &ch)
+		case ch.Kind == input.AddSite, ch.Kind == input.AdmitSite:
+			r = m.settleSite(&next, avantan.Instance(len(m.states)), &ch)
 		case ch.Kind == input.CreateEntity && found:
 			r.code = answer.Exists
 		case ch.Kind == input.CreateEntity:
@@ -266,7 +280,7 @@ func (m *catalogueModel) settle(v *avantan.Value) ([]creation, error) {
 			r.generation = next.generation
 			next.entities[ch.Name] = r.generation
 			next.put(ch.Name, ch.Parent)
-			created = append(created, creation{sequenceID{ch.Name, r.generation}, ch.Limit})
+			created = append(created, creation{sequenceID{ch.Name, r.generation}, ch.Limit, next.roster})
 		case !found:
 			r.code = answer.NotFound
 		case ch.Generation != 0 && ch.Generation != g:

@@ -25,12 +25,14 @@ func (p *op) mutate() {
 		other.parent += "x"
 	case p.kind == remove && s.chance(500):
 		other.subtree = !p.subtree
+	case p.kind == addSite:
+		other.entity += "x"
 	default:
 		other.limit++
 		other.expected++
 	}
 	s.after(s.r.Int64N(5*second), func() {
-		n := s.nodes[s.r.IntN(len(s.nodes))]
+		n := s.nodes[s.someSite()]
 		n.awake(func() {
 			if n.up {
 				c := &call{op: p, mutant: true, done: true}

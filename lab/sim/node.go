@@ -104,6 +104,10 @@ type node struct {
 	failed map[string]micros
 	// replanted is when it last became durable where its entities stand.
 	replanted micros
+	// opened says that it has told that it serves.
+	opened bool
+	// openedAt is when it did.
+	openedAt micros
 	// found is when it last found a surplus, by entity.
 	found map[string]micros
 }
@@ -121,7 +125,7 @@ func (s *sim) newNode(i int, id core.SiteID) *node {
 		}
 	}
 	n.cfg = core.Config{
-		Self: id, Members: s.names,
+		Self: id, Members: s.founders,
 		Offer: pick([]string{"spare", "spare", "all"}), Policy: pick(policies),
 		Forecast:  pick([]string{"mean-rate", "none", "random-walk", "auto"}),
 		Admission: pick([]string{"wait", "wait", "wait", "proof", "refuse"}),
@@ -153,6 +157,9 @@ func (s *sim) newNode(i int, id core.SiteID) *node {
 	if s.o.Hungry {
 		// The paper's policy rejects an acquire that it cannot grant whole.
 		n.cfg.Policy, n.cfg.Admission, n.cfg.MaxWaiting, n.cfg.MaxWaitingAll = "equal-risk", "wait", 0, 0
+	}
+	if !slices.Contains(s.founders, id) {
+		n.cfg.Members, n.cfg.Joining = []core.SiteID{id}, true
 	}
 	n.drift = 1
 	if s.faults.Has(ClockDrift) {

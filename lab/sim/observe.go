@@ -14,7 +14,6 @@ import (
 // observer sees everything that becomes durable at any site or leaves it, and checks it.
 type observer struct {
 	s         *sim
-	quorum    int
 	sequences map[sequenceID]*sequence
 	catalogue catalogueModel
 	// created are the sequences of all entities created, by name; see [observer.bound].
@@ -53,11 +52,11 @@ type observer struct {
 
 func newObserver(s *sim) *observer {
 	o := &observer{
-		s: s, quorum: len(s.names)/2 + 1, sequences: make(map[sequenceID]*sequence),
+		s: s, sequences: make(map[sequenceID]*sequence),
 		created: make(map[string][]*sequence), highest: make(map[string]core.Tokens), outstanding: make(map[string]core.Tokens),
 		ledgers: make(map[sequenceID]*ledger), names: make(map[uint64]string), planted: make(map[string]bool), children: make(map[string]map[string]bool), ghosts: make(map[string]core.Tokens),
 		catalogue: catalogueModel{
-			states:  []catalogueState{{entities: map[string]uint64{}, parents: map[string]string{}}},
+			states:  []catalogueState{{entities: map[string]uint64{}, parents: map[string]string{}, roster: stored.Founded(s.founders)}},
 			results: make(map[string]catalogueResult), ran: make(map[string]uint64),
 		},
 	}
@@ -110,7 +109,11 @@ func (o *observer) message(from *node, e *message.Envelope) {
 func (o *observer) accept(id sequenceID, v vote, site core.SiteID, value *avantan.Value) {
 	q := o.sequence(id)
 	before := len(q.chosen)
-	if err := q.accept(v, site, value, o.quorum); err != nil {
+	quorum, err := o.mayVote(q, v, site)
+	if err == nil {
+		err = q.accept(v, site, value, quorum)
+	}
+	if err != nil {
 		o.s.fail(Agreement, "%w", err)
 		return
 	}
@@ -139,7 +142,7 @@ func (o *observer) settleCatalogue(q *sequence) {
 		}
 		for _, c := range created {
 			e := o.sequence(c.id)
-			e.created(c.limit, len(o.s.names))
+			e.created(c.limit, o.s.names, c.roster.View(c.roster.Version), c.roster.Version)
 			o.began(c.id)
 			o.created[c.id.entity] = append(o.created[c.id.entity], e)
 			o.names[c.id.generation] = c.id.entity
@@ -261,6 +264,7 @@ func (o *observer) checkCatalogue(n *node, d *Memory) {
 	if d.Catalogue.Mode != want.mode {
 		o.s.fail(Catalogue, "%s: mode after instance %d of the catalogue: %+v, want %+v", n.id, at, d.Catalogue.Mode, want.mode)
 	}
+	o.checkRoster(n, d.Catalogue, &want.roster)
 	got, parents := make(map[string]uint64), make(map[string]string)
 	for name, e := range d.Entities {
 		got[name] = e.Generation
@@ -310,6 +314,9 @@ func (o *observer) checkBooks(n *node, d *Memory, name string) {
 	}
 	if got := (limitState{e.Limit, e.Version}); got != q.limits[at] {
 		o.s.fail(Catalogue, "%s: limit and version of %v after %d: %v, want %v", n.id, q.id, at, got, q.limits[at])
+	}
+	if max(1, e.Voters) != q.voters[at] {
+		o.s.fail(Catalogue, "%s: %v after %d goes by version %d of the roster, want %d", n.id, q.id, at, e.Voters, q.voters[at])
 	}
 	durable := d == n.durable
 	moved := q.view(n, durable).moved + q.transferred(n, durable)

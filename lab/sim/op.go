@@ -21,6 +21,7 @@ const (
 	move
 	setLimit
 	setMode
+	addSite
 	read
 	renew
 )
@@ -180,7 +181,7 @@ func (p *op) attempt() {
 	case p.tries.roams:
 		site = p.goOn(c)
 	case site < 0:
-		site = s.r.IntN(len(s.nodes))
+		site = s.someSite()
 	}
 	n := s.nodes[site]
 	p.open++
@@ -223,7 +224,7 @@ func (p *op) giveUp(n *node, c *call) {
 func (p *op) hedge(n *node, c *call) {
 	s := p.s
 	if p.site < 0 {
-		n = s.nodes[s.r.IntN(len(s.nodes))]
+		n = s.nodes[s.someSite()]
 	}
 	again := &call{op: p, attempt: c.attempt, tried: c.tried, number: c.number}
 	p.open++
@@ -353,6 +354,8 @@ func (p *op) input(c *call, tokens, limit core.Tokens) input.Input {
 			Call: c, Kind: input.MoveEntity, Name: p.entity, Parent: p.parent, Expected: p.expected,
 			RequestID: p.requestID, Wait: wait, NotAfter: p.tries.notAfter,
 		}
+	case addSite:
+		return &input.Change{Call: c, Kind: input.AddSite, Name: p.entity, RequestID: p.requestID, Wait: wait, NotAfter: p.tries.notAfter}
 	case setMode:
 		return &input.Change{
 			Call: c, Kind: input.SetMode, Mode: p.mode, Expected: p.expected, RequestID: p.requestID, Wait: wait, NotAfter: p.tries.notAfter,

@@ -57,6 +57,8 @@ type Report struct {
 	Creates, Deletes, Limits, Raises, Lowerings, Unknown, NoQuorum int
 	// Switches are the decided changes of the mode to another mode.
 	Switches int
+	// Joined counts the sites that joined.
+	Joined int
 	// Failovers are the attempts at other sites, or after the first at the same;
 	// ManagersLost are the app managers that ended within an attempt. Undone are the
 	// acquires that had run and were undone, Tombstones the acquires that were forbidden
@@ -190,6 +192,7 @@ func (r *Report) counts() []count {
 		{"raises", &r.Raises},
 		{"lowerings", &r.Lowerings},
 		{"mode switches decided", &r.Switches},
+		{"sites that joined", &r.Joined},
 		{"unknown", &r.Unknown},
 		{"no quorum", &r.NoQuorum},
 		{"failovers", &r.Failovers},

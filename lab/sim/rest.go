@@ -132,7 +132,7 @@ func (s *sim) takeAll() {
 		}
 	}
 	for _, name := range s.admin.names {
-		n := s.nodes[s.r.IntN(len(s.nodes))]
+		n := s.nodes[s.someSite()]
 		if n.drained.planted(name) {
 			continue
 		}
@@ -173,7 +173,7 @@ const forgetDrought = 25 * second
 // the entity and every entity above have, up to the lowest limit.
 func (s *sim) takeTrees() {
 	for _, name := range s.admin.names {
-		n := s.nodes[s.r.IntN(len(s.nodes))]
+		n := s.nodes[s.someSite()]
 		if s.violation != nil || !n.drained.planted(name) || n.cfg.Admission == "refuse" || n.cfg.Policy == redistribute.Paper {
 			continue
 		}

@@ -40,6 +40,8 @@ type Options struct {
 	// Trees has entities of about half of the seeds stand below others, be moved, and be
 	// deleted with all entities below them.
 	Trees bool
+	// Joins has some sites join while the cluster runs; it needs three sites or more.
+	Joins bool
 	// Bounds, if not 0, is the bound of tables and messages that hold thousands by
 	// default; 0 lets the seed choose.
 	Bounds int
@@ -152,10 +154,12 @@ type sim struct {
 	report  Report
 	chances chances
 
-	nodes   []*node
-	names   []core.SiteID
-	cut     [][]bool
-	latency [][]micros
+	nodes []*node
+	names []core.SiteID
+	// founders are the first names: the sites that the cluster began with.
+	founders []core.SiteID
+	cut      [][]bool
+	latency  [][]micros
 	// arrived is when the last message of each link arrives.
 	arrived [][]micros
 	observe *observer
@@ -224,6 +228,7 @@ func newSim(o Options) *sim {
 	for i := range n {
 		s.names = append(s.names, core.SiteID(string(rune('a'+i))))
 	}
+	s.founders = s.founding()
 	s.wait = "all"
 	s.careless = !o.Hungry && o.Seed%carelessOf == 1
 	if !o.Hungry && o.Seed%7 == 5 {
@@ -293,6 +298,7 @@ func (s *sim) start() {
 		n.boot()
 	}
 	s.startClients()
+	s.startJoins()
 	s.every(readPause, s.readSome)
 	s.every(exactPause, s.readExact)
 	s.startWatchers()

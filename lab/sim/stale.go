@@ -20,7 +20,9 @@ func (n *node) disk() *Memory {
 // copySome takes a copy of a site's data aside.
 func (s *sim) copySome() {
 	n := s.nodes[s.r.IntN(len(s.nodes))]
-	n.copied = n.durable.Clone()
+	if n.settled() {
+		n.copied = n.durable.Clone()
+	}
 }
 
 // misplace has a site that is about to start do so on an older copy of its data or on
@@ -29,7 +31,7 @@ func (s *sim) copySome() {
 // remembers on the wrong disk is no longer there.
 func (n *node) misplace() {
 	s := n.s
-	if s.healed || n.other != nil || !s.faults.Has(StaleSnapshot) || !s.chance(250) ||
+	if s.healed || n.other != nil || !n.settled() || !s.faults.Has(StaleSnapshot) || !s.chance(250) ||
 		slices.ContainsFunc(s.nodes, func(m *node) bool { return m.stale != nil }) {
 		return
 	}
@@ -76,7 +78,7 @@ func (s *sim) loseTwo() {
 		return
 	}
 	old, empty := s.nodes[s.r.IntN(len(s.nodes))], s.nodes[s.r.IntN(len(s.nodes))]
-	if old == empty || !old.up || !empty.up || old.copied == nil || old.copied.Commits == 0 {
+	if old == empty || !old.up || !empty.up || !old.settled() || !empty.settled() || old.copied == nil || old.copied.Commits == 0 {
 		return
 	}
 	none := NewMemory(message.Incarnation(empty.life)<<8 | message.Incarnation(empty.i+1))
@@ -168,9 +170,10 @@ func (o *observer) marked(from *node, e *message.Envelope) {
 		o.s.fail(StaleData, "%s sends a message with mark %+v, durable is %+v", from.id, e.Mark, want)
 	}
 	switch {
+	case learning(from, e):
 	case e.Vouch == nil && from.stale != nil:
 		o.s.fail(StaleData, "%s, on stale data, sends %+v", from.id, *e)
-	case e.Vouch == nil && from.status.Missing > 0:
+	case e.Vouch == nil && from.status.Missing > from.status.Settling:
 		o.s.fail(StaleData, "%s, not vouched for, sends %+v", from.id, *e)
 	case e.Vouch != nil && e.Vouch.Kind == message.VouchYes:
 		asked, known := e.Vouch.Asked, disk.Remembered[e.To()].Mark

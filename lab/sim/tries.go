@@ -82,7 +82,7 @@ func (p *op) goOn(c *call) (site int) {
 		p.manage()
 	}
 	if t.count > 1 && s.chance(750) || t.manager != nil && t.manager.relay > 0 {
-		p.site = (p.site + 1 + s.r.IntN(len(s.nodes)-1)) % len(s.nodes)
+		p.site = s.otherSite(p.site)
 	}
 	if m := t.manager; m != nil {
 		c.attempt, c.tried = attempt.Of(m.count, m.relay), m.list(s, p.site)
@@ -131,7 +131,7 @@ func (p *op) leave() {
 	s.report.ManagersLost++
 	if s.chance(500) {
 		m.relay++
-		site := s.r.IntN(len(s.nodes))
+		site := s.someSite()
 		c := &call{op: p, done: true, attempt: attempt.Of(m.count, m.relay), tried: m.list(s, site)}
 		s.after(s.r.Int64N(6*second), func() { s.nodes[site].hand(c) })
 	}
@@ -189,7 +189,12 @@ func (s *sim) claimedOf(n *node, c *call) []core.SiteID {
 	if c.tried != nil || c.attempt>>8 <= 1 {
 		return c.tried
 	}
-	return slices.DeleteFunc(slices.Clone(s.names), func(id core.SiteID) bool { return id == n.id })
+	return slices.DeleteFunc(slices.Clone(s.names), func(id core.SiteID) bool {
+		// Nobody has gone to a site that has not told that it serves. The answer may be of a
+		// while ago.
+		to := s.nodes[slices.Index(s.names, id)]
+		return id == n.id || to.cfg.Joining && (!to.opened || s.now < to.openedAt+200*second)
+	})
 }
 
 // numbered is the number of an attempt, also of a first attempt without a number.

@@ -136,7 +136,14 @@ func (c *rebalancing) setVoters(e *entity, version uint16) {
 	c.roster.count(e, -1)
 	e.voters = version
 	c.roster.count(e, 1)
+	c.stands(e)
 	c.dirtyRecord(e)
+}
+
+// stands notes whether this site votes in an entity's next instance.
+func (c *common) stands(e *entity) {
+	e.learns = !c.roster.view(e.voters).Has(c.cfg.Self)
+	e.restand()
 }
 
 // adopted is a settled change without a result.

@@ -52,6 +52,8 @@ type catalogue struct {
 	// step. reshapes says that waiting acquires of some must be looked at.
 	shifted  []*entity
 	reshapes bool
+	// admits says that it is time to look for a site to admit.
+	admits bool
 	// heard is the last instance that each other site has told to have applied.
 	heard map[SiteID]avantan.Instance
 
@@ -277,7 +279,7 @@ func (c *cataloguing) wakeCatalogue() {
 			c.tellCatalogue(m)
 		}
 		c.tellLimits()
-		c.admit()
+		c.cat.admits = true
 	}
 	if at, ok := cat.protocol.WakeAt(); ok && at <= c.now.Tick {
 		c.stepCatalogue(avantan.Input{})

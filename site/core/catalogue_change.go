@@ -17,6 +17,9 @@ func changeBody(ch *input.Change) uint64 {
 	if ch.Subtree {
 		h = mixBody(h, 1)
 	}
+	if ch.Incarnation != 0 {
+		h = mixBody(h, ch.Incarnation)
+	}
 	return h
 }
 
@@ -69,7 +72,7 @@ func (c *cataloguing) change(ch *input.Change) {
 	}
 	p.catalogue = stored.CatalogueChange{
 		Kind: ch.Kind, Name: ch.Name, Limit: ch.Limit, Mode: ch.Mode, Generation: ch.Expected,
-		Parent: ch.Parent, Subtree: ch.Subtree, RequestID: ch.RequestID, Body: body, ChangeTimes: times,
+		Parent: ch.Parent, Subtree: ch.Subtree, Incarnation: ch.Incarnation, RequestID: ch.RequestID, Body: body, ChangeTimes: times,
 	}
 	c.pin(&p.catalogue)
 	c.cat.pending = append(c.cat.pending, p)

@@ -114,6 +114,7 @@ func packChange(r *stored.Change) packedChange {
 	signed(ch.Asked)
 	signed(ch.NotAfter - ch.Asked)
 	signed(ch.Keep - ch.Asked)
+	number(ch.Incarnation)
 	return packedChange(b)
 }
 
@@ -133,6 +134,7 @@ func (p packedChange) unpack() stored.Change {
 	ch.Mode, ch.Generation, ch.RequestID, ch.Body = u.text(), u.number(), u.text(), u.fixed()
 	ch.Asked = u.signed()
 	ch.NotAfter, ch.Keep = ch.Asked+u.signed(), ch.Asked+u.signed()
+	ch.Incarnation = u.number()
 	return r
 }
 

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/samya-db/samya/avantan"
@@ -107,7 +108,11 @@ func (c *common) check(e *entity) {
 	}
 }
 
+// reply answers a call; nil is the site itself, which does not wait for an answer.
 func (c *common) reply(call input.Call, a answer.Answer) {
+	if call == nil {
+		return
+	}
 	c.out.Replies = append(c.out.Replies, Reply{Call: call, Answer: a})
 }
 
@@ -160,7 +165,7 @@ func (c *common) majorityThere(e *entity) bool {
 }
 
 func (c *common) protocolEvents(name string, out *avantan.Output) {
-	if out.Err != nil {
+	if out.Err != nil && !errors.Is(out.Err, errView) {
 		c.out.Events = append(c.out.Events, event.Event{Kind: event.ProtocolFault, Entity: name, Err: out.Err})
 	}
 	if out.Failed != avantan.FailedNot {

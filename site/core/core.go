@@ -206,6 +206,9 @@ type Status struct {
 	Halted int
 	// Surplus is the number of tokens kept out of circulation, of all entities.
 	Surplus Tokens
+	// Settling is Missing where the data is vouched for and the members have to hear of
+	// this site.
+	Settling int
 	// Members is the number of members, and Behind the number of entities that have not
 	// adopted their view yet, as far as this site knows.
 	Members, Behind int
@@ -214,10 +217,10 @@ type Status struct {
 	Mode answer.Mode
 }
 
-// missing is the number of members whose word the site waits for before it serves.
-func (c *Core) missing() int {
+// settling is the number of members that have to hear of this site before it serves.
+func (c *Core) settling() int {
 	if !c.fence.open || c.settledIn {
-		return c.fence.missing()
+		return 0
 	}
 	return c.cataloguing.unheard()
 }
@@ -232,6 +235,6 @@ func (c *Core) Status() Status {
 		Changes: len(c.cat.pending), Leases: len(c.leases.byKey), Watchers: len(c.watchers), Claims: c.queries.open,
 		Surplus: c.surplus, Halted: len(c.halt.generations),
 		Members: c.roster.size(), Behind: c.roster.behind,
-		Missing: c.missing(), Catalogue: c.cat.protocol.State().Applied, Mode: c.assessing.modeNow(),
+		Missing: c.fence.missing() + c.settling(), Settling: c.settling(), Catalogue: c.cat.protocol.State().Applied, Mode: c.assessing.modeNow(),
 	}
 }

@@ -121,12 +121,15 @@ type grantsOf interface {
 
 // restand is stand for the present state, without an input.
 func (e *entity) restand() {
+	if e.learns {
+		e.itsDebt()
+	}
 	d := e.debt()
 	if d == nil {
 		return
 	}
-	held := false
-	if e.majority != nil {
+	held := e.learns
+	if e.majority != nil && !held {
 		st := e.majority.State()
 		held = st.Pledge != nil && d.held == st.Applied+1
 	}

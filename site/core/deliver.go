@@ -30,6 +30,9 @@ func (c *Core) deliver(d input.Deliver) {
 		case env.Gossip != nil:
 			c.gossiping.hear(env.Gossip)
 			continue
+		case env.Claims != nil && !c.settledIn:
+			// Other data under this site's name may have run what is asked about.
+			continue
 		case env.Claims != nil:
 			c.repeating.claims(env.Claims)
 			continue

@@ -34,6 +34,7 @@ func (c *cataloguing) addEntity(name string, generation uint64, limit Tokens, bo
 	c.keepWhole(e, err)
 	c.space.put(e)
 	c.roster.count(e, 1)
+	c.stands(e)
 	c.dirtyBooks(e)
 	c.dirtyRecord(e)
 	return e

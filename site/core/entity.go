@@ -42,6 +42,9 @@ type entity struct {
 	dirtyBooks, dirtyRecord, listed bool
 	// removed says that the site has deleted the entity.
 	removed bool
+	// learns says that this site is no voter of the next instance. It uses no tokens
+	// until it is: it may not know of a debt.
+	learns bool
 	// told says that the entity is in gossip.busy, to be told to other sites.
 	told bool
 	// due says that the entity is marked: the core settles it before the step ends, or

@@ -1,8 +1,6 @@
 package core
 
 import (
-	"slices"
-
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/event"
 	"github.com/samya-db/samya/site/core/input"
@@ -37,6 +35,8 @@ type fence struct {
 	start   message.Mark
 	commits message.Commits
 	peers   []fencedPeer
+	// remembered are the sites remembered from the disk.
+	remembered []fencedPeer
 	// need is the number of members that must vouch before the site serves. The site then
 	// waits until waitUntil for the word of all others; 0 before the first step.
 	need      int
@@ -72,13 +72,11 @@ func (c *fencing) startFence(from *stored.Restored) {
 	g := &c.fence
 	g.start = message.Mark{Incarnation: from.Incarnation, Run: c.cfg.Run, Commits: from.Commits}
 	g.commits = from.Commits
-	for m := range c.roster.peers() {
-		p := fencedPeer{Remembered: stored.Remembered{Site: m}, told: from.Commits}
-		if i := slices.IndexFunc(from.Remembered, func(r stored.Remembered) bool { return r.Site == m }); i >= 0 {
-			p.Remembered = from.Remembered[i]
-		}
-		g.peers = append(g.peers, p)
+	for _, r := range from.Remembered {
+		g.remembered = append(g.remembered, fencedPeer{Remembered: r, told: from.Commits})
 	}
+	c.fenceMembers()
+	g.nextRound = 0
 	if g.start.Run == 0 {
 		g.open = true
 		return
@@ -225,11 +223,7 @@ func (c *fencing) refuse(in input.Input, no answer.Answer) bool {
 
 // reach notes the sites that are up, and asks the sites that came up.
 func (c *fencing) reach(sites []SiteID) {
-	if c.roster.Version == 0 {
-		c.roster.meet(sites)
-		c.fenceMembers()
-		c.asking.askMembers()
-	}
+	c.meet(sites)
 	c.asking.cameUp(sites)
 	c.reachable = append([]SiteID{}, sites...)
 	for i := range c.fence.peers {
@@ -250,6 +244,7 @@ func (c *fencing) ask(p *fencedPeer) {
 
 // vouch handles a message about data.
 func (c *fencing) vouch(from SiteID, e *message.Envelope) {
+	c.meet([]SiteID{from})
 	g, v, p := &c.fence, e.Vouch, c.fenced(from)
 	if p == nil || g.start.Run == 0 {
 		return

@@ -31,7 +31,8 @@ func (c *fencing) answerAsk(p *fencedPeer, asked message.Mark) {
 	// If nobody vouches for a site's own data, its lack of memory says nothing: its disk
 	// may be empty. Only if neither site ever changed anything, as at a cluster's first
 	// start, nothing can be lost.
-	counts := same || c.fence.open || asked.Commits == 0 && c.fence.commits == 0
+	// Nor does it if the site has joined: it was not there when the member began.
+	counts := same || c.fence.open && !c.cfg.Joining || asked.Commits == 0 && c.fence.commits == 0
 	switch {
 	case same && known.Run == asked.Run:
 	case same && asked.Commits < known.Commits, !same && p.Served:
@@ -77,7 +78,31 @@ func (c *fencing) heard(p *fencedPeer, m message.Mark) bool {
 
 // takes reports whether a protocol message may be taken.
 func (c *fencing) takes(from SiteID, e *message.Envelope) bool {
-	return c.fence.start.Run == 0 || c.heard(c.fenced(from), e.Mark)
+	p := c.fenced(from)
+	if p != nil && (!c.settledIn || c.cfg.Joining && p.Mark.Incarnation == 0) && !learns(e) {
+		c.follow(p, e.Mark)
+	}
+	return c.fence.start.Run == 0 || c.heard(p, e.Mark)
+}
+
+// learns reports whether a message comes from a site that has learned nothing of the
+// catalogue yet. It may be on other data than it has served on.
+func learns(e *message.Envelope) bool {
+	return e.Entity == "" && e.Gossip == nil && e.Claims == nil && e.Message.Validate() == nil && e.Message.SenderApplied() == 0
+}
+
+// follow has a site that joins remember the run of a member that sends it more than
+// questions: only a member that others have vouched for does. The site takes no
+// member's own word for its run, as it was not there when the member began.
+func (c *fencing) follow(p *fencedPeer, m message.Mark) {
+	known := p.Mark.Incarnation == m.Incarnation
+	older := m.Commits < p.Mark.Commits || m.Run == p.Before && m.Commits == p.Mark.Commits
+	if p.Mark.Incarnation != 0 && (!known || m.Run == p.Mark.Run || older) {
+		return
+	}
+	p.Before, p.Mark = p.Mark.Run, m
+	p.Served = p.Served || m.Commits > 0
+	c.memorize(p)
 }
 
 // memorize has the memory of a member made durable in a while.

@@ -3,11 +3,13 @@ package core
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/event"
 	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
 	"github.com/samya-db/samya/site/core/stored"
 )
 
@@ -35,8 +37,9 @@ func rosterOf(cfg *Config, from *stored.Restored) (stored.Roster, error) {
 // serves reports whether a site is a member.
 func (r *roster) serves(site SiteID) bool { return r.place(site) >= 0 }
 
-// knows reports whether a site has a seat. A site without a roster cannot tell.
-func (r *roster) knows(site SiteID) bool { return r.Version == 0 || r.Seat(site) != nil }
+// knows reports whether a site has a seat, or is one that this site has met. A site
+// without a roster cannot tell.
+func (r *roster) knows(site SiteID) bool { return r.Version == 0 || slices.Contains(r.names, site) }
 
 // count notes that an entity came, or went (-1).
 func (r *roster) count(e *entity, n int) {
@@ -72,7 +75,7 @@ func (cat *catalogue) settleSite(t avantan.Instance, ch *stored.CatalogueChange)
 	default:
 		r.Version++
 		r.Changed = cat.numbered
-		seat.State, seat.Since = stored.SeatMember, t
+		seat.State, seat.Since, seat.Incarnation = stored.SeatMember, t, message.Incarnation(ch.Incarnation)
 		seat.Votes = append(seat.Votes, r.Version)
 	}
 	cat.c.seat(r)
@@ -86,21 +89,26 @@ func (c *cataloguing) seat(r stored.Roster) {
 }
 
 // admit proposes to make a member of a site that joins, once it has learned the
-// catalogue. Any member may propose it: the request id is the same.
-func (c *cataloguing) admit() {
-	if c.roster.behind > 0 || !c.isMember() {
+// catalogue. Any member may propose it: the request id is the same. The change names the
+// incarnation of the site's data: whoever comes later with other data is refused.
+func (c *fencing) admit() {
+	due := c.cat.admits
+	c.cat.admits = false
+	if !due || c.roster.behind > 0 || !c.isMember() {
 		return
 	}
 	for i := range c.roster.Seats {
 		s := &c.roster.Seats[i]
-		if s.State != stored.SeatJoining || c.cat.heard[s.Site] < s.Since {
+		p := c.fenced(s.Site)
+		if s.State != stored.SeatJoining || c.cat.heard[s.Site] < s.Since || p == nil || p.Mark.Incarnation == 0 && c.fence.start.Run != 0 {
 			continue
 		}
 		ch := input.Change{
 			Kind: input.AdmitSite, Name: string(s.Site), Expected: uint64(c.roster.Version),
-			RequestID: fmt.Sprintf("admit\x00%s\x00%d", s.Site, c.roster.Version), Wait: c.cfg.Sync,
+			Incarnation: uint64(p.Mark.Incarnation),
+			RequestID:   fmt.Sprintf("admit\x00%s\x00%d\x00%x", s.Site, c.roster.Version, p.Mark.Incarnation), Wait: c.cfg.Sync,
 		}
-		c.change(&ch)
+		c.cataloguing.change(&ch)
 		return
 	}
 }

@@ -1,6 +1,9 @@
 package core
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/samya-db/samya/avantan/transfer"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/input"
@@ -192,6 +195,7 @@ func (c *peering) donors(e *entity) []transfer.Donor {
 			}
 		}
 	}
+	slices.SortFunc(donors, func(a, b transfer.Donor) int { return strings.Compare(string(a.Site), string(b.Site)) })
 	return donors
 }
 

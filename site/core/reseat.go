@@ -1,6 +1,8 @@
 package core
 
 import (
+	"slices"
+
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/event"
 	"github.com/samya-db/samya/site/core/input"
@@ -13,7 +15,7 @@ func (c *Core) reseat() {
 		return
 	}
 	c.reseated = false
-	if seat := c.roster.Seat(c.cfg.Self); c.fresh && (seat == nil || seat.State != stored.SeatJoining) {
+	if c.impostor() {
 		c.fencing.disown(&UsedNameError{Site: c.cfg.Self})
 		return
 	}
@@ -28,6 +30,15 @@ func (c *Core) reseat() {
 	})
 	c.rebalancing.adoptSoon()
 	c.tellSites()
+}
+
+// impostor reports whether the roster says that other data served under this site's name.
+func (c *Core) impostor() bool {
+	seat := c.roster.Seat(c.cfg.Self)
+	if seat == nil || seat.State == stored.SeatJoining {
+		return c.fresh && seat == nil
+	}
+	return seat.Incarnation != c.fence.start.Incarnation && (seat.Incarnation != 0 || c.fresh)
 }
 
 // tellSites tells the caller of the core which sites it needs to be in touch with.
@@ -80,14 +91,29 @@ func (e *entity) endAudits() {
 	}
 }
 
+// meet has a site without a roster take others for members that it may learn from.
+func (c *fencing) meet(sites []SiteID) {
+	if c.roster.Version == 0 {
+		c.roster.meet(sites)
+		c.fenceMembers()
+		c.asking.askMembers()
+	}
+}
+
 // fenceMembers has the guard go by the sites of the roster.
 func (c *fencing) fenceMembers() {
+	g := &c.fence
 	for m := range c.roster.peers() {
-		if c.fenced(m) == nil {
-			c.fence.peers = append(c.fence.peers, fencedPeer{Remembered: stored.Remembered{Site: m}})
-			if c.fence.start.Run != 0 {
-				c.fence.nextRound = max(1, c.now.Tick)
-			}
+		if c.fenced(m) != nil {
+			continue
+		}
+		p := fencedPeer{Remembered: stored.Remembered{Site: m}, told: g.start.Commits}
+		if i := slices.IndexFunc(g.remembered, func(r fencedPeer) bool { return r.Site == m }); i >= 0 {
+			p = g.remembered[i]
+		}
+		g.peers = append(g.peers, p)
+		if g.start.Run != 0 {
+			g.nextRound = max(1, c.now.Tick)
 		}
 	}
 }

@@ -70,6 +70,7 @@ func (c *Core) restore(from *stored.Restored) error {
 		}
 		c.space.put(e)
 		c.roster.count(e, 1)
+		c.stands(e)
 		if r.Shape != 0 {
 			c.space.shapes[e] = r.Shape
 		}

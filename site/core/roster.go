@@ -143,10 +143,6 @@ func (r *roster) joining(site SiteID) bool {
 	return s != nil && s.State == stored.SeatJoining
 }
 
-// known reports whether a site has a seat, or may have one that this site has not heard
-// of.
-func (r *roster) known(site SiteID) bool { return slices.Contains(r.names, site) }
-
 // rank counts the members with lower names than this site's.
 func (r *roster) rank() int {
 	n := 0

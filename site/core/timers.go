@@ -42,6 +42,7 @@ func (c *Core) wake() {
 	c.fencing.wakeFence()
 	if c.cat.wake <= c.now.Tick {
 		c.cataloguing.wakeCatalogue()
+		c.fencing.admit()
 		c.reseat()
 	}
 	c.rebalancing.adoptNext()

@@ -12,6 +12,7 @@ import (
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/attempt"
 	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
 	"github.com/samya-db/samya/site/core/stored"
 	"github.com/samya-db/samya/site/wire"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -130,7 +131,7 @@ func encodeRoster(r *stored.Roster) *storev1.Roster {
 	p := &storev1.Roster{Version: uint32(r.Version), Changed: r.Changed}
 	for i := range r.Seats {
 		s := &r.Seats[i]
-		seat := &storev1.Seat{Site: string(s.Site), State: string(s.State), Since: uint64(s.Since)}
+		seat := &storev1.Seat{Site: string(s.Site), State: string(s.State), Since: uint64(s.Since), Incarnation: uint64(s.Incarnation)}
 		for _, v := range s.Votes {
 			seat.Votes = append(seat.Votes, uint32(v))
 		}
@@ -146,7 +147,10 @@ func decodeRoster(p *storev1.Roster) (stored.Roster, error) {
 	}
 	r := stored.Roster{Version: uint16(p.GetVersion()), Changed: p.GetChanged()}
 	for _, s := range p.GetSeats() {
-		seat := stored.Seat{Site: core.SiteID(s.GetSite()), State: stored.SeatState(s.GetState()), Since: avantan.Instance(s.GetSince())}
+		seat := stored.Seat{
+			Site: core.SiteID(s.GetSite()), State: stored.SeatState(s.GetState()), Since: avantan.Instance(s.GetSince()),
+			Incarnation: message.Incarnation(s.GetIncarnation()),
+		}
 		for _, v := range s.GetVotes() {
 			if v > p.GetVersion() {
 				return stored.Roster{}, fmt.Errorf("roster: site %q votes from version %d on, of %d", s.GetSite(), v, p.GetVersion())
@@ -180,7 +184,7 @@ func encodeChange(r *stored.Change) ([]byte, error) {
 		Instance: uint64(r.Instance), Kind: string(ch.Kind), Name: ch.Name, Limit: int64(ch.Limit),
 		Expected: ch.Generation, RequestId: ch.RequestID, Body: ch.Body,
 		Outcome: uint32(r.Outcome), Generation: r.Generation, Mode: ch.Mode,
-		Parent: ch.Parent, Subtree: ch.Subtree, Asked: ch.Asked, NotAfter: ch.NotAfter, Keep: ch.Keep,
+		Parent: ch.Parent, Subtree: ch.Subtree, Asked: ch.Asked, NotAfter: ch.NotAfter, Keep: ch.Keep, Incarnation: ch.Incarnation,
 	})
 }
 
@@ -195,7 +199,7 @@ func decodeChange(number uint64, raw []byte) (stored.Change, error) {
 		Change: stored.CatalogueChange{
 			Kind: input.ChangeKind(p.GetKind()), Name: p.GetName(), Limit: core.Tokens(p.GetLimit()), Mode: p.GetMode(),
 			Generation: p.GetExpected(), RequestID: p.GetRequestId(), Body: p.GetBody(),
-			Parent: p.GetParent(), Subtree: p.GetSubtree(),
+			Parent: p.GetParent(), Subtree: p.GetSubtree(), Incarnation: p.GetIncarnation(),
 			ChangeTimes: stored.ChangeTimes{Asked: p.GetAsked(), NotAfter: p.GetNotAfter(), Keep: p.GetKeep()},
 		},
 	}, nil

@@ -214,6 +214,8 @@ type Change struct {
 	// Expected is the generation (DeleteEntity, MoveEntity) or version (SetLimit) that the
 	// entity must have, or the version of the mode (SetMode); 0 for any.
 	Expected uint64
+	// Incarnation is the incarnation of the data of the site (AdmitSite).
+	Incarnation uint64
 	// RequestID identifies the change; not empty.
 	RequestID string
 	// Wait is the time in milliseconds for the decision of the change, and with Applied

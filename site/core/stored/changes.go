@@ -37,6 +37,8 @@ type CatalogueChange struct {
 	Parent string `json:"parent,omitempty"`
 	// Subtree has a DeleteEntity delete the entity's descendants too.
 	Subtree bool `json:"subtree,omitempty"`
+	// Incarnation is the incarnation of the data of the site: AdmitSite.
+	Incarnation uint64 `json:"incarnation,omitempty"`
 	// Mode is the protocol to switch to: SetMode.
 	Mode string `json:"mode,omitempty"`
 	// Generation is the generation expected by a deletion or move, or the version

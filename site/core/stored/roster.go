@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/site/core/message"
 )
 
 // SeatState is the state of a site in its cluster.
@@ -24,6 +25,9 @@ type Seat struct {
 	State SeatState      `json:"state"`
 	// Since is the instance of the catalogue that decided the state; 0 for the founders.
 	Since avantan.Instance `json:"since,omitempty"`
+	// Incarnation is the incarnation of the data with which the site was admitted; 0 for
+	// the founders and for sites that join. Other data under the name is refused.
+	Incarnation message.Incarnation `json:"incarnation,omitempty"`
 	// Votes are the versions of the roster at which the site began to vote, ended, began
 	// again and so on, ascending.
 	Votes []uint16 `json:"votes,omitempty"`

@@ -1415,7 +1415,9 @@ type Seat struct {
 	// The instance of the catalogue that decided the state.
 	Since uint64 `protobuf:"varint,3,opt,name=since,proto3" json:"since,omitempty"`
 	// The versions at which the site began to vote, ended, began again and so on.
-	Votes         []uint32 `protobuf:"varint,4,rep,packed,name=votes,proto3" json:"votes,omitempty"`
+	Votes []uint32 `protobuf:"varint,4,rep,packed,name=votes,proto3" json:"votes,omitempty"`
+	// The incarnation of the data with which the site was admitted; 0 for none.
+	Incarnation   uint64 `protobuf:"fixed64,5,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1478,6 +1480,13 @@ func (x *Seat) GetVotes() []uint32 {
 	return nil
 }
 
+func (x *Seat) GetIncarnation() uint64 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
 // ChangeResult is a decided change of the catalogue with its outcome.
 type ChangeResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1511,7 +1520,9 @@ type ChangeResult struct {
 	// The time after which the change must not run.
 	NotAfter int64 `protobuf:"varint,14,opt,name=not_after,json=notAfter,proto3" json:"not_after,omitempty"`
 	// The time until which the result is kept.
-	Keep          int64 `protobuf:"varint,15,opt,name=keep,proto3" json:"keep,omitempty"`
+	Keep int64 `protobuf:"varint,15,opt,name=keep,proto3" json:"keep,omitempty"`
+	// The incarnation of the data of a site that is admitted.
+	Incarnation   uint64 `protobuf:"fixed64,16,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1647,6 +1658,13 @@ func (x *ChangeResult) GetNotAfter() int64 {
 func (x *ChangeResult) GetKeep() int64 {
 	if x != nil {
 		return x.Keep
+	}
+	return 0
+}
+
+func (x *ChangeResult) GetIncarnation() uint64 {
+	if x != nil {
+		return x.Incarnation
 	}
 	return 0
 }
@@ -1977,12 +1995,13 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\x06Roster\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x18\n" +
 	"\achanged\x18\x02 \x01(\x04R\achanged\x12*\n" +
-	"\x05seats\x18\x03 \x03(\v2\x14.samya.store.v1.SeatR\x05seats\"\\\n" +
+	"\x05seats\x18\x03 \x03(\v2\x14.samya.store.v1.SeatR\x05seats\"~\n" +
 	"\x04Seat\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x14\n" +
 	"\x05since\x18\x03 \x01(\x04R\x05since\x12\x14\n" +
-	"\x05votes\x18\x04 \x03(\rR\x05votes\"\xfe\x02\n" +
+	"\x05votes\x18\x04 \x03(\rR\x05votes\x12 \n" +
+	"\vincarnation\x18\x05 \x01(\x06R\vincarnation\"\xa0\x03\n" +
 	"\fChangeResult\x12\x1a\n" +
 	"\binstance\x18\x01 \x01(\x04R\binstance\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x12\n" +
@@ -2002,7 +2021,8 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\asubtree\x18\f \x01(\bR\asubtree\x12\x14\n" +
 	"\x05asked\x18\r \x01(\x03R\x05asked\x12\x1b\n" +
 	"\tnot_after\x18\x0e \x01(\x03R\bnotAfter\x12\x12\n" +
-	"\x04keep\x18\x0f \x01(\x03R\x04keep\"|\n" +
+	"\x04keep\x18\x0f \x01(\x03R\x04keep\x12 \n" +
+	"\vincarnation\x18\x10 \x01(\x06R\vincarnation\"|\n" +
 	"\bForecast\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
