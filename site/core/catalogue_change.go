@@ -17,6 +17,9 @@ func changeBody(ch *input.Change) uint64 {
 	if ch.Subtree {
 		h = mixBody(h, 1)
 	}
+	if ch.Version != 0 {
+		h = mixBody(h, uint64(ch.Version))
+	}
 	return h
 }
 
@@ -28,7 +31,7 @@ func validRequest(ch *input.Change) bool {
 	}
 	return ch.Limit >= 0 && ch.Limit <= input.MaxTokens && ch.RequestID != "" && (err == nil) == (ch.Kind == input.SetMode) &&
 		(ch.Parent == "" || ch.Kind == input.CreateEntity || ch.Kind == input.MoveEntity) && (!ch.Subtree || ch.Kind == input.DeleteEntity) &&
-		(!ch.Applied || ch.Kind == input.SetLimit)
+		(!ch.Applied || ch.Kind == input.SetLimit) && (ch.Version != 0) == (ch.Kind == input.RaiseVersion)
 }
 
 func (c *cataloguing) change(ch *input.Change) {
@@ -51,6 +54,9 @@ func (c *cataloguing) change(ch *input.Change) {
 	if joinPending(c.common, c.cat.pending, p) {
 		return
 	}
+	if ch.Kind == input.RaiseVersion && c.answeredRaise(ch) {
+		return
+	}
 	times, code := c.changeTimes(ch, c.cat.clock)
 	if code != answer.OK {
 		c.reply(ch.Call, answer.Answer{Code: code})
@@ -69,7 +75,7 @@ func (c *cataloguing) change(ch *input.Change) {
 	}
 	p.catalogue = stored.CatalogueChange{
 		Kind: ch.Kind, Name: ch.Name, Limit: ch.Limit, Mode: ch.Mode, Generation: ch.Expected,
-		Parent: ch.Parent, Subtree: ch.Subtree, RequestID: ch.RequestID, Body: body, ChangeTimes: times,
+		Version: ch.Version, Parent: ch.Parent, Subtree: ch.Subtree, RequestID: ch.RequestID, Body: body, ChangeTimes: times,
 	}
 	c.pin(&p.catalogue)
 	c.cat.pending = append(c.cat.pending, p)

@@ -7,6 +7,7 @@ import (
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/avantan/transfer"
+	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/attempt"
 	"github.com/samya-db/samya/site/core/input"
@@ -181,6 +182,8 @@ func (c *Core) Step(now input.Now, in input.Input) {
 		c.deliver(in)
 	case input.Reachable:
 		c.fencing.reach(in.Sites)
+	case input.Speaks:
+		c.cataloguing.speaks(in)
 	case input.Stop:
 		c.stop()
 		c.reading.stopWatches()
@@ -212,6 +215,8 @@ type Status struct {
 	Catalogue       avantan.Instance
 	// Mode names the protocol under which the site begins instances.
 	Mode answer.Mode
+	// Versions is what the site tells of its versions.
+	Versions versions.Speaker
 }
 
 // missing is the number of members whose word the site waits for before it serves.
@@ -233,5 +238,6 @@ func (c *Core) Status() Status {
 		Surplus: c.surplus, Halted: len(c.halt.generations),
 		Members: c.roster.size(), Behind: c.roster.behind,
 		Missing: c.missing(), Catalogue: c.cat.protocol.State().Applied, Mode: c.assessing.modeNow(),
+		Versions: c.versions,
 	}
 }
