@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/versions"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/answer"
@@ -107,6 +109,14 @@ func lackedBy(e *apierr.Error, a *answer.Answer, q *asked) *apierr.Error {
 
 // refusal turns the answer to a change, if it is not OK, into the error for clients.
 func (s *Site) refusal(a answer.Answer, ch *input.Change) error {
+	if ch.Kind == input.RaiseVersion {
+		switch a.Code {
+		case answer.Mismatch:
+			return apierr.New(apierr.VersionMismatch, "the cluster is of version %d, which can be raised to %d alone", a.Version(), a.Version()+1)
+		case answer.Unready:
+			return apierr.New(apierr.SitesNotReady, "the cluster stays at version %d: %s", a.Version(), unready(a.Unready(), ch.Version))
+		}
+	}
 	switch a.Code {
 	case answer.NoParent:
 		return apierr.NoParent(ch.Name, ch.Parent)
@@ -118,6 +128,22 @@ func (s *Site) refusal(a answer.Answer, ch *input.Change) error {
 		return apierr.Invalid("parent", fmt.Sprintf("entities would stand more than %d deep", core.MaxDepth))
 	}
 	return s.failure(a, asked{entity: ch.Name, requestID: ch.RequestID})
+}
+
+// unready says for each site why it keeps the version from being raised.
+func unready(sites []answer.UnreadySite, to versions.Version) string {
+	texts := make([]string, len(sites))
+	for i, u := range sites {
+		switch {
+		case u.Speaks == versions.Range{}:
+			texts[i] = fmt.Sprintf("site %s has not told which versions its build speaks", u.Site)
+		case !u.Speaks.Speaks(to):
+			texts[i] = fmt.Sprintf("site %s has a build that speaks %v", u.Site, u.Speaks)
+		default:
+			texts[i] = fmt.Sprintf("site %s is not connected", u.Site)
+		}
+	}
+	return strings.Join(texts, "; ")
 }
 
 // broken turns an error of the engine into the error for clients.

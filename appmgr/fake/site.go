@@ -225,7 +225,11 @@ func (f *Site) GetEntity(ctx context.Context, r *samyav1.GetEntityRequest) (*sam
 func (f *Site) ListSites(context.Context, *samyav1.ListSitesRequest) (*samyav1.ListSitesResponse, error) {
 	resp := &samyav1.ListSitesResponse{Cluster: "test", AnsweredBy: "site/" + f.Name}
 	for _, m := range f.Members {
-		resp.Sites = append(resp.Sites, &samyav1.Site{Name: m})
+		site := &samyav1.Site{Name: m, OldestVersion: 1, NewestVersion: 2}
+		if m == "au" {
+			site.OldestVersion, site.NewestVersion, site.Refusal = 3, 4, "the build of site au is too new"
+		}
+		resp.Sites = append(resp.Sites, site)
 	}
 	return resp, nil
 }
@@ -250,6 +254,22 @@ func (f *Site) SetMode(_ context.Context, r *samyav1.SetModeRequest) (*samyav1.S
 		return nil, apierr.Reused(r.GetRequestId(), f.Name)
 	}
 	return &samyav1.SetModeResponse{Mode: &samyav1.Mode{Protocol: r.GetProtocol(), Version: 4}}, nil
+}
+
+// GetVersion implements samyav1.ClusterServiceServer.
+func (f *Site) GetVersion(context.Context, *samyav1.GetVersionRequest) (*samyav1.GetVersionResponse, error) {
+	v := map[string]uint32{"us": 2, "eu": 1}[f.Name]
+	return &samyav1.GetVersionResponse{Version: v, Sites: []*samyav1.SiteVersion{{
+		Site: f.Name, Version: v, Oldest: 1, Newest: 2, Build: "samya v1", Known: true,
+	}}}, nil
+}
+
+// RaiseVersion implements samyav1.ClusterServiceServer.
+func (f *Site) RaiseVersion(_ context.Context, r *samyav1.RaiseVersionRequest) (*samyav1.RaiseVersionResponse, error) {
+	if r.GetVersion() != 3 {
+		return nil, apierr.New(apierr.SitesNotReady, "the cluster stays at version 2: site eu is not connected")
+	}
+	return &samyav1.RaiseVersionResponse{Version: r.GetVersion()}, nil
 }
 
 // GetForecast implements samyav1.ClusterServiceServer.

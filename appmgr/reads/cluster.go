@@ -37,6 +37,28 @@ func (s *Reads) GetMode(ctx context.Context, in *samyav1.GetModeRequest) (*samya
 	return out, nil
 }
 
+// GetVersion implements samyav1.ClusterServiceServer: it asks all member sites. Version in
+// the answer is the highest that a site knows.
+func (s *Reads) GetVersion(ctx context.Context, in *samyav1.GetVersionRequest) (*samyav1.GetVersionResponse, error) {
+	out := &samyav1.GetVersionResponse{Complete: true}
+	refusal, err := everywhere(ctx, s, samyav1.ClusterService_GetVersion_FullMethodName, in, "", func(site string, r *samyav1.GetVersionResponse, err error) {
+		if err != nil {
+			out.Complete = false
+			out.Sites = append(out.Sites, &samyav1.SiteVersion{Site: site, Problem: apierr.From(err).Message})
+			return
+		}
+		out.Version = max(out.GetVersion(), r.GetVersion())
+		out.Sites = append(out.Sites, r.GetSites()...)
+	})
+	if err == nil {
+		err = refusal
+	}
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // InspectSites implements samyav1.ClusterServiceServer: it asks all member sites, or only
 // the named site. If no site answers, it fails with the error of the first.
 func (s *Reads) InspectSites(ctx context.Context, in *samyav1.InspectSitesRequest) (*samyav1.InspectSitesResponse, error) {

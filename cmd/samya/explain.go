@@ -71,6 +71,9 @@ func explain(err error, cmd *cobra.Command) (code int, text string) {
 		if e.Reason == apierr.VersionMismatch && cmd.CommandPath() == "samya mode set" {
 			return say(exitFailed, "somebody else changed it; read it again with: samya mode")
 		}
+		if e.Reason == apierr.VersionMismatch && cmd.CommandPath() == "samya cluster version" {
+			return say(exitFailed, "somebody else raised it; read it again with: samya cluster version")
+		}
 		return explainAnswer(e, cmp.Or(e.Entity, cmd.Flags().Arg(0)), say)
 	}
 	if e, ok := errors.AsType[*httpapi.UnreachableError](err); ok {
@@ -135,6 +138,8 @@ func explainAnswer(e *apierr.Error, entity string, say func(int, ...string) (int
 		return say(exitFailed, "change its limit with: samya entity set-limit "+entity+" N")
 	case apierr.VersionMismatch:
 		return say(exitFailed, "somebody else changed it; read it again with: samya entity get "+entity)
+	case apierr.SitesNotReady:
+		return say(exitFailed, "see what each site speaks with: samya cluster version")
 	case apierr.Unauthenticated:
 		return say(exitFailed, "show who you are with --token-file, or --tls-cert and --tls-key")
 	case apierr.PermissionDenied:
