@@ -92,7 +92,7 @@ func TestHTTPAnswers(t *testing.T) {
 				`{"version":2,"complete":true,"sites":[` +
 					`{"site":"us","version":2,"oldest":1,"newest":2,"build":"samya v1","known":true},` +
 					`{"site":"eu","version":1,"oldest":1,"newest":2,"build":"samya v1","known":true},` +
-					`{"site":"au","version":0,"oldest":1,"newest":2,"build":"samya v1","known":true}]}`,
+					`{"site":"au","version":1,"oldest":1,"newest":1,"build":"","known":true}]}`,
 			},
 			{"PUT", "/v1/version", `{"version":3}`, 200, `{"version":3}`},
 			{

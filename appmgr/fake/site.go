@@ -14,9 +14,11 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	grpchealth "google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -256,8 +258,12 @@ func (f *Site) SetMode(_ context.Context, r *samyav1.SetModeRequest) (*samyav1.S
 	return &samyav1.SetModeResponse{Mode: &samyav1.Mode{Protocol: r.GetProtocol(), Version: 4}}, nil
 }
 
-// GetVersion implements samyav1.ClusterServiceServer.
+// GetVersion implements samyav1.ClusterServiceServer. The site au has a build of the first
+// version, without this method.
 func (f *Site) GetVersion(context.Context, *samyav1.GetVersionRequest) (*samyav1.GetVersionResponse, error) {
+	if f.Name == "au" {
+		return nil, status.Error(codes.Unimplemented, "unknown method GetVersion")
+	}
 	v := map[string]uint32{"us": 2, "eu": 1}[f.Name]
 	return &samyav1.GetVersionResponse{Version: v, Sites: []*samyav1.SiteVersion{{
 		Site: f.Name, Version: v, Oldest: 1, Newest: 2, Build: "samya v1", Known: true,

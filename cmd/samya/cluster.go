@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -76,10 +77,10 @@ func printVersion(w io.Writer, v httpapi.VersionStatus) {
 	var behind []string
 	for _, s := range v.Sites {
 		if !s.Known {
-			row(w, s.Site, "?", "?", "?")
+			row(w, s.Site, "?", "?", s.Problem)
 			continue
 		}
-		row(w, s.Site, s.Version, spoken(s.Oldest, s.Newest), s.Build)
+		row(w, s.Site, s.Version, spoken(s.Oldest, s.Newest), cmp.Or(s.Build, "-"))
 		if s.Newest <= v.Version.Version {
 			behind = append(behind, s.Site)
 		}
