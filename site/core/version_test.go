@@ -314,3 +314,32 @@ func TestRaisedAwayFrom(t *testing.T) {
 		r.wantVersion(2, true, r.names...)
 	}
 }
+
+// TestFirstStartOfTwoBuilds: at a cluster's first start its sites learn of each other's
+// versions before they vouch for each other. What they learn does not count as work done,
+// so all serve, and the cluster begins with the version that all speak.
+func TestFirstStartOfTwoBuilds(t *testing.T) {
+	r := newRig(t, 5, nil)
+	r.tweak = func(c *core.Config) {
+		c.Run, c.Versions = message.Run(c.Self[0]), versions.Of(2)
+		if c.Self == "e" {
+			c.Versions = versions.Of(1)
+		}
+	}
+	r.disks["e"].Version = 1
+	for _, name := range r.names {
+		r.restart(name)
+	}
+	r.wantVersion(2, false, "a", "b", "c", "d")
+	r.meet()
+	for _, name := range r.names {
+		r.step(name, input.Wake{})
+	}
+	r.advance(20_000)
+	for _, name := range r.names {
+		if st := r.cores[name].Status(); st.Missing != 0 {
+			t.Errorf("%s waits for %d sites", name, st.Missing)
+		}
+	}
+	r.wantVersion(1, true, r.names...)
+}
