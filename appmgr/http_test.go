@@ -313,7 +313,7 @@ func TestHTTPRefusals(t *testing.T) {
 			{what: "post to the mode", method: "POST", target: "/v1/mode", body: `{}`, reason: apierr.MethodNotAllowed, problem: "GET, HEAD, PUT"},
 			{what: "no version", method: "PUT", target: "/v1/version", body: `{}`, reason: apierr.InvalidField, field: "version"},
 			{what: "too high a version", method: "PUT", target: "/v1/version", body: `{"version":65536}`, reason: apierr.InvalidField, field: "version", problem: "65535"},
-			{what: "a version that not all speak", method: "PUT", target: "/v1/version", body: `{"version":4}`, reason: apierr.SitesNotReady},
+			{what: "a version that not all speak", method: "PUT", target: "/v1/version", body: `{"version":4}`, reason: apierr.VersionMismatch},
 			{what: "no mode", method: "PUT", target: "/v1/mode", body: `{}`, reason: apierr.InvalidField, field: "protocol", problem: "missing"},
 			{what: "unknown mode", method: "PUT", target: "/v1/mode", body: `{"protocol":"paxos"}`, reason: apierr.InvalidField, field: "protocol", problem: "auto, majority, star"},
 			{what: "another version", method: "PUT", target: "/v1/mode", body: `{"protocol":"auto","expected_version":2}`, reason: apierr.VersionMismatch},

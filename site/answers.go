@@ -114,7 +114,7 @@ func (s *Site) refusal(a answer.Answer, ch *input.Change) error {
 		case answer.Mismatch:
 			return apierr.New(apierr.VersionMismatch, "the cluster is of version %d, which can be raised to %d alone", a.Version(), a.Version()+1)
 		case answer.Unready:
-			return apierr.New(apierr.SitesNotReady, "the cluster stays at version %d: %s", a.Version(), unready(a.Unready(), ch.Version))
+			return unready(&a, ch.Version)
 		}
 	}
 	switch a.Code {
@@ -130,20 +130,24 @@ func (s *Site) refusal(a answer.Answer, ch *input.Change) error {
 	return s.failure(a, asked{entity: ch.Name, requestID: ch.RequestID})
 }
 
-// unready says for each site why it keeps the version from being raised.
-func unready(sites []answer.UnreadySite, to versions.Version) string {
-	texts := make([]string, len(sites))
-	for i, u := range sites {
+// unready returns the error about sites that keep the version from being raised. Sites
+// that are away may come back. A site with an older build keeps the version as it is.
+func unready(a *answer.Answer, to versions.Version) error {
+	reason := apierr.VersionMismatch
+	texts := make([]string, len(a.Unready()))
+	for i, u := range a.Unready() {
 		switch {
 		case u.Speaks == versions.Range{}:
+			reason = apierr.SiteUnavailable
 			texts[i] = fmt.Sprintf("site %s has not told which versions its build speaks", u.Site)
 		case !u.Speaks.Speaks(to):
 			texts[i] = fmt.Sprintf("site %s has a build that speaks %v", u.Site, u.Speaks)
 		default:
+			reason = apierr.SiteUnavailable
 			texts[i] = fmt.Sprintf("site %s is not connected", u.Site)
 		}
 	}
-	return strings.Join(texts, "; ")
+	return apierr.New(reason, "the cluster stays at version %d: %s", a.Version(), strings.Join(texts, "; "))
 }
 
 // broken turns an error of the engine into the error for clients.

@@ -92,7 +92,7 @@ func TestVersionsRoll(t *testing.T) {
 	serve()
 	exchange("as", 2)
 	err := raise("as", 2)
-	if !errors.Is(apierr.FromGRPC(err), apierr.SitesNotReady) ||
+	if !errors.Is(apierr.FromGRPC(err), apierr.VersionMismatch) ||
 		!strings.Contains(err.Error(), "site eu has a build that speaks version 1 alone; site us has a build that speaks version 1 alone") {
 		t.Errorf("raised with two old builds: %v", err)
 	}

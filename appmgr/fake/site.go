@@ -273,7 +273,7 @@ func (f *Site) GetVersion(context.Context, *samyav1.GetVersionRequest) (*samyav1
 // RaiseVersion implements samyav1.ClusterServiceServer.
 func (f *Site) RaiseVersion(_ context.Context, r *samyav1.RaiseVersionRequest) (*samyav1.RaiseVersionResponse, error) {
 	if r.GetVersion() != 3 {
-		return nil, apierr.New(apierr.SitesNotReady, "the cluster stays at version 2: site eu is not connected")
+		return nil, apierr.New(apierr.VersionMismatch, "the cluster stays at version 2: site eu has a build that speaks versions 1 to 2")
 	}
 	return &samyav1.RaiseVersionResponse{Version: r.GetVersion()}, nil
 }

@@ -248,8 +248,8 @@ func TestClusterVersion(t *testing.T) {
 		"us    1      1 to 2  samya v2\n"+
 		"\nVersion 2 waits for another build at: eu.\n")
 	s.expect("cluster version --raise", exitFailed,
-		"samya: raise the version: SITES_NOT_READY: the cluster stays at version 1: site eu has a build that speaks version 1 alone\n"+
-			"  see what each site speaks with: samya cluster version\n")
+		"samya: raise the version: VERSION_MISMATCH: the cluster stays at version 1: site eu has a build that speaks version 1 alone\n"+
+			"  see what each site knows and speaks with: samya cluster version\n")
 	s.manager.EUBuild = 2
 	s.expect("cluster version", exitOK, ""+
 		"the cluster is of version 1\n\n"+

@@ -72,7 +72,7 @@ func explain(err error, cmd *cobra.Command) (code int, text string) {
 			return say(exitFailed, "somebody else changed it; read it again with: samya mode")
 		}
 		if e.Reason == apierr.VersionMismatch && cmd.CommandPath() == "samya cluster version" {
-			return say(exitFailed, "somebody else raised it; read it again with: samya cluster version")
+			return say(exitFailed, "see what each site knows and speaks with: samya cluster version")
 		}
 		if e.Reason == apierr.RouteNotFound && cmd.CommandPath() == "samya cluster version" {
 			return say(exitFailed, "a site or app manager has a build of version 1, which knows no other; upgrade all of them first")
@@ -141,8 +141,6 @@ func explainAnswer(e *apierr.Error, entity string, say func(int, ...string) (int
 		return say(exitFailed, "change its limit with: samya entity set-limit "+entity+" N")
 	case apierr.VersionMismatch:
 		return say(exitFailed, "somebody else changed it; read it again with: samya entity get "+entity)
-	case apierr.SitesNotReady:
-		return say(exitFailed, "see what each site speaks with: samya cluster version")
 	case apierr.Unauthenticated:
 		return say(exitFailed, "show who you are with --token-file, or --tls-cert and --tls-key")
 	case apierr.PermissionDenied:

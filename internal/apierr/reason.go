@@ -70,9 +70,6 @@ const (
 	// VersionMismatch: the entity, the mode or the cluster does not have the expected version. Its
 	// HTTP status is 409, not 412, which RFC 9110 keeps for conditions in headers.
 	VersionMismatch Reason = "VERSION_MISMATCH"
-	// SitesNotReady: not all sites are connected and have a build that speaks the version
-	// to raise the cluster's to. The message names those that are missing.
-	SitesNotReady Reason = "SITES_NOT_READY"
 	// Unauthenticated: the caller has shown no credentials, or none that are good.
 	Unauthenticated Reason = "UNAUTHENTICATED"
 	// PermissionDenied: the caller is known and may not do this.
@@ -142,7 +139,6 @@ var table = map[Reason]row{
 	MethodNotAllowed:     {codes.Unimplemented, http.StatusMethodNotAllowed, "Method not allowed", true},
 	RouteNotFound:        {codes.Unimplemented, http.StatusNotFound, "No such resource", true},
 	VersionMismatch:      {codes.FailedPrecondition, http.StatusConflict, "Not the version expected", true},
-	SitesNotReady:        {codes.FailedPrecondition, http.StatusConflict, "Not all sites are ready", true},
 	Unauthenticated:      {codes.Unauthenticated, http.StatusUnauthorized, "Not known who asks", true},
 	PermissionDenied:     {codes.PermissionDenied, http.StatusForbidden, "Not allowed to this caller", true},
 	RateLimited:          {codes.ResourceExhausted, http.StatusTooManyRequests, "Too many requests of one caller", true},

@@ -18,7 +18,7 @@ type Version uint32
 const (
 	// First is the version of the formats with which the promise began.
 	First Version = 1
-	// Members is the version of clusters of which the set of members can change.
+	// Members is the version of clusters that can change their set of members.
 	Members Version = 2
 )
 
@@ -73,7 +73,7 @@ type Speaker struct {
 
 // Hear returns the version of the cluster that a site knows once it has heard another,
 // and whether the cluster has begun with it. A version that has begun counts more than
-// one that has not. Of two that have begun the later counts, of two that have not the
+// another. Of two that have begun the later counts, of two that have not the
 // earlier.
 func (s Speaker) Hear(other Speaker) (cluster Version, begun bool) {
 	switch {
@@ -88,7 +88,7 @@ func (s Speaker) Hear(other Speaker) (cluster Version, begun bool) {
 }
 
 // Judge returns the reason why site mine and site theirs cannot work together; nil if
-// they can. Its text has the versions of both, and says what to do.
+// they can. Its text has the versions of both, and names the build to start.
 func Judge(mine string, m Speaker, theirs string, t Speaker) error {
 	sides := fmt.Sprintf("site %s has a build that speaks %v, site %s a build that speaks %v", theirs, t.Range, mine, m.Range)
 	switch cluster, _ := m.Hear(t); {

@@ -112,7 +112,7 @@ func TestRollingUpgrade(t *testing.T) {
 	raise := func() (string, error) { return command(t, manager, "cluster", "version", "--raise") }
 
 	exchange(t, cluster.Site(0), 2)
-	const lacking = "SITES_NOT_READY: the cluster stays at version 1: site "
+	const lacking = "VERSION_MISMATCH: the cluster stays at version 1: site "
 	if out, err := raise(); err == nil || !strings.Contains(out, lacking) || !strings.Contains(out, "has a build that speaks version 1 alone") {
 		t.Errorf("raised among older builds: %v\n%s", err, out)
 	}

@@ -11,10 +11,10 @@ import (
 )
 
 // can reports whether messages and records may have the form of a version: the cluster
-// has come to it. What only that version knows is neither sent nor stored before.
+// has come to it. Nothing that only that version knows is sent or stored before.
 func (c *common) can(v versions.Version) bool { return c.versions.Cluster >= v }
 
-// know takes up what the site has learnt of the version of the cluster.
+// know takes up news of the version of the cluster.
 func (c *common) know(v versions.Version, begun bool) {
 	known := versions.Speaker{Range: c.cfg.Versions, Cluster: v, Begun: begun}
 	if known == c.versions {
@@ -25,8 +25,8 @@ func (c *common) know(v versions.Version, begun bool) {
 	c.out.Events = append(c.out.Events, event.Event{Kind: event.VersionKnown, Version: known})
 }
 
-// speaks takes up what another member tells of its versions. Of a decision that this site
-// has missed it learns here, before it sends that member anything in an older form.
+// speaks takes up the versions that another member tells. A site that has missed a
+// decision learns of it here, before it sends that member anything in an older form.
 func (c *cataloguing) speaks(in input.Speaks) {
 	if !c.roster.knows(in.From) || versions.Judge(string(c.cfg.Self), c.versions, string(in.From), in.Speaker) != nil {
 		return
@@ -68,7 +68,7 @@ func (cat *catalogue) recordedVersion() versions.Version {
 	return cat.version
 }
 
-// begin returns what the first change of a cluster has as its Begin; 0 for other changes.
+// begin returns the Begin of the first change of a cluster; 0 for other changes.
 func (c *cataloguing) begin() versions.Version {
 	if c.cat.version != 0 || !c.can(versions.Members) {
 		return 0

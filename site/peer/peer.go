@@ -46,9 +46,9 @@ type Config struct {
 	// Fault drops messages to a member while it returns true: the hook of tests that
 	// cut sites off. Nil never drops.
 	Fault func(to core.SiteID) bool
-	// Versions returns what this site tells of its versions. Speaks is told what a member
-	// told of its own, before Receive gets any message that the member sent after it.
-	// An error of Speaks ends the link. Nil Versions: those of this build, of a cluster
+	// Versions returns the versions that this site tells. Speaks is told the versions that a
+	// member told, before Receive gets any message that the member sent after it.
+	// An error of Speaks ends the link. Nil Versions: this build's, of a cluster
 	// not begun. Nil Speaks tells nobody.
 	Versions func() versions.Speaker
 	Speaks   func(from core.SiteID, s versions.Speaker) error
@@ -219,7 +219,7 @@ func (l *Links) hello() *peerv1.Hello {
 // before the first version.
 const helloBase = 4
 
-// speaker returns what a greeting tells of versions. A build of the first version has no
+// speaker returns the versions that a greeting tells. A build of the first version has no
 // word of the cluster's, and serves in clusters of that version alone.
 func speaker(h *peerv1.Hello) versions.Speaker {
 	from := func(told uint32) versions.Version { return versions.Version(told - min(told, helloBase)) }

@@ -9,7 +9,7 @@ import (
 )
 
 // refusal is why this site and a member do not work together: the reason of this site,
-// and that of the member; empty for none.
+// and the reason of the member; empty for none.
 type refusal struct{ mine, theirs string }
 
 // Refusals returns why this site and members refuse to work together, by their names.

@@ -86,7 +86,7 @@ func claim(base journal.Base, o *Options) (m Members, incarnation message.Incarn
 		return m, 0, nil, err
 	}
 	if err := o.Versions.Data(version); err != nil {
-		return m, 0, nil, fmt.Errorf("%w: %w", ErrVersion, err)
+		return m, 0, nil, fmt.Errorf("%w: %w", errVersion, err)
 	}
 	if identity.GetFormat() < formatFirst {
 		op, err := identityOp(o, version)

@@ -59,8 +59,8 @@ var (
 	errFormat = errors.New("the data has an unknown format")
 	// ErrNoMembers: the directory is empty and no member set was given.
 	ErrNoMembers = errors.New("a new data directory needs the member set of the cluster")
-	// ErrVersion: the build does not speak the version of the data.
-	ErrVersion = errors.New("the data is of another version")
+	// errVersion: the build does not speak the version of the data.
+	errVersion = errors.New("the data is of another version")
 	// ErrMembers: the directory holds another member set than Options.Members.
 	ErrMembers = errors.New("the member set differs from the one that was fixed at bootstrap")
 	// ErrDamaged: an acknowledged part of the log is missing or cannot be read. A

@@ -193,7 +193,7 @@ func (m *Manager) ofVersion(r *http.Request) (any, error) {
 	case body.Version != now+1:
 		return nil, apierr.New(apierr.VersionMismatch, "the cluster is of version %d, which can be raised to %d alone", now, now+1)
 	case body.Version > m.EUBuild:
-		return nil, apierr.New(apierr.SitesNotReady, "the cluster stays at version %d: site eu has a build that speaks version 1 alone", now)
+		return nil, apierr.New(apierr.VersionMismatch, "the cluster stays at version %d: site eu has a build that speaks version 1 alone", now)
 	}
 	m.version = body.Version
 	return body, nil
