@@ -149,9 +149,13 @@ func TestRollingUpgrade(t *testing.T) {
 	all.Wait()
 	t.Logf("%d calls, %d resumed, %d tokens held", calls.Load(), resumed.Load(), held.Load())
 	settled(t, limit, held.Load(), clients...)
-	if out, err := command(t, manager, "cluster", "version"); err != nil || !strings.HasPrefix(out, "the cluster is of version 2\n") || !strings.Contains(out, "2 to 3") {
-		t.Errorf("%v\n%s", err, out)
-	}
+	sitetest.Eventually(t, "the app manager reaches all", func() error {
+		out, err := command(t, manager, "cluster", "version")
+		if err != nil || !strings.HasPrefix(out, "the cluster is of version 2\n") || strings.Count(out, "2 to 3") != 2 || strings.Contains(out, "?") {
+			return fmt.Errorf("%w\n%s", err, out)
+		}
+		return nil
+	})
 }
 
 // TestBuildTwoVersionsAhead starts a site with a build two versions ahead: on its own
