@@ -82,10 +82,19 @@ func TestHTTPAnswers(t *testing.T) {
 			{
 				"GET", "/v1/sites", "", 200,
 				`{"cluster":"test","answered_by":"am","sites":[` +
-					`{"name":"us","region":"us","address":"us","health":"serving","round_trip_ms":0.000001},` +
-					`{"name":"eu","region":"eu","address":"eu","health":"serving","round_trip_ms":132},` +
-					`{"name":"au","region":"au","address":"au","health":"serving","round_trip_ms":160}]}`,
+					`{"name":"us","region":"us","address":"us","health":"serving","round_trip_ms":0.000001,"oldest_version":1,"newest_version":2},` +
+					`{"name":"eu","region":"eu","address":"eu","health":"serving","round_trip_ms":132,"oldest_version":1,"newest_version":2},` +
+					`{"name":"au","region":"au","address":"au","health":"serving","round_trip_ms":160,"oldest_version":3,"newest_version":4,` +
+					`"refusal":"the build of site au is too new"}]}`,
 			},
+			{
+				"GET", "/v1/version", "", 200,
+				`{"version":2,"complete":true,"sites":[` +
+					`{"site":"us","version":2,"oldest":1,"newest":2,"build":"samya v1","known":true},` +
+					`{"site":"eu","version":1,"oldest":1,"newest":2,"build":"samya v1","known":true},` +
+					`{"site":"au","version":1,"oldest":1,"newest":1,"build":"","known":true}]}`,
+			},
+			{"PUT", "/v1/version", `{"version":3}`, 200, `{"version":3}`},
 			{
 				"GET", "/v1/mode", "", 200,
 				`{"protocol":"star","version":2,"complete":true,"sites":[` +
@@ -302,6 +311,9 @@ func TestHTTPRefusals(t *testing.T) {
 			{what: "put of a collection", method: "PUT", target: "/v1/entities", body: `{}`, reason: apierr.MethodNotAllowed, problem: "GET, HEAD, POST"},
 			{what: "delete of sites", method: "DELETE", target: "/v1/sites", reason: apierr.MethodNotAllowed, problem: "GET, HEAD"},
 			{what: "post to the mode", method: "POST", target: "/v1/mode", body: `{}`, reason: apierr.MethodNotAllowed, problem: "GET, HEAD, PUT"},
+			{what: "no version", method: "PUT", target: "/v1/version", body: `{}`, reason: apierr.InvalidField, field: "version"},
+			{what: "too high a version", method: "PUT", target: "/v1/version", body: `{"version":65536}`, reason: apierr.InvalidField, field: "version", problem: "65535"},
+			{what: "a version that not all speak", method: "PUT", target: "/v1/version", body: `{"version":4}`, reason: apierr.VersionMismatch},
 			{what: "no mode", method: "PUT", target: "/v1/mode", body: `{}`, reason: apierr.InvalidField, field: "protocol", problem: "missing"},
 			{what: "unknown mode", method: "PUT", target: "/v1/mode", body: `{"protocol":"paxos"}`, reason: apierr.InvalidField, field: "protocol", problem: "auto, majority, star"},
 			{what: "another version", method: "PUT", target: "/v1/mode", body: `{"protocol":"auto","expected_version":2}`, reason: apierr.VersionMismatch},

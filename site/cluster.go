@@ -21,12 +21,13 @@ type cluster struct {
 func (s cluster) ListSites(context.Context, *samyav1.ListSitesRequest) (*samyav1.ListSitesResponse, error) {
 	resp := &samyav1.ListSitesResponse{Cluster: s.cfg.Cluster, AnsweredBy: "site/" + s.cfg.Name}
 	connected := s.links.Connected()
-	heard := s.membership.Sites()
+	heard, refusals := s.membership.Sites(), s.links.Refusals()
 	for _, id := range s.members() {
-		site := &samyav1.Site{Name: string(id)}
+		site := &samyav1.Site{Name: string(id), Refusal: refusals[id]}
 		i := slices.IndexFunc(heard, func(m membership.Member) bool { return m.Name == site.Name })
 		if i >= 0 {
 			site.Region, site.Address = heard[i].Region, heard[i].GRPC
+			site.OldestVersion, site.NewestVersion = uint32(heard[i].Versions.Oldest), uint32(heard[i].Versions.Newest)
 			site.Health = samyav1.SiteHealth_SITE_HEALTH_UNREACHABLE
 		}
 		if site.Name == s.cfg.Name || slices.Contains(connected, id) {

@@ -212,6 +212,9 @@ func (s *Site) Happened(e event.Event) {
 		s.log.Warn("a stored forecast could not be taken up, it is learnt anew", "entity", e.Entity)
 	case event.BooksBroken:
 		s.log.Error("a balance is broken: the entity is halted, with all in its tree, until the site restarts", "entity", e.Entity, "error", e.Err)
+	case event.VersionKnown:
+		s.speaks.Store(new(e.Version))
+		s.log.Info("the version of the cluster is known", "version", uint32(e.Version.Cluster), "decided", e.Version.Begun)
 	case event.ProtocolFault:
 		m.faults.Inc()
 		s.log.Warn("the protocol refused something", "entity", e.Entity, "error", e.Err)
@@ -337,6 +340,9 @@ var (
 	descMode     = prometheus.NewDesc("samya_site_mode", "The protocol mode in force; 1 at the one that is.", []string{"mode"}, nil)
 	descVersion  = prometheus.NewDesc("samya_site_mode_version", "Changes of the protocol mode decided; 0: the flag stands.", nil, nil)
 	descWatchers = prometheus.NewDesc("samya_site_watchers", "Callers that wait for an entity to change.", nil, nil)
+	descCluster  = prometheus.NewDesc("samya_site_cluster_version", "The version of the cluster, as known here.", nil, nil)
+	descBuild    = prometheus.NewDesc("samya_site_build_version", "The newest version that the site's build speaks.", nil, nil)
+	descRefused  = prometheus.NewDesc("samya_site_peers_refused", "Other members that this site refuses to work with, or that refuse it: of a version too far apart, or another cluster.", nil, nil)
 	descPeers    = prometheus.NewDesc("samya_site_peers_connected", "Other members that this site has a link to.", nil, nil)
 
 	descBacklog     = prometheus.NewDesc("samya_site_log_bytes", "Bytes of the log that are not carried over to site.db: what a restart after a crash reads.", nil, nil)
@@ -348,7 +354,7 @@ var (
 func (g *gauges) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descEntities, descHalted, descWaiting, descWaited, descInbox, descRequests, descLeases, descClaims, descSurplus, descChanges, descPeers, descWatchers, descMode, descVersion,
-		descBacklog, descCheckpoints, descCheckpoint,
+		descCluster, descBuild, descRefused, descBacklog, descCheckpoints, descCheckpoint,
 	} {
 		ch <- d
 	}
@@ -361,6 +367,10 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 	}
 	gauge(descInbox, g.site.engine.Waiting())
 	gauge(descPeers, len(g.site.links.Connected()))
+	gauge(descRefused, len(g.site.links.Refusals()))
+	speaks := g.site.speaks.Load()
+	gauge(descCluster, int(speaks.Cluster))
+	gauge(descBuild, int(speaks.Newest))
 	log := g.site.store.Stats()
 	gauge(descBacklog, int(log.Backlog))
 	ch <- prometheus.MustNewConstMetric(descCheckpoints, prometheus.CounterValue, float64(log.Checkpoints))

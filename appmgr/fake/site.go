@@ -14,9 +14,11 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	grpchealth "google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -225,7 +227,11 @@ func (f *Site) GetEntity(ctx context.Context, r *samyav1.GetEntityRequest) (*sam
 func (f *Site) ListSites(context.Context, *samyav1.ListSitesRequest) (*samyav1.ListSitesResponse, error) {
 	resp := &samyav1.ListSitesResponse{Cluster: "test", AnsweredBy: "site/" + f.Name}
 	for _, m := range f.Members {
-		resp.Sites = append(resp.Sites, &samyav1.Site{Name: m})
+		site := &samyav1.Site{Name: m, OldestVersion: 1, NewestVersion: 2}
+		if m == "au" {
+			site.OldestVersion, site.NewestVersion, site.Refusal = 3, 4, "the build of site au is too new"
+		}
+		resp.Sites = append(resp.Sites, site)
 	}
 	return resp, nil
 }
@@ -250,6 +256,26 @@ func (f *Site) SetMode(_ context.Context, r *samyav1.SetModeRequest) (*samyav1.S
 		return nil, apierr.Reused(r.GetRequestId(), f.Name)
 	}
 	return &samyav1.SetModeResponse{Mode: &samyav1.Mode{Protocol: r.GetProtocol(), Version: 4}}, nil
+}
+
+// GetVersion implements samyav1.ClusterServiceServer. The site au has a build of the first
+// version, without this method.
+func (f *Site) GetVersion(context.Context, *samyav1.GetVersionRequest) (*samyav1.GetVersionResponse, error) {
+	if f.Name == "au" {
+		return nil, status.Error(codes.Unimplemented, "unknown method GetVersion")
+	}
+	v := map[string]uint32{"us": 2, "eu": 1}[f.Name]
+	return &samyav1.GetVersionResponse{Version: v, Sites: []*samyav1.SiteVersion{{
+		Site: f.Name, Version: v, Oldest: 1, Newest: 2, Build: "samya v1", Known: true,
+	}}}, nil
+}
+
+// RaiseVersion implements samyav1.ClusterServiceServer.
+func (f *Site) RaiseVersion(_ context.Context, r *samyav1.RaiseVersionRequest) (*samyav1.RaiseVersionResponse, error) {
+	if r.GetVersion() != 3 {
+		return nil, apierr.New(apierr.VersionMismatch, "the cluster stays at version 2: site eu has a build that speaks versions 1 to 2")
+	}
+	return &samyav1.RaiseVersionResponse{Version: r.GetVersion()}, nil
 }
 
 // GetForecast implements samyav1.ClusterServiceServer.

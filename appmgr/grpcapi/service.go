@@ -92,6 +92,12 @@ func (s *Service) SetMode(ctx context.Context, in *samyav1.SetModeRequest) (*sam
 		name.Mode("protocol", in.GetProtocol()), version("expected_version", in.GetExpectedVersion()))
 }
 
+// RaiseVersion implements samyav1.ClusterServiceServer.
+func (s *Service) RaiseVersion(ctx context.Context, in *samyav1.RaiseVersionRequest) (*samyav1.RaiseVersionResponse, error) {
+	return change(ctx, s, route.Call{Method: samyav1.ClusterService_RaiseVersion_FullMethodName}, in, &samyav1.RaiseVersionResponse{},
+		name.Version("version", in.GetVersion()))
+}
+
 // changing is a request that the sites decide together, once by its id.
 type changing interface {
 	proto.Message

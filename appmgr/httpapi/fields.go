@@ -26,6 +26,7 @@ var numbers = map[protoreflect.Name]struct{ least, most int64 }{
 	"min_tokens":          {1, name.MaxTokens},
 	"page_size":           {0, name.MaxPageSize},
 	"tokens":              {1, name.MaxTokens},
+	"version":             {1, name.MaxVersion},
 }
 
 // durations check the durations in requests, by field.

@@ -81,6 +81,9 @@ type siteJSON struct {
 	Address     string   `json:"address"`
 	Health      string   `json:"health"`
 	RoundTripMS *float64 `json:"round_trip_ms"`
+	Oldest      uint32   `json:"oldest_version"`
+	Newest      uint32   `json:"newest_version"`
+	Refusal     string   `json:"refusal,omitempty"`
 }
 
 func entityJSON(e *samyav1.Entity) entity {
@@ -133,6 +136,7 @@ func sitesJSON(r *samyav1.ListSitesResponse) sites {
 		j := siteJSON{
 			Name: s.GetName(), Region: s.GetRegion(), Address: s.GetAddress(),
 			Health: strings.ToLower(strings.TrimPrefix(s.GetHealth().String(), "SITE_HEALTH_")),
+			Oldest: s.GetOldestVersion(), Newest: s.GetNewestVersion(), Refusal: s.GetRefusal(),
 		}
 		if j.Health == "unspecified" {
 			j.Health = "unknown"
@@ -215,6 +219,38 @@ func modesJSON(r *samyav1.GetModeResponse) modeStatus {
 	for _, s := range r.GetSites() {
 		out.Sites = append(out.Sites, siteMode{
 			Site: s.GetSite(), Protocol: s.GetProtocol(), Version: s.GetVersion(), Configured: s.GetConfigured(), Known: s.GetKnown(),
+		})
+	}
+	return out
+}
+
+// clusterVersion is the version of the cluster; versionStatus adds what the sites speak.
+type clusterVersion struct {
+	Version uint32 `json:"version"`
+}
+
+type versionStatus struct {
+	clusterVersion
+	Complete bool          `json:"complete"`
+	Sites    []siteVersion `json:"sites"`
+}
+
+type siteVersion struct {
+	Site    string `json:"site"`
+	Version uint32 `json:"version"`
+	Oldest  uint32 `json:"oldest"`
+	Newest  uint32 `json:"newest"`
+	Build   string `json:"build"`
+	Known   bool   `json:"known"`
+	Problem string `json:"problem,omitempty"`
+}
+
+func versionsJSON(r *samyav1.GetVersionResponse) versionStatus {
+	out := versionStatus{clusterVersion: clusterVersion{r.GetVersion()}, Complete: r.GetComplete(), Sites: []siteVersion{}}
+	for _, s := range r.GetSites() {
+		out.Sites = append(out.Sites, siteVersion{
+			Site: s.GetSite(), Version: s.GetVersion(), Oldest: s.GetOldest(), Newest: s.GetNewest(), Build: s.GetBuild(),
+			Known: s.GetKnown(), Problem: s.GetProblem(),
 		})
 	}
 	return out

@@ -71,6 +71,12 @@ func explain(err error, cmd *cobra.Command) (code int, text string) {
 		if e.Reason == apierr.VersionMismatch && cmd.CommandPath() == "samya mode set" {
 			return say(exitFailed, "somebody else changed it; read it again with: samya mode")
 		}
+		if e.Reason == apierr.VersionMismatch && cmd.CommandPath() == "samya cluster version" {
+			return say(exitFailed, "see what each site knows and speaks with: samya cluster version")
+		}
+		if e.Reason == apierr.RouteNotFound && cmd.CommandPath() == "samya cluster version" {
+			return say(exitFailed, "a site or app manager has a build of version 1, which knows no other; upgrade all of them first")
+		}
 		return explainAnswer(e, cmp.Or(e.Entity, cmd.Flags().Arg(0)), say)
 	}
 	if e, ok := errors.AsType[*httpapi.UnreachableError](err); ok {

@@ -55,6 +55,8 @@ var demands = map[string]demand{
 
 	"/samya.v1.ClusterService/ListSites":    {role: methods.Viewer, request: `{}`},
 	"/samya.v1.ClusterService/GetMode":      {role: methods.Viewer, request: `{}`},
+	"/samya.v1.ClusterService/GetVersion":   {role: methods.Viewer, request: `{}`},
+	"/samya.v1.ClusterService/RaiseVersion": {role: methods.Admin, whole: true, request: `{"version":65535}`},
 	"/samya.v1.ClusterService/GetForecast":  {role: methods.Viewer, request: `{}`},
 	"/samya.v1.ClusterService/InspectSites": {role: methods.Viewer, whole: true, request: `{}`},
 	"/samya.v1.ClusterService/SetMode":      {role: methods.Admin, whole: true, request: `{"protocol":"none-such"}`},
@@ -94,6 +96,8 @@ var routes = map[string]route{
 	"InspectSites": {"/samya.v1.ClusterService/InspectSites", "/v1/sites:inspect", ""},
 	"GetMode":      {"/samya.v1.ClusterService/GetMode", "/v1/mode", ""},
 	"SetMode":      {"/samya.v1.ClusterService/SetMode", "/v1/mode", `{"protocol":"none-such"}`},
+	"GetVersion":   {"/samya.v1.ClusterService/GetVersion", "/v1/version", ""},
+	"RaiseVersion": {"/samya.v1.ClusterService/RaiseVersion", "/v1/version", `{"version":65535}`},
 	"GetForecast":  {"/samya.v1.ClusterService/GetForecast", "/v1/forecast", ""},
 	"SetForecast":  {"/samya.v1.ClusterService/SetForecast", "/v1/forecast", `{"model":"none-such"}`},
 	"metrics":      {"/samya.v1.ClusterService/InspectSites", "/metrics", ""},

@@ -56,6 +56,8 @@ func TestEveryFieldIsSent(t *testing.T) {
 		{call(func(c *httpapi.Client) (any, error) { return c.CommitLease(ctx, "us/id", 2, "id") }), `POST /v1/leases:commit {"lease":"us/id","request_id":"id","tokens":2}`},
 		{call(func(c *httpapi.Client) (any, error) { return c.SetMode(ctx, "star", 0, "") }), `PUT /v1/mode {"protocol":"star"}`},
 		{call(func(c *httpapi.Client) (any, error) { return c.SetMode(ctx, "star", 6, "id") }), `PUT /v1/mode {"expected_version":6,"protocol":"star","request_id":"id"}`},
+		{call(func(c *httpapi.Client) (any, error) { return c.RaiseVersion(ctx, 2, "") }), `PUT /v1/version {"version":2}`},
+		{call(func(c *httpapi.Client) (any, error) { return c.RaiseVersion(ctx, 2, "id") }), `PUT /v1/version {"request_id":"id","version":2}`},
 		{call(func(c *httpapi.Client) (any, error) { return c.SetForecast(ctx, "none") }), `PUT /v1/forecast {"model":"none"}`},
 		{call(func(c *httpapi.Client) (any, error) { return c.InspectSites(ctx, "us") }), `GET /v1/sites:inspect?site=us`},
 		{call(func(c *httpapi.Client) (any, error) {
@@ -137,6 +139,9 @@ func TestFieldsOfTheAPI(t *testing.T) {
 		"Site":             {value: httpapi.Site{}},
 		"SiteForecast":     {value: httpapi.SiteForecast{}},
 		"SiteMode":         {value: httpapi.SiteMode{}},
+		"SiteVersion":      {value: httpapi.SiteVersion{}},
+		"Version":          {value: httpapi.Version{}},
+		"VersionStatus":    {value: httpapi.VersionStatus{}},
 		"Sites":            {value: httpapi.Sites{}},
 		"UpdateEntity":     {value: httpapi.Change{}},
 		// A problem ends a watch as its error.

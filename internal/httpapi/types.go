@@ -207,6 +207,13 @@ type Site struct {
 	// RoundTripMS is the measured round trip in milliseconds; nil if not
 	// measured.
 	RoundTripMS *float64 `json:"round_trip_ms"`
+	// OldestVersion and NewestVersion are the versions that the site's build speaks; 0 if
+	// not known.
+	OldestVersion uint32 `json:"oldest_version"`
+	NewestVersion uint32 `json:"newest_version"`
+	// Refusal is why another site and this one refuse to work together, as a site told;
+	// empty if none said so.
+	Refusal string `json:"refusal"`
 }
 
 // State is a state of a watched entity.

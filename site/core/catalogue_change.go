@@ -1,6 +1,7 @@
 package core
 
 import (
+	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/core/policy"
@@ -20,6 +21,9 @@ func changeBody(ch *input.Change) uint64 {
 	if ch.Incarnation != 0 {
 		h = mixBody(h, ch.Incarnation)
 	}
+	if ch.Version != 0 {
+		h = mixBody(h, uint64(ch.Version))
+	}
 	return h
 }
 
@@ -31,7 +35,7 @@ func validRequest(ch *input.Change) bool {
 	}
 	return ch.Limit >= 0 && ch.Limit <= input.MaxTokens && ch.RequestID != "" && (err == nil) == (ch.Kind == input.SetMode) &&
 		(ch.Parent == "" || ch.Kind == input.CreateEntity || ch.Kind == input.MoveEntity) && (!ch.Subtree || ch.Kind == input.DeleteEntity) &&
-		(!ch.Applied || ch.Kind == input.SetLimit)
+		(!ch.Applied || ch.Kind == input.SetLimit) && (ch.Version != 0) == (ch.Kind == input.RaiseVersion)
 }
 
 func (c *cataloguing) change(ch *input.Change) {
@@ -47,11 +51,19 @@ func (c *cataloguing) change(ch *input.Change) {
 		c.limiting.changeLimit(ch, p)
 		return
 	}
+	if ch.Kind == input.AddSite && !c.can(versions.Members) {
+		// An older build could not apply it.
+		c.reply(ch.Call, answer.Answer{Code: answer.Mismatch})
+		return
+	}
 	if r, ok := c.cat.result(ch.RequestID); ok {
 		c.reply(ch.Call, c.cat.answer(r, body))
 		return
 	}
 	if joinPending(c.common, c.cat.pending, p) {
+		return
+	}
+	if ch.Kind == input.RaiseVersion && c.answeredRaise(ch) {
 		return
 	}
 	times, code := c.changeTimes(ch, c.cat.clock)
@@ -72,7 +84,7 @@ func (c *cataloguing) change(ch *input.Change) {
 	}
 	p.catalogue = stored.CatalogueChange{
 		Kind: ch.Kind, Name: ch.Name, Limit: ch.Limit, Mode: ch.Mode, Generation: ch.Expected,
-		Parent: ch.Parent, Subtree: ch.Subtree, Incarnation: ch.Incarnation, RequestID: ch.RequestID, Body: body, ChangeTimes: times,
+		Version: ch.Version, Parent: ch.Parent, Subtree: ch.Subtree, Incarnation: ch.Incarnation, RequestID: ch.RequestID, Body: body, ChangeTimes: times,
 	}
 	c.pin(&p.catalogue)
 	c.cat.pending = append(c.cat.pending, p)

@@ -7,6 +7,7 @@ import (
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/avantan/transfer"
+	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/attempt"
 	"github.com/samya-db/samya/site/core/input"
@@ -181,6 +182,8 @@ func (c *Core) Step(now input.Now, in input.Input) {
 		c.deliver(in)
 	case input.Reachable:
 		c.fencing.reach(in.Sites)
+	case input.Speaks:
+		c.cataloguing.speaks(in)
 	case input.Stop:
 		c.stop()
 		c.reading.stopWatches()
@@ -215,6 +218,8 @@ type Status struct {
 	Catalogue       avantan.Instance
 	// Mode names the protocol under which the site begins instances.
 	Mode answer.Mode
+	// Versions is what the site tells of its versions.
+	Versions versions.Speaker
 }
 
 // settling is the number of members that have to hear of this site before it serves.
@@ -236,5 +241,6 @@ func (c *Core) Status() Status {
 		Surplus: c.surplus, Halted: len(c.halt.generations),
 		Members: c.roster.size(), Behind: c.roster.behind,
 		Missing: c.fence.missing() + c.settling(), Settling: c.settling(), Catalogue: c.cat.protocol.State().Applied, Mode: c.assessing.modeNow(),
+		Versions: c.versions,
 	}
 }

@@ -25,6 +25,7 @@ func (c *Core) Drain(e *Effects) {
 		rec.Catalogue = &stored.Catalogue{
 			Generation: c.cat.generation, Numbered: c.cat.numbered, Mode: c.mode,
 			Protocol: c.cat.protocol.State().Clone(), Roster: c.roster.changed(), SettledIn: c.settledIn && c.roster.Changed > 0,
+			Version: c.cat.recordedVersion(),
 		}
 	}
 	if len(rec.Block.Records) > 0 {

@@ -5,6 +5,7 @@ package input
 
 import (
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/site/core/attempt"
 	"github.com/samya-db/samya/site/core/message"
 )
@@ -194,16 +195,20 @@ const (
 	AddSite ChangeKind = "add_site"
 	// AdmitSite makes a member of a site that has joined. Sites propose it by themselves.
 	AdmitSite ChangeKind = "admit_site"
+	// RaiseVersion raises the version of the cluster by one.
+	RaiseVersion ChangeKind = "version"
 )
 
 // Change asks a majority of the sites for an administrative change.
 type Change struct {
 	Call Call
 	Kind ChangeKind
-	// Name is the entity's name; empty for SetMode.
+	// Name is the entity's name; empty for SetMode and RaiseVersion.
 	Name string
 	// Mode is a name in ProtocolNames for SetMode; else empty.
 	Mode string
+	// Version is the version to raise the cluster's to (RaiseVersion); else 0.
+	Version versions.Version
 	// Limit is the new limit: CreateEntity, SetLimit.
 	Limit avantan.Tokens
 	// Parent is the name of the parent (CreateEntity, MoveEntity); empty for none.
@@ -241,6 +246,13 @@ type Deliver struct {
 // waits for no others. Safety does not rest on it.
 type Reachable struct{ Sites []avantan.SiteID }
 
+// Speaks hands over what another site told of its versions as it was connected. A message
+// from that site comes after it.
+type Speaks struct {
+	From    avantan.SiteID
+	Speaker versions.Speaker
+}
+
 // Stop says that the site is about to stop. Waiting acquires are answered Stopping, and
 // none waits any more; all else goes on.
 type Stop struct{}
@@ -277,6 +289,8 @@ func (*ReadForecast) input() {}
 func (*List) input() {}
 
 func (*Change) input() {}
+
+func (Speaks) input() {}
 
 func (Deliver) input() {}
 
