@@ -82,9 +82,9 @@ func TestHTTPAnswers(t *testing.T) {
 			{
 				"GET", "/v1/sites", "", 200,
 				`{"cluster":"test","answered_by":"am","sites":[` +
-					`{"name":"us","region":"us","address":"us","health":"serving","round_trip_ms":0.000001},` +
-					`{"name":"eu","region":"eu","address":"eu","health":"serving","round_trip_ms":132},` +
-					`{"name":"au","region":"au","address":"au","health":"serving","round_trip_ms":160}]}`,
+					`{"name":"us","region":"us","address":"us","health":"serving","round_trip_ms":0.000001,"http_address":"us:7101"},` +
+					`{"name":"eu","region":"eu","address":"eu","health":"serving","round_trip_ms":132,"http_address":"eu:7101"},` +
+					`{"name":"au","region":"au","address":"au","health":"serving","round_trip_ms":160,"http_address":"au:7101"}]}`,
 			},
 			{
 				"GET", "/v1/mode", "", 200,

@@ -225,7 +225,7 @@ func (f *Site) GetEntity(ctx context.Context, r *samyav1.GetEntityRequest) (*sam
 func (f *Site) ListSites(context.Context, *samyav1.ListSitesRequest) (*samyav1.ListSitesResponse, error) {
 	resp := &samyav1.ListSitesResponse{Cluster: "test", AnsweredBy: "site/" + f.Name}
 	for _, m := range f.Members {
-		resp.Sites = append(resp.Sites, &samyav1.Site{Name: m})
+		resp.Sites = append(resp.Sites, &samyav1.Site{Name: m, HttpAddress: m + ":7101"})
 	}
 	return resp, nil
 }

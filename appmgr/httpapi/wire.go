@@ -81,6 +81,7 @@ type siteJSON struct {
 	Address     string   `json:"address"`
 	Health      string   `json:"health"`
 	RoundTripMS *float64 `json:"round_trip_ms"`
+	HTTPAddress string   `json:"http_address"`
 }
 
 func entityJSON(e *samyav1.Entity) entity {
@@ -131,7 +132,7 @@ func sitesJSON(r *samyav1.ListSitesResponse) sites {
 	out := sites{Cluster: r.GetCluster(), AnsweredBy: r.GetAnsweredBy(), Sites: []siteJSON{}}
 	for _, s := range r.GetSites() {
 		j := siteJSON{
-			Name: s.GetName(), Region: s.GetRegion(), Address: s.GetAddress(),
+			Name: s.GetName(), Region: s.GetRegion(), Address: s.GetAddress(), HTTPAddress: s.GetHttpAddress(),
 			Health: strings.ToLower(strings.TrimPrefix(s.GetHealth().String(), "SITE_HEALTH_")),
 		}
 		if j.Health == "unspecified" {

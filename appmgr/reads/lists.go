@@ -42,7 +42,7 @@ func (s *Reads) ListSites(ctx context.Context, _ *samyav1.ListSitesRequest) (*sa
 	now := time.Now()
 	resp := &samyav1.ListSitesResponse{Cluster: s.cluster, AnsweredBy: s.name}
 	for _, m := range members {
-		site := &samyav1.Site{Name: m.GetName(), Region: m.GetRegion(), Address: m.GetAddress()}
+		site := &samyav1.Site{Name: m.GetName(), Region: m.GetRegion(), Address: m.GetAddress(), HttpAddress: m.GetHttpAddress()}
 		if info, h, ok := s.router.State(m.GetName()); ok {
 			site.Region, site.Address, site.Health = info.Region, info.Address, publicHealth(h, now)
 			if h.RTT > 0 {

@@ -207,6 +207,8 @@ type Site struct {
 	// RoundTripMS is the measured round trip in milliseconds; nil if not
 	// measured.
 	RoundTripMS *float64 `json:"round_trip_ms"`
+	// HTTPAddress is the host:port of its metrics and health, if known.
+	HTTPAddress string `json:"http_address"`
 }
 
 // State is a state of a watched entity.

@@ -1371,7 +1371,9 @@ type Site struct {
 	// What the answering process knows of its health.
 	Health SiteHealth `protobuf:"varint,4,opt,name=health,proto3,enum=samya.v1.SiteHealth" json:"health,omitempty"`
 	// The measured round trip from the answering process; unset if not measured.
-	RoundTrip     *durationpb.Duration `protobuf:"bytes,5,opt,name=round_trip,json=roundTrip,proto3" json:"round_trip,omitempty"`
+	RoundTrip *durationpb.Duration `protobuf:"bytes,5,opt,name=round_trip,json=roundTrip,proto3" json:"round_trip,omitempty"`
+	// Where it serves its metrics and health over HTTP, if known.
+	HttpAddress   string `protobuf:"bytes,9,opt,name=http_address,json=httpAddress,proto3" json:"http_address,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1439,6 +1441,13 @@ func (x *Site) GetRoundTrip() *durationpb.Duration {
 		return x.RoundTrip
 	}
 	return nil
+}
+
+func (x *Site) GetHttpAddress() string {
+	if x != nil {
+		return x.HttpAddress
+	}
+	return ""
 }
 
 var File_samya_v1_cluster_proto protoreflect.FileDescriptor
@@ -1540,14 +1549,15 @@ const file_samya_v1_cluster_proto_rawDesc = "" +
 	"\x05sites\x18\x01 \x03(\v2\x0e.samya.v1.SiteR\x05sites\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x12\x1f\n" +
 	"\vanswered_by\x18\x03 \x01(\tR\n" +
-	"answeredBy\"\xb4\x01\n" +
+	"answeredBy\"\xd7\x01\n" +
 	"\x04Site\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06region\x18\x02 \x01(\tR\x06region\x12\x18\n" +
 	"\aaddress\x18\x03 \x01(\tR\aaddress\x12,\n" +
 	"\x06health\x18\x04 \x01(\x0e2\x14.samya.v1.SiteHealthR\x06health\x128\n" +
 	"\n" +
-	"round_trip\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\troundTrip*{\n" +
+	"round_trip\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\troundTrip\x12!\n" +
+	"\fhttp_address\x18\t \x01(\tR\vhttpAddress*{\n" +
 	"\n" +
 	"SiteHealth\x12\x1b\n" +
 	"\x17SITE_HEALTH_UNSPECIFIED\x10\x00\x12\x17\n" +
