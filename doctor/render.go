@@ -82,7 +82,7 @@ func (r *Report) headline() string {
 // notes are what a reader has to know besides the findings.
 func (r *Report) notes() (notes []string) {
 	if d := r.Data; d != nil {
-		notes = append(notes, d.lines()...)
+		notes = append(notes, strings.Join(d.lines(), " "))
 	}
 	short, most := 0, 0.
 	var blind []string
@@ -134,7 +134,12 @@ func (d *Data) lines() (lines []string) {
 }
 
 // size formats a number of bytes.
-func size(n int64) string { return prefixed(float64(n), 1024, " ", " Ki", " Mi", " Gi", " Ti") + "B" }
+func size(n int64) string {
+	if n == 0 {
+		return "0 B"
+	}
+	return prefixed(float64(n), 1024, " ", " Ki", " Mi", " Gi", " Ti") + "B"
+}
 
 // plural formats a number of things.
 func plural(n int, thing string) string {

@@ -15,6 +15,7 @@ import (
 	"github.com/samya-db/samya/doctor"
 	"github.com/samya-db/samya/doctor/datadir"
 	"github.com/samya-db/samya/doctor/fleet"
+	"github.com/samya-db/samya/internal/httpapi"
 	"github.com/samya-db/samya/site/store"
 )
 
@@ -132,6 +133,15 @@ func (d *physician) examine(ctx context.Context) (doctor.Report, error) {
 func (d *physician) cluster(ctx context.Context) (doctor.Report, error) {
 	if _, err := d.client(); err != nil { // it names the flag at fault
 		return doctor.Report{}, err
+	}
+	for _, addr := range d.appManagers {
+		url, transport, err := d.secrets.transport(addr)
+		if err == nil {
+			_, err = httpapi.New(url, transport)
+		}
+		if err != nil {
+			return doctor.Report{}, &usageError{fmt.Errorf("more-app-managers: %w", err)}
+		}
 	}
 	f := &fleet.Fleet{
 		AppManagers: slices.Concat([]string{d.addr}, d.appManagers), Sites: d.sites, Connect: d.secrets.transport,

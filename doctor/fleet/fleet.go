@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -48,11 +49,11 @@ func (f *Fleet) Look(ctx context.Context, now time.Time) (doctor.Look, error) {
 	}
 	managers := make([]manager, len(f.AppManagers))
 	for i, addr := range f.AppManagers {
-		url, transport, err := f.Connect(addr)
+		base, transport, err := f.Connect(addr)
 		if err != nil {
 			return look, err
 		}
-		if managers[i].client, err = httpapi.New(url, transport); err != nil {
+		if managers[i].client, err = httpapi.New(base, transport); err != nil {
 			return look, fmt.Errorf("app manager: %w", err)
 		}
 		managers[i].http = &http.Client{Transport: transport}
@@ -136,15 +137,15 @@ func (f *Fleet) site(ctx context.Context, s httpapi.Site) doctor.Observation {
 		}
 		return doctor.Observation{Process: p}
 	}
-	url, transport, err := f.Connect(s.HTTPAddress)
+	base, transport, err := f.Connect(s.HTTPAddress)
 	if err != nil {
 		p.State, p.Problem = doctor.Unknown, err.Error()
 		return doctor.Observation{Process: p}
 	}
-	if !strings.Contains(url, "://") {
-		url = "http://" + url
+	if !strings.Contains(base, "://") {
+		base = "http://" + base
 	}
-	samples, err := metrics(ctx, &http.Client{Transport: transport}, url)
+	samples, err := metrics(ctx, &http.Client{Transport: transport}, base)
 	return observed(p, samples, err)
 }
 
@@ -177,7 +178,7 @@ func metrics(ctx context.Context, client *http.Client, base string) ([]doctor.Sa
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return nil, &silentError{fmt.Errorf("ask for the metrics: %w", err)}
+		return nil, &silentError{silence(err)}
 	}
 	defer func() { _ = resp.Body.Close() }() // it was read, or is of no use
 	if resp.StatusCode != http.StatusOK {
@@ -185,6 +186,17 @@ func metrics(ctx context.Context, client *http.Client, base string) ([]doctor.Sa
 		return nil, fmt.Errorf("ask for the metrics: the answer is %s", resp.Status)
 	}
 	return decode(resp.Body)
+}
+
+// silence tells why no answer came, without the request, which the reader knows.
+func silence(err error) error {
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		err = e.Err
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("no answer within %s", patience)
+	}
+	return fmt.Errorf("no answer: %w", err)
 }
 
 // host returns an address without its scheme.
