@@ -1,10 +1,10 @@
 package doctor
 
-// Data tells of a data directory. What could not be read is empty.
+// Data tells of a data directory. Unreadable figures are empty.
 type Data struct {
 	Dir string `json:"dir"`
-	// Cluster and Site are whose data it is, Members the sites of the cluster that it
-	// knows, Format its format.
+	// Cluster and Site are the owner of the data, Members the sites of the cluster that
+	// the data names, Format the format of the data.
 	Cluster string   `json:"cluster"`
 	Site    string   `json:"site"`
 	Members []string `json:"members"`
@@ -20,17 +20,17 @@ type Data struct {
 	// BaseBytes is the length of site.db, Log the files of the log.
 	BaseBytes int64     `json:"base_bytes"`
 	Log       []LogFile `json:"log"`
-	// FreeBytes is the free space of the disk; null if it is not known.
+	// FreeBytes is the free space of the disk; null if unknown.
 	FreeBytes *uint64 `json:"free_bytes"`
 }
 
 // LogFile is a file of a log.
 type LogFile struct {
 	Name string `json:"name"`
-	// First and Last are the numbers of its commits; Last is 0 if it holds none.
+	// First and Last are the numbers of the commits in the file; Last is 0 for none.
 	First uint64 `json:"first"`
 	Last  uint64 `json:"last"`
-	// Bytes is the length of its commits.
+	// Bytes is the length of the commits.
 	Bytes int64 `json:"bytes"`
 }
 
@@ -40,8 +40,8 @@ func Found(id, summary, where string, labels map[string]string) Finding {
 	return found(id, summary, where, labels)
 }
 
-// OfData returns the report on a data directory, with what was found besides the figures
-// that have a rule.
+// OfData returns the report on a data directory. The findings given come beside those of
+// the rules about figures of the data.
 func OfData(data *Data, all []Finding) (Report, error) {
 	r := Report{Cluster: data.Cluster, Data: data}
 	logBytes := int64(0)
@@ -59,8 +59,7 @@ func OfData(data *Data, all []Finding) (Report, error) {
 	return r, nil
 }
 
-// judgeNow judges figures of a site that does not run. Of the rules all that read these
-// figures alone count.
+// judgeNow judges figures of a site that does not run, by the rules that need no others.
 func judgeNow(figures []Sample, data *Data) ([]Finding, error) {
 	d := NewDiagnosis()
 	p := Process{Job: JobSite, Name: data.Site, Instance: data.Dir, State: Answers}

@@ -16,18 +16,18 @@ const (
 	JobAppMgr = "samya-appmgr"
 )
 
-// State is what a process did when it was looked at.
+// State is the answer of a process to a look.
 type State string
 
 // The states of a process.
 const (
-	// Answers: the process told its metrics.
+	// Answers: the process told metrics.
 	Answers State = "answers"
 	// Silent: the process did not answer.
 	Silent State = "silent"
-	// Refuses: the process answered, and did not tell its metrics.
+	// Refuses: the process answered without metrics.
 	Refuses State = "refuses"
-	// Unknown: nobody knows where the process serves its metrics, and it answers others.
+	// Unknown: nobody knows the address of the metrics, and the process answers others.
 	Unknown State = "unknown"
 )
 
@@ -35,17 +35,17 @@ const (
 type Process struct {
 	// Job is JobSite or JobAppMgr.
 	Job string `json:"job"`
-	// Name and Region are those of the process; empty if they are not known.
+	// Name and Region are those of the process; empty if unknown.
 	Name   string `json:"name"`
 	Region string `json:"region"`
-	// Instance is the host:port of the metrics, or what is known in its place.
+	// Instance is the host:port of the metrics, or else the name of the process.
 	Instance string `json:"instance"`
-	// State is what the process did at the last look, and Problem why it told nothing.
+	// State is the answer to the last look, and Problem the reason for no metrics.
 	State   State  `json:"state"`
 	Problem string `json:"problem,omitempty"`
 }
 
-// labels are the labels that Prometheus gives the metrics of a process, and its name.
+// labels are the labels that Prometheus gives the metrics of a process, and the name.
 func (p *Process) labels(cluster string) promql.Labels {
 	l := promql.Labels{"job": p.Job, "instance": p.Instance}
 	for name, v := range map[string]string{"cluster": cluster, "region": p.Region, "name": p.Name} {
@@ -63,14 +63,14 @@ type Sample struct {
 	Value  float64
 }
 
-// Observation is a process with its metrics.
+// Observation is a process with metrics.
 type Observation struct {
 	Process
 	// Metrics are nil unless the state is Answers.
 	Metrics []Sample
 }
 
-// Look is what was seen of a cluster at a time.
+// Look is an observation of all processes of a cluster at a time.
 type Look struct {
 	At      time.Time
 	Cluster string
@@ -78,7 +78,7 @@ type Look struct {
 	Observations []Observation
 }
 
-// Diagnosis judges looks at a cluster. It is not safe for concurrent use.
+// Diagnosis judges looks at a cluster. A Diagnosis is not safe for concurrent use.
 type Diagnosis struct {
 	history *promql.History
 	reads   map[string]bool
@@ -89,7 +89,7 @@ type Diagnosis struct {
 	rules   []*ruleState
 }
 
-// ruleState is a rule with the points at which it holds.
+// ruleState is a rule with the points at which the rule holds.
 type ruleState struct {
 	*rule
 	judged time.Time // the first look at which the rule could be judged
@@ -113,7 +113,7 @@ func NewDiagnosis() *Diagnosis {
 			d.reads[metric] = true
 		}
 	}
-	// A value counts at the look that saw it, and at no later one.
+	// A value counts at the look that saw the value, and not later.
 	d.history = promql.NewHistory(1, keep)
 	return d
 }
@@ -156,7 +156,7 @@ func (d *Diagnosis) Add(l Look) error {
 	return nil
 }
 
-// take adds what was seen of a process.
+// take adds the observation of a process.
 func (d *Diagnosis) take(l *Look, o *Observation) {
 	own := o.labels(l.Cluster)
 	switch o.State {
@@ -211,7 +211,7 @@ func (r *ruleState) hold(points []promql.Point, now time.Time) {
 	}
 }
 
-// Report returns what is wrong by the looks so far.
+// Report returns the findings of the looks so far.
 func (d *Diagnosis) Report() (Report, error) {
 	looked := d.last.At.Sub(d.first)
 	report := Report{Cluster: d.last.Cluster, Looks: d.looks, LookedSeconds: seconds(looked)}
@@ -228,7 +228,7 @@ func (d *Diagnosis) Report() (Report, error) {
 		report.Rules = append(report.Rules, j)
 		for _, a := range r.active {
 			if held := d.last.At.Sub(a.since); held < r.wait && a.since.After(r.judged) {
-				continue // it has not held for long enough
+				continue // not for long enough yet
 			}
 			f, err := r.finding(a.point)
 			if err != nil {
@@ -242,7 +242,7 @@ func (d *Diagnosis) Report() (Report, error) {
 	return report, nil
 }
 
-// problem is why a process that labels name is silent; empty if it is not.
+// problem is the reason that a process of the given labels is silent; empty for others.
 func (d *Diagnosis) problem(labels promql.Labels) string {
 	for _, o := range d.last.Observations {
 		if o.State == Silent && o.Job == labels["job"] && o.Instance == labels["instance"] {
@@ -268,7 +268,7 @@ func (r *rule) finding(p promql.Point) (Finding, error) {
 	return f, err
 }
 
-// apart returns the findings about what could not be looked at.
+// apart returns the findings about processes without metrics.
 func (d *Diagnosis) apart() []Finding {
 	var all []Finding
 	answered := false
@@ -291,7 +291,7 @@ func (d *Diagnosis) apart() []Finding {
 	return all
 }
 
-// called names a process to its reader.
+// called names a process to a reader.
 func called(p *Process) string {
 	kind := "the site"
 	if p.Job == JobAppMgr {

@@ -21,21 +21,21 @@ const (
 
 var severities = []Severity{Critical, Warning, Notice}
 
-// Finding is a thing that is wrong.
+// Finding is a fault.
 type Finding struct {
-	// ID is the name of the finding, its alert and its runbook, such as SamyaSiteDown.
+	// ID is the name of finding, alert and runbook, such as SamyaSiteDown.
 	ID string `json:"id"`
 	// Severity is that of the alert.
 	Severity Severity `json:"severity"`
-	// Labels say what the finding is about: cluster, region, name, instance, entity, …
+	// Labels are the subject of the finding: cluster, region, name, instance, entity, …
 	Labels map[string]string `json:"labels"`
-	// Summary says what is wrong, Means what follows, Do what to do.
+	// Summary is the fault, Means the consequence, Do the remedy.
 	Summary string `json:"summary"`
 	Means   string `json:"means"`
 	Do      string `json:"do"`
 	// Runbook is the address of the runbook.
 	Runbook string `json:"runbook"`
-	// Value is what was seen, and Bound what it was compared with, such as "> 0.05"; both
+	// Value is the number seen, and Bound the bound of the rule, such as "> 0.05"; both
 	// empty for findings without a number.
 	Value *float64 `json:"value,omitempty"`
 	Bound string   `json:"bound,omitempty"`
@@ -56,7 +56,7 @@ func order(a, b Finding) int {
 // perID bounds the findings of one id in a report.
 const perID = 20
 
-// arrange sorts findings, drops those that are told twice, and all beyond perID of an id.
+// arrange sorts findings, drops repetitions, and drops findings beyond perID of an id.
 func arrange(all []Finding) (kept []Finding, leftOff int) {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, order)
@@ -74,20 +74,19 @@ func arrange(all []Finding) (kept []Finding, leftOff int) {
 
 // Report is the answer of a doctor.
 type Report struct {
-	// Verdict is the worst severity found; "healthy" if nothing asks for anything.
+	// Verdict is the worst severity found; "healthy" without findings beyond notices.
 	Verdict string `json:"verdict"`
-	// Cluster is the name of the cluster, if it is known.
+	// Cluster is the name of the cluster; empty if unknown.
 	Cluster string `json:"cluster,omitempty"`
-	// Looks counts the looks, and LookedSeconds is the time between the first and the
-	// last.
+	// Looks counts the looks, and LookedSeconds is the time from the first to the last.
 	Looks         int     `json:"looks,omitempty"`
 	LookedSeconds float64 `json:"looked_seconds,omitempty"`
 	// Processes are the processes looked at.
 	Processes []Process `json:"processes,omitempty"`
 	// Data tells of the data directory looked at.
 	Data *Data `json:"data,omitempty"`
-	// Findings are what is wrong, the worst first. LeftOff counts findings of which 20 of
-	// the same id are told already.
+	// Findings are sorted, the worst first. LeftOff counts further findings of ids of
+	// which 20 are told.
 	Findings []Finding `json:"findings"`
 	LeftOff  int       `json:"left_off"`
 	// Rules tell for how long each rule was judged.
@@ -106,10 +105,10 @@ type Judged struct {
 	Judged bool `json:"judged"`
 }
 
-// healthy is the verdict without findings that ask for something.
+// healthy is the verdict without critical findings and warnings.
 const healthy = "healthy"
 
-// complete arranges the findings of a report and gives it its verdict.
+// complete arranges the findings of a report and sets the verdict.
 func (r *Report) complete(all []Finding) {
 	r.Findings, r.LeftOff = arrange(all)
 	if r.Findings == nil {
@@ -130,7 +129,7 @@ func (r *Report) count() map[Severity]int {
 	return n
 }
 
-// known returns the findings that need no rule of Prometheus, with their severities.
+// known are the findings that need no rule of Prometheus, with the severity of each.
 var known = map[string]Severity{
 	ClusterUnreachable: Critical,
 	MetricsUnread:      Warning,
@@ -149,7 +148,7 @@ var known = map[string]Severity{
 const (
 	// ClusterUnreachable: no process of the cluster answers.
 	ClusterUnreachable = "SamyaClusterUnreachable"
-	// MetricsUnread: a process answers, and does not tell its metrics.
+	// MetricsUnread: a process answers without metrics.
 	MetricsUnread = "SamyaMetricsUnread"
 	// DataMissing: the directory lacks the base of the data.
 	DataMissing = "SamyaDataMissing"
@@ -161,9 +160,9 @@ const (
 	LogDamaged = "SamyaLogDamaged"
 	// LogForeign: the log belongs to other data than the base.
 	LogForeign = "SamyaLogForeign"
-	// BooksBroken: the data can be read, and contradicts itself.
+	// BooksBroken: the data can be read, and contradicts other data.
 	BooksBroken = "SamyaBooksBroken"
-	// DiskSpace: the disk has too little space for a start and its checkpoints.
+	// DiskSpace: the disk has too little space for a start and for checkpoints.
 	DiskSpace = "SamyaDiskSpace"
 	// LogTorn: the log ends with a commit that a crash cut off.
 	LogTorn = "SamyaLogTorn"

@@ -79,7 +79,7 @@ func (r *Report) headline() string {
 	return text + " (" + strings.Join(of, ", ") + ")"
 }
 
-// notes are what a reader has to know besides the findings.
+// notes are facts besides the findings.
 func (r *Report) notes() (notes []string) {
 	if d := r.Data; d != nil {
 		notes = append(notes, strings.Join(d.lines(), " "))
@@ -166,7 +166,7 @@ func about(labels map[string]string) string {
 	return strings.Join(parts, ", ")
 }
 
-// seen tells the number that was seen, and what it was compared with.
+// seen tells the number of a finding, and the bound.
 func (f *Finding) seen() string {
 	if f.Value == nil {
 		return ""

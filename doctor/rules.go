@@ -35,8 +35,8 @@ type recording struct {
 	expr *promql.Expr
 }
 
-// rules and recordings are those of deploy/monitoring. A test reads them, so that no
-// build fails here.
+// rules and recordings are the rules of deploy/monitoring. A test reads both files, so
+// that no release panics here.
 var rules, recordings = mustRead(monitoring.Alerts, monitoring.Recording)
 
 func mustRead(alerts, recorded []byte) ([]*rule, []recording) {
@@ -47,7 +47,7 @@ func mustRead(alerts, recorded []byte) ([]*rule, []recording) {
 	return r, rec
 }
 
-// writtenRule is a rule as its file has it.
+// writtenRule is a rule as in a file.
 type writtenRule struct {
 	Record, Alert, Expr string
 	For                 time.Duration
@@ -104,8 +104,8 @@ func readRules(alerts, recorded []byte) ([]*rule, []recording, error) {
 	return all, recs, nil
 }
 
-// follow notes what an expression reads, through the recording rules. Those come in
-// order, so none reads itself.
+// follow notes the metrics that an expression reads, through the recording rules. A
+// recording rule reads earlier ones alone.
 func (r *rule) follow(e *promql.Expr, byName map[string]*promql.Expr) {
 	r.looksBack = max(r.looksBack, e.Range())
 	for _, metric := range e.Metrics() {

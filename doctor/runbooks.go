@@ -13,7 +13,7 @@ const runbooksURL = "https://github.com/samya-db/samya/blob/main/docs/runbooks.m
 // runbook is a section of the page.
 type runbook struct{ means, do string }
 
-// runbooks are the sections by their names.
+// runbooks are the sections by name.
 var runbooks = readRunbooks(docs.Runbooks)
 
 // link is a link in Markdown. The link text stays.

@@ -21,11 +21,17 @@ import (
 	"github.com/samya-db/samya/site/store"
 )
 
-// make makes the data of a site that has ended in a crash after ten commits: the log has
+// crashed makes the data of a site that has ended in a crash after ten commits: the log has
 // them, and site.db does not.
 func crashed(t *testing.T) (dir string) {
 	t.Helper()
 	return copied(t, 1, false)
+}
+
+// empty makes an empty directory.
+func empty(t *testing.T) (dir string) {
+	t.Helper()
+	return t.TempDir()
 }
 
 // stopped makes the data of a site that was stopped.
@@ -148,51 +154,73 @@ func TestExamine(t *testing.T) {
 		want   string
 		says   string
 	}{
-		"stopped":    {stopped, nil, "", ""},
-		"crashed":    {crashed, nil, "", ""},
-		"nothing":    {func(t *testing.T) string { return t.TempDir() }, nil, doctor.DataMissing, "site.db is missing"},
-		"no site.db": {crashed, func(t *testing.T, dir string) { must(t, os.Remove(base(dir))) }, doctor.DataMissing, "site.db is missing"},
+		"stopped": {stopped, nil, "", ""},
+		"crashed": {crashed, nil, "", ""},
+		"nothing": {empty, nil, doctor.DataMissing, "site.db is missing"},
+		"no site.db": {crashed, func(t *testing.T, dir string) {
+			t.Helper()
+			must(t, os.Remove(base(dir)))
+		}, doctor.DataMissing, "site.db is missing"},
 		"an empty site.db": {crashed, func(t *testing.T, dir string) {
+			t.Helper()
 			must(t, os.Truncate(base(dir), 0))
 		}, doctor.DataMissing, "site.db is empty"},
 		"a site.db cut short": {stopped, func(t *testing.T, dir string) {
+			t.Helper()
 			must(t, os.Truncate(base(dir), 3*int64(os.Getpagesize())))
 		}, doctor.DataDamaged, "bytes of the"},
 		"a site.db of something else": {stopped, func(t *testing.T, dir string) {
+			t.Helper()
 			must(t, os.WriteFile(base(dir), bytes.Repeat([]byte("not a database. "), 8192), 0o600))
 		}, doctor.DataDamaged, "site.db"},
 		"a later format": {stopped, func(t *testing.T, dir string) {
+			t.Helper()
 			raw, err := proto.Marshal(&storev1.Identity{Format: 9, Cluster: "prod", Site: "us"})
 			must(t, err)
 			put("identity", "identity", raw)(t, dir)
 		}, doctor.DataUnknown, "format 9"},
 		"an identity that is none": {stopped, put("identity", "identity", []byte{0xff}), doctor.DataDamaged, "identity"},
 		"a value that is none":     {stopped, put("entities", "vm", []byte{0xff}), doctor.DataDamaged, "vm"},
-		"a commit damaged":         {crashed, func(t *testing.T, dir string) { flip(t, log(t, dir), 2) }, doctor.LogDamaged, "commit 3 is not valid"},
-		"the last commit damaged":  {crashed, func(t *testing.T, dir string) { flip(t, log(t, dir), -1) }, doctor.LogTorn, "behind commit 9"},
-		"no log":                   {crashed, func(t *testing.T, dir string) { must(t, os.Remove(log(t, dir))) }, doctor.LogDamaged, "there is no such file"},
+		"a commit damaged": {crashed, func(t *testing.T, dir string) {
+			t.Helper()
+			flip(t, log(t, dir), 2)
+		}, doctor.LogDamaged, "commit 3 is not valid"},
+		"the last commit damaged": {crashed, func(t *testing.T, dir string) {
+			t.Helper()
+			flip(t, log(t, dir), -1)
+		}, doctor.LogTorn, "behind commit 9"},
+		"no log": {crashed, func(t *testing.T, dir string) {
+			t.Helper()
+			must(t, os.Remove(log(t, dir)))
+		}, doctor.LogDamaged, "there is no such file"},
 		"a log cut short": {crashed, func(t *testing.T, dir string) {
+			t.Helper()
 			must(t, os.Truncate(log(t, dir), 1024))
 		}, doctor.LogDamaged, "cut short"},
 		"a log without its header": {crashed, func(t *testing.T, dir string) {
+			t.Helper()
 			f, err := os.OpenFile(log(t, dir), os.O_RDWR, 0)
 			must(t, err)
 			_, err = f.WriteAt(make([]byte, 8), 0)
 			must(t, errors.Join(err, f.Close()))
 		}, doctor.LogDamaged, "no header"},
 		"the log of other data": {crashed, func(t *testing.T, dir string) {
+			t.Helper()
 			other := copied(t, 7, false)
 			b, err := os.ReadFile(log(t, other))
 			must(t, err)
 			must(t, os.WriteFile(log(t, dir), b, 0o600))
 		}, doctor.LogForeign, "other data"},
 		"an entity without books": {stopped, func(t *testing.T, dir string) {
+			t.Helper()
 			edit(t, dir, func(tx *bolt.Tx) error { return tx.Bucket([]byte("books")).Delete([]byte("vm")) })
 		}, doctor.BooksBroken, "its books are missing"},
 		"books without an entity": {stopped, func(t *testing.T, dir string) {
+			t.Helper()
 			edit(t, dir, func(tx *bolt.Tx) error { return tx.Bucket([]byte("entities")).Delete([]byte("vm")) })
 		}, doctor.BooksBroken, "1 books for 0 entities"},
 		"files of a start cut off": {stopped, func(t *testing.T, dir string) {
+			t.Helper()
 			must(t, os.WriteFile(base(dir)+".new-1", nil, 0o600))
 			must(t, os.WriteFile(filepath.Join(dir, "journal-new"), nil, 0o600))
 		}, doctor.DataLeftovers, "journal-new, site.db.new-1"},

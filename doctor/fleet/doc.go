@@ -1,4 +1,4 @@
-// Package fleet looks at the processes of a cluster: it asks app managers which sites
-// there are, and all of them for their metrics. It refuses to judge what it sees, and
-// changes nothing: it sends no request but reads.
+// Package fleet looks at the processes of a cluster: app managers tell the sites, and all
+// processes tell metrics. The package refuses to judge, and to send requests that change
+// anything.
 package fleet

@@ -18,20 +18,19 @@ import (
 	"github.com/samya-db/samya/internal/httpapi"
 )
 
-// patience is how long a process may take to answer. It is longer than a site takes to
-// tell its metrics while it is overloaded.
+// patience bounds the time until an answer. An overloaded site takes less to tell
+// metrics.
 const patience = 5 * time.Second
 
-// Fleet are the processes of a cluster. It is not safe for concurrent use.
+// Fleet are the processes of a cluster. A Fleet is not safe for concurrent use.
 type Fleet struct {
-	// AppManagers are HTTP addresses of app managers, Sites of sites beside those that
-	// app managers tell of.
+	// AppManagers are HTTP addresses of app managers, Sites of sites that app managers
+	// may not tell of.
 	AppManagers, Sites []string
-	// Connect returns the address with its scheme, and the transport to it; nil for the
-	// default.
+	// Connect returns an address with the scheme, and the transport; nil for the default.
 	Connect func(addr string) (url string, transport http.RoundTripper, err error)
 
-	// cluster and members are what an app manager told last.
+	// cluster and members are the last answer of an app manager.
 	cluster string
 	members []httpapi.Site
 	names   map[string]string
@@ -40,8 +39,8 @@ type Fleet struct {
 // unknownRegion stands in place of a region that nobody tells.
 const unknownRegion = "unknown"
 
-// Look looks at all processes at a time. An app manager that does not answer is seen as
-// such; the error is that of an address that cannot be one.
+// Look looks at all processes at a time. A silent app manager is an
+// observation; the error is that of a malformed address.
 func (f *Fleet) Look(ctx context.Context, now time.Time) (doctor.Look, error) {
 	look := doctor.Look{At: now}
 	if f.names == nil {
@@ -77,7 +76,7 @@ func (f *Fleet) Look(ctx context.Context, now time.Time) (doctor.Look, error) {
 	return look, nil
 }
 
-// manager is an app manager with its answers.
+// manager is an app manager with answers.
 type manager struct {
 	client     *httpapi.Client
 	http       *http.Client
@@ -98,7 +97,7 @@ func (m *manager) ask(ctx context.Context) {
 	m.told, m.err = m.client.ListSites(ctx)
 }
 
-// sites are the sites that app managers told of, and those given.
+// sites are the sites that app managers told of, and the sites given.
 func (f *Fleet) sites() []httpapi.Site {
 	all := slices.Clone(f.members)
 	for i := range all {
@@ -112,8 +111,8 @@ func (f *Fleet) sites() []httpapi.Site {
 	return all
 }
 
-// reachable returns the address of a site's metrics. A site that serves them at all its
-// addresses tells none; then they are where its gRPC API is.
+// reachable returns the address of a site's metrics. A site that listens at all
+// addresses tells none; then the host is that of the gRPC API.
 func reachable(http, grpc string) string {
 	h, port, err := net.SplitHostPort(http)
 	if ip := net.ParseIP(h); err != nil || ip == nil || !ip.IsUnspecified() {
@@ -149,7 +148,7 @@ func (f *Fleet) site(ctx context.Context, s httpapi.Site) doctor.Observation {
 	return observed(p, samples, err)
 }
 
-// observed is a process that told its metrics or did not.
+// observed is a process with metrics, or with the reason for none.
 func observed(p doctor.Process, samples []doctor.Sample, err error) doctor.Observation {
 	p.State = doctor.Answers
 	if err != nil {
@@ -167,8 +166,7 @@ type silentError struct{ err error }
 func (e *silentError) Error() string { return e.err.Error() }
 func (e *silentError) Unwrap() error { return e.err }
 
-// metrics asks a process for its metrics. The error is a silentError if it does not
-// answer.
+// metrics asks a process for metrics. The error is a silentError if no answer comes.
 func metrics(ctx context.Context, client *http.Client, base string) ([]doctor.Sample, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -180,7 +178,7 @@ func metrics(ctx context.Context, client *http.Client, base string) ([]doctor.Sa
 	if err != nil {
 		return nil, &silentError{silence(err)}
 	}
-	defer func() { _ = resp.Body.Close() }() // it was read, or is of no use
+	defer func() { _ = resp.Body.Close() }() // all of use was read
 	if resp.StatusCode != http.StatusOK {
 		_, _ = io.CopyN(io.Discard, resp.Body, 1<<10)
 		return nil, fmt.Errorf("ask for the metrics: the answer is %s", resp.Status)
@@ -188,7 +186,7 @@ func metrics(ctx context.Context, client *http.Client, base string) ([]doctor.Sa
 	return decode(resp.Body)
 }
 
-// silence tells why no answer came, without the request, which the reader knows.
+// silence returns the reason for no answer, without the request.
 func silence(err error) error {
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		err = e.Err
@@ -199,7 +197,7 @@ func silence(err error) error {
 	return fmt.Errorf("no answer: %w", err)
 }
 
-// host returns an address without its scheme.
+// host returns an address without a scheme.
 func host(addr string) string {
 	_, rest, ok := strings.Cut(addr, "://")
 	if !ok {

@@ -142,8 +142,8 @@ type aggregation struct {
 	of   node
 }
 
-// aggregations are the known aggregations: the value of a group from its values, of
-// which there is at least one.
+// aggregations are the known aggregations: the value of a group from one or more
+// values.
 var aggregations = map[string]func(values []float64) float64{
 	"count": func(v []float64) float64 { return float64(len(v)) },
 	"max":   slices.Max[[]float64],
@@ -181,7 +181,7 @@ func (a *aggregation) eval(h *History, now time.Time) ([]Point, error) {
 	return out, nil
 }
 
-// binary is an operator with its operands.
+// binary is an operator with operands.
 type binary struct {
 	op          string
 	left, right node

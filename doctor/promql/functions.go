@@ -10,7 +10,7 @@ import (
 // function is a function of a rule.
 type function struct {
 	takes []shape
-	// over is the value of a series from its samples in the range, for functions of a
+	// over is the value of a series from the samples in the range, for functions of a
 	// range; ok is false for none.
 	over func(samples []sample) (v float64, ok bool)
 	// fromBirth is set for a function that goes by the birth of a series.
@@ -28,7 +28,7 @@ var functions = map[string]function{
 	"histogram_quantile": {takes: []shape{single, vector}, of: quantile},
 }
 
-// call is a function with its arguments.
+// call is a function with arguments.
 type call struct {
 	name string
 	function
@@ -123,8 +123,8 @@ func clampMin(args [][]Point) []Point {
 // bucket is a bucket of a histogram: how many values are at most le.
 type bucket struct{ le, count float64 }
 
-// quantile estimates a quantile of each histogram, as Prometheus does: evenly within the
-// bucket that it lies in. A histogram without values has none.
+// quantile estimates a quantile of each histogram, as Prometheus does: evenly within a
+// bucket. A histogram without values has none.
 func quantile(args [][]Point) []Point {
 	q := args[0][0].Value
 	histograms := make(map[string][]bucket)

@@ -41,7 +41,7 @@ type parser struct {
 
 func (p *parser) peek() token { return p.tokens[p.next] }
 
-// take takes the next token if it is the sign or word given.
+// take takes the next token if that is the sign or word given.
 func (p *parser) take(s string) bool {
 	if t := p.peek(); (t.kind == sign || t.kind == word) && t.text == s {
 		p.next++
@@ -70,10 +70,10 @@ func (p *parser) wrong(want string) error {
 // deepest bounds the depth of an expression.
 const deepest = 50
 
-// levels are the operators from those that bind least.
+// levels are the operators, from the operators that bind least.
 var levels = [][]string{{"or"}, {"==", "!=", "<=", "<", ">=", ">"}, {"+", "-"}, {"*", "/"}}
 
-// binary reads operators of a level and above, with their operands.
+// binary reads operators of a level and above, with operands.
 func (p *parser) binary(level, depth int) (node, error) {
 	if depth > deepest {
 		return nil, fmt.Errorf("expression: more than %d deep", deepest)
@@ -98,7 +98,7 @@ func (p *parser) binary(level, depth int) (node, error) {
 	return nil, err
 }
 
-// matching reads what stands behind an operator: on (…) group_left ().
+// matching reads the part behind an operator: on (…) group_left ().
 func (p *parser) matching(b *binary) (err error) {
 	if !p.take("on") {
 		return nil
@@ -135,7 +135,7 @@ func (p *parser) labels() ([]string, error) {
 	return all, nil
 }
 
-// operand reads a number, a selector, a call, an aggregation or what stands in
+// operand reads a number, a selector, a call, an aggregation or an expression in
 // parentheses.
 func (p *parser) operand(depth int) (node, error) {
 	t := p.peek()
@@ -214,7 +214,7 @@ func (p *parser) call(name string, depth int) (node, error) {
 	return c, p.need(")")
 }
 
-// selector reads what stands behind the name of a metric.
+// selector reads the part behind the name of a metric.
 func (p *parser) selector(metric string) (node, error) {
 	s := &selector{metric: metric}
 	if p.take("{") {

@@ -208,7 +208,7 @@ func FuzzParse(tf *testing.F) {
 	}
 	f.Add(`up{a=~"x|y",b!='z'}[5m]`)
 	h := minutes(map[string][]float64{"up job=site": {0, 1}, "n": {1, 2, 3}})
-	f.Fuzz(func(t *testing.T, expr string) {
+	f.Fuzz(func(_ *testing.T, expr string) {
 		e, err := Parse(expr)
 		if err != nil {
 			return

@@ -113,8 +113,8 @@ func (h *History) of(metric string) []*series {
 
 // at returns the value at an instant.
 func (s *series) at(now time.Time, lookback time.Duration) (float64, bool) {
-	for i := len(s.samples) - 1; i >= 0; i-- {
-		if one := s.samples[i]; !one.at.After(now) {
+	for _, one := range slices.Backward(s.samples) {
+		if !one.at.After(now) {
 			return one.value, now.Sub(one.at) < lookback
 		}
 	}

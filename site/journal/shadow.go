@@ -56,15 +56,15 @@ func (d *ShadowDir) Open(name string) (File, error) {
 	if d.hidden[name] {
 		return nil, fmt.Errorf("opening %s: %w", name, fs.ErrNotExist)
 	}
-	real, err := os.Open(filepath.Join(d.path, name))
+	file, err := os.Open(filepath.Join(d.path, name))
 	if err != nil {
 		return nil, err
 	}
-	info, err := real.Stat()
+	info, err := file.Stat()
 	if err != nil {
-		return nil, errors.Join(err, real.Close())
+		return nil, errors.Join(err, file.Close())
 	}
-	d.files[name] = &shadowFile{real: real, under: info.Size(), size: info.Size()}
+	d.files[name] = &shadowFile{under: file, length: info.Size(), size: info.Size()}
 	return d.files[name], nil
 }
 
@@ -97,10 +97,10 @@ func (d *ShadowDir) Sync() error { return nil }
 
 // shadowFile is a file that keeps in memory what is written to it.
 type shadowFile struct {
-	real *os.File // nil for a new file
-	// under is the length of the real file, size that of the view.
-	under, size int64
-	written     []patch
+	under *os.File // nil for a new file
+	// length is the length of the file under it, size that of the view.
+	length, size int64
+	written      []patch
 }
 
 // patch is a part of a file that was written, later ones over earlier ones.
@@ -117,9 +117,9 @@ func (f *shadowFile) ReadAt(b []byte, at int64) (n int, err error) {
 	}
 	b = b[:n]
 	clear(b)
-	if f.real != nil && at < f.under {
-		k := min(int64(n), f.under-at)
-		if got, err := f.real.ReadAt(b[:k], at); err != nil && (!errors.Is(err, io.EOF) || int64(got) < k) {
+	if f.under != nil && at < f.length {
+		k := min(int64(n), f.length-at)
+		if got, err := f.under.ReadAt(b[:k], at); err != nil && (!errors.Is(err, io.EOF) || int64(got) < k) {
 			return 0, err
 		}
 	}
@@ -147,10 +147,10 @@ func (f *shadowFile) Sync() error { return nil }
 
 // Close implements File.
 func (f *shadowFile) Close() error {
-	if f.real == nil {
+	if f.under == nil {
 		return nil
 	}
-	real := f.real
-	f.real = nil
-	return real.Close()
+	file := f.under
+	f.under = nil
+	return file.Close()
 }
