@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/doctor"
+	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/httpapi"
 )
 
@@ -70,6 +71,9 @@ func (f *Fleet) Look(ctx context.Context, now time.Time) (doctor.Look, error) {
 	}
 	look.Cluster = f.cluster
 	sites := f.sites()
+	if len(sites) == 0 {
+		look.Observations = append(look.Observations, unheard(managers)...)
+	}
 	seen := make([]doctor.Observation, len(sites))
 	each(len(sites), func(i int) { seen[i] = f.site(ctx, sites[i]) })
 	look.Observations = append(look.Observations, seen...)
@@ -95,6 +99,26 @@ func (m *manager) ask(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	m.told, m.err = m.client.ListSites(ctx)
+}
+
+// unheard stands for the sites of which no app manager tells. If an app manager reaches
+// none, the sites are silent; if the app manager does not tell, nothing is known of them.
+func unheard(managers []manager) (all []doctor.Observation) {
+	for i := range managers {
+		m := &managers[i]
+		if _, silent := errors.AsType[*silentError](m.err); m.err == nil || silent {
+			continue
+		}
+		p := doctor.Process{
+			Job: doctor.JobSite, Region: unknownRegion, Instance: "of unknown address", State: doctor.Unknown,
+			Problem: fmt.Sprintf("app manager %s: list the sites: %v", host(m.client.Addr()), m.err),
+		}
+		if e, ok := errors.AsType[*apierr.Error](m.err); ok && e.Reason == apierr.SiteUnavailable {
+			p.State = doctor.Silent
+		}
+		return []doctor.Observation{{Process: p}}
+	}
+	return nil
 }
 
 // sites are the sites that app managers told of, and the sites given.

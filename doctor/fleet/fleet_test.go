@@ -78,6 +78,31 @@ func TestLook(t *testing.T) {
 	}
 }
 
+// TestNoSiteKnown: an app manager that reaches no site tells of silent sites. Of an app
+// manager that does not tell the sites, nothing is known of them.
+func TestNoSiteKnown(t *testing.T) {
+	for problem, want := range map[string]doctor.State{
+		`{"status":503,"title":"x","reason":"SITE_UNAVAILABLE","detail":"no site answers"}`: doctor.Silent,
+		`{"status":403,"title":"x","reason":"PERMISSION_DENIED","detail":"not you"}`:        doctor.Unknown,
+	} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/v1/sites" {
+				w.Header().Set("Content-Type", "application/problem+json")
+				w.WriteHeader(http.StatusServiceUnavailable)
+				_, _ = w.Write([]byte(problem))
+			}
+		}))
+		defer s.Close()
+		look, err := (&Fleet{AppManagers: []string{s.URL}, Connect: plain}).Look(t.Context(), time.Unix(1, 0))
+		if err != nil || len(look.Observations) != 2 {
+			t.Fatalf("%v, %q", err, states(look))
+		}
+		if o := look.Observations[1]; o.State != want || o.Job != doctor.JobSite || !strings.Contains(o.Problem, "list the sites: ") {
+			t.Errorf("%+v, want %s", o, want)
+		}
+	}
+}
+
 // TestAddresses: an address that cannot be one of an app manager is an error; that of a
 // site is told of the site.
 func TestAddresses(t *testing.T) {
