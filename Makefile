@@ -22,7 +22,7 @@ FUZZTIME ?= 10s
 FUZZ_BUDGET ?=
 CHAOS_BUDGET ?= 120
 DRAW ?= 1
-FUZZ_DIRS := appmgr avantan cmd devcluster internal kvpart lab predict redistribute site
+FUZZ_DIRS := appmgr avantan cmd devcluster doctor internal kvpart lab predict redistribute site
 # What `make sim` runs; SIM_FLAGS is handed to `samya-lab sim`.
 SEEDS ?= 2000
 MODES ?= majority star auto switch

@@ -82,10 +82,10 @@ func TestHTTPAnswers(t *testing.T) {
 			{
 				"GET", "/v1/sites", "", 200,
 				`{"cluster":"test","answered_by":"am","sites":[` +
-					`{"name":"us","region":"us","address":"us","health":"serving","round_trip_ms":0.000001,"oldest_version":1,"newest_version":2},` +
-					`{"name":"eu","region":"eu","address":"eu","health":"serving","round_trip_ms":132,"oldest_version":1,"newest_version":2},` +
+					`{"name":"us","region":"us","address":"us","health":"serving","round_trip_ms":0.000001,"oldest_version":1,"newest_version":2,"http_address":"us:7101"},` +
+					`{"name":"eu","region":"eu","address":"eu","health":"serving","round_trip_ms":132,"oldest_version":1,"newest_version":2,"http_address":"eu:7101"},` +
 					`{"name":"au","region":"au","address":"au","health":"serving","round_trip_ms":160,"oldest_version":3,"newest_version":4,` +
-					`"refusal":"the build of site au is too new"}]}`,
+					`"refusal":"the build of site au is too new","http_address":"au:7101"}]}`,
 			},
 			{
 				"GET", "/v1/version", "", 200,

@@ -27,8 +27,8 @@ func TestOneOfSeveralTellsOfItself(t *testing.T) {
 	c.Create("vm", 10)
 	ctx, admin := t.Context(), c.Admin("us")
 	want := &samyav1.ListSitesResponse{Cluster: "test", AnsweredBy: "site/us", Sites: []*samyav1.Site{
-		{Name: "eu", Region: "eu", Address: c.Site("eu").GRPCAddr(), Health: samyav1.SiteHealth_SITE_HEALTH_SERVING},
-		{Name: "us", Region: "us", Address: c.Site("us").GRPCAddr(), Health: samyav1.SiteHealth_SITE_HEALTH_SERVING},
+		{Name: "eu", Region: "eu", Address: c.Site("eu").GRPCAddr(), HttpAddress: c.Site("eu").HTTPAddr(), Health: samyav1.SiteHealth_SITE_HEALTH_SERVING},
+		{Name: "us", Region: "us", Address: c.Site("us").GRPCAddr(), HttpAddress: c.Site("us").HTTPAddr(), Health: samyav1.SiteHealth_SITE_HEALTH_SERVING},
 	}}
 	if got, err := admin.ListSites(ctx, &samyav1.ListSitesRequest{}); err != nil || !proto.Equal(got, want) {
 		t.Errorf("%v, %v; want %v", got, err, want)

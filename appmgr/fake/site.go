@@ -227,7 +227,7 @@ func (f *Site) GetEntity(ctx context.Context, r *samyav1.GetEntityRequest) (*sam
 func (f *Site) ListSites(context.Context, *samyav1.ListSitesRequest) (*samyav1.ListSitesResponse, error) {
 	resp := &samyav1.ListSitesResponse{Cluster: "test", AnsweredBy: "site/" + f.Name}
 	for _, m := range f.Members {
-		site := &samyav1.Site{Name: m, OldestVersion: 1, NewestVersion: 2}
+		site := &samyav1.Site{Name: m, OldestVersion: 1, NewestVersion: 2, HttpAddress: m + ":7101"}
 		if m == "au" {
 			site.OldestVersion, site.NewestVersion, site.Refusal = 3, 4, "the build of site au is too new"
 		}

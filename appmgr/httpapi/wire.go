@@ -84,6 +84,7 @@ type siteJSON struct {
 	Oldest      uint32   `json:"oldest_version"`
 	Newest      uint32   `json:"newest_version"`
 	Refusal     string   `json:"refusal,omitempty"`
+	HTTPAddress string   `json:"http_address"`
 }
 
 func entityJSON(e *samyav1.Entity) entity {
@@ -134,7 +135,7 @@ func sitesJSON(r *samyav1.ListSitesResponse) sites {
 	out := sites{Cluster: r.GetCluster(), AnsweredBy: r.GetAnsweredBy(), Sites: []siteJSON{}}
 	for _, s := range r.GetSites() {
 		j := siteJSON{
-			Name: s.GetName(), Region: s.GetRegion(), Address: s.GetAddress(),
+			Name: s.GetName(), Region: s.GetRegion(), Address: s.GetAddress(), HTTPAddress: s.GetHttpAddress(),
 			Health: strings.ToLower(strings.TrimPrefix(s.GetHealth().String(), "SITE_HEALTH_")),
 			Oldest: s.GetOldestVersion(), Newest: s.GetNewestVersion(), Refusal: s.GetRefusal(),
 		}

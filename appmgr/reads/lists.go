@@ -43,7 +43,7 @@ func (s *Reads) ListSites(ctx context.Context, _ *samyav1.ListSitesRequest) (*sa
 	resp := &samyav1.ListSitesResponse{Cluster: s.cluster, AnsweredBy: s.name}
 	for _, m := range members {
 		site := &samyav1.Site{
-			Name: m.GetName(), Region: m.GetRegion(), Address: m.GetAddress(),
+			Name: m.GetName(), Region: m.GetRegion(), Address: m.GetAddress(), HttpAddress: m.GetHttpAddress(),
 			OldestVersion: m.GetOldestVersion(), NewestVersion: m.GetNewestVersion(), Refusal: m.GetRefusal(),
 		}
 		if info, h, ok := s.router.State(m.GetName()); ok {

@@ -24,6 +24,8 @@ const (
 	exitNotFound    = 4
 	exitUnreachable = 5
 	exitUnknown     = 6
+	exitWarning     = 7
+	exitCritical    = 8
 	exitInterrupted = 130
 )
 
@@ -63,6 +65,9 @@ func explain(err error, cmd *cobra.Command) (code int, text string) {
 	}
 	if errors.Is(err, errReported) {
 		return exitFailed, ""
+	}
+	if e, ok := errors.AsType[*verdictError](err); ok {
+		return e.code, ""
 	}
 	if errors.Is(err, errInterrupted) {
 		return say(exitInterrupted)

@@ -214,6 +214,8 @@ type Site struct {
 	// Refusal is why another site and this one refuse to work together, as a site told;
 	// empty if none said so.
 	Refusal string `json:"refusal"`
+	// HTTPAddress is the host:port of its metrics and health, if known.
+	HTTPAddress string `json:"http_address"`
 }
 
 // State is a state of a watched entity.

@@ -1678,7 +1678,9 @@ type Site struct {
 	NewestVersion uint32 `protobuf:"varint,7,opt,name=newest_version,json=newestVersion,proto3" json:"newest_version,omitempty"`
 	// Why the answering process and the site refuse to work together; empty if they
 	// do not.
-	Refusal       string `protobuf:"bytes,8,opt,name=refusal,proto3" json:"refusal,omitempty"`
+	Refusal string `protobuf:"bytes,8,opt,name=refusal,proto3" json:"refusal,omitempty"`
+	// Where it serves its metrics and health over HTTP, if known.
+	HttpAddress   string `protobuf:"bytes,9,opt,name=http_address,json=httpAddress,proto3" json:"http_address,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1765,6 +1767,13 @@ func (x *Site) GetNewestVersion() uint32 {
 func (x *Site) GetRefusal() string {
 	if x != nil {
 		return x.Refusal
+	}
+	return ""
+}
+
+func (x *Site) GetHttpAddress() string {
+	if x != nil {
+		return x.HttpAddress
 	}
 	return ""
 }
@@ -1887,7 +1896,7 @@ const file_samya_v1_cluster_proto_rawDesc = "" +
 	"\x05sites\x18\x01 \x03(\v2\x0e.samya.v1.SiteR\x05sites\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x12\x1f\n" +
 	"\vanswered_by\x18\x03 \x01(\tR\n" +
-	"answeredBy\"\x9c\x02\n" +
+	"answeredBy\"\xbf\x02\n" +
 	"\x04Site\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06region\x18\x02 \x01(\tR\x06region\x12\x18\n" +
@@ -1897,7 +1906,8 @@ const file_samya_v1_cluster_proto_rawDesc = "" +
 	"round_trip\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\troundTrip\x12%\n" +
 	"\x0eoldest_version\x18\x06 \x01(\rR\roldestVersion\x12%\n" +
 	"\x0enewest_version\x18\a \x01(\rR\rnewestVersion\x12\x18\n" +
-	"\arefusal\x18\b \x01(\tR\arefusal*{\n" +
+	"\arefusal\x18\b \x01(\tR\arefusal\x12!\n" +
+	"\fhttp_address\x18\t \x01(\tR\vhttpAddress*{\n" +
 	"\n" +
 	"SiteHealth\x12\x1b\n" +
 	"\x17SITE_HEALTH_UNSPECIFIED\x10\x00\x12\x17\n" +
