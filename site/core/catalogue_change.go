@@ -17,6 +17,9 @@ func changeBody(ch *input.Change) uint64 {
 	if ch.Subtree {
 		h = mixBody(h, 1)
 	}
+	if ch.Kind == input.Reconcile {
+		h = mixBody(mixBody(mixBody(h, uint64(ch.Truth.InUse)), uint64(ch.Truth.Counted)), ch.Truth.Generation) //nolint:gosec // only mixed
+	}
 	return h
 }
 
@@ -28,7 +31,8 @@ func validRequest(ch *input.Change) bool {
 	}
 	return ch.Limit >= 0 && ch.Limit <= input.MaxTokens && ch.RequestID != "" && (err == nil) == (ch.Kind == input.SetMode) &&
 		(ch.Parent == "" || ch.Kind == input.CreateEntity || ch.Kind == input.MoveEntity) && (!ch.Subtree || ch.Kind == input.DeleteEntity) &&
-		(!ch.Applied || ch.Kind == input.SetLimit)
+		(!ch.Applied || ch.Kind == input.SetLimit) && (ch.Kind == input.Reconcile || ch.Truth == input.Truth{}) &&
+		(ch.Kind != input.Reconcile || ch.Truth.Valid() && ch.Expected != 0 && ch.Limit == 0)
 }
 
 func (c *cataloguing) change(ch *input.Change) {
@@ -40,7 +44,7 @@ func (c *cataloguing) change(ch *input.Change) {
 	p := &pendingChange{
 		requestID: ch.RequestID, body: body, until: until, callers: []changeCaller{{ch.Call, until, ch.Applied}},
 	}
-	if ch.Kind == input.SetLimit {
+	if ch.Kind == input.SetLimit || ch.Kind == input.Reconcile {
 		c.limiting.changeLimit(ch, p)
 		return
 	}

@@ -159,7 +159,7 @@ func (c *Core) Step(now input.Now, in input.Input) {
 			c.remembering.cancel(in.Call)
 		}
 	case *input.Read:
-		c.reading.readEntity(in)
+		c.readEntity(in)
 	case *input.ReadMode:
 		c.reply(in.Call, answer.Answer{Details: &answer.Details{Mode: c.assessing.modeNow()}})
 	case *input.ReadMembers:
@@ -206,6 +206,8 @@ type Status struct {
 	Halted int
 	// Surplus is the number of tokens kept out of circulation, of all entities.
 	Surplus Tokens
+	// WrittenOff is the number of tokens written off with lost sites, of all entities.
+	WrittenOff Tokens
 	// Members is the number of members, and Behind the number of entities that have not
 	// adopted their view yet, as far as this site knows.
 	Members, Behind int
@@ -230,7 +232,7 @@ func (c *Core) Status() Status {
 	return Status{
 		Entities: c.space.len(), Waiting: len(c.waiting), Waited: c.arrivals, Requests: c.requests.len(),
 		Changes: len(c.cat.pending), Leases: len(c.leases.byKey), Watchers: len(c.watchers), Claims: c.queries.open,
-		Surplus: c.surplus, Halted: len(c.halt.generations),
+		Surplus: c.surplus, WrittenOff: c.writtenOff, Halted: len(c.halt.generations),
 		Members: c.roster.size(), Behind: c.roster.behind,
 		Missing: c.missing(), Catalogue: c.cat.protocol.State().Applied, Mode: c.assessing.modeNow(),
 	}

@@ -147,6 +147,8 @@ type Cancel struct{ Call Call }
 type Read struct {
 	Call   Call
 	Entity string
+	// Cut asks for the Count of the view too.
+	Cut bool
 }
 
 // ReadMode asks for the mode in force at this site.
@@ -188,6 +190,8 @@ const (
 	MoveEntity ChangeKind = "move"
 	// SetLimit changes an entity's limit.
 	SetLimit ChangeKind = "limit"
+	// Reconcile makes an entity's books say how many tokens are in use.
+	Reconcile ChangeKind = "reconcile"
 	// SetMode changes the protocol under which the sites begin instances.
 	SetMode ChangeKind = "mode"
 	// AddSite gives a site a seat in the cluster, so that the site may join.
@@ -211,8 +215,10 @@ type Change struct {
 	// Subtree has a DeleteEntity delete the entity's descendants too; without it an
 	// entity with children is not deleted.
 	Subtree bool
-	// Expected is the generation (DeleteEntity, MoveEntity) or version (SetLimit) that the
-	// entity must have, or the version of the mode (SetMode); 0 for any.
+	// Truth is the count of a Reconcile; else zero.
+	Truth Truth
+	// Expected is the generation (DeleteEntity, MoveEntity) or version (SetLimit, Reconcile)
+	// that the entity must have, or the version of the mode (SetMode); 0 for any.
 	Expected uint64
 	// RequestID identifies the change; not empty.
 	RequestID string
@@ -227,6 +233,15 @@ type Change struct {
 	// [Config.RequestHorizon] ahead. If it is 0 the site chooses: a repeat is then known
 	// for [Config.Retention] only.
 	NotAfter int64
+}
+
+// Truth is an operator's count of the tokens that are in use of an entity, as of a cut.
+type Truth struct {
+	// InUse is the count, Counted what the entity's sites had on their books at the cut:
+	// each in -MaxTokens to MaxTokens, InUse at least 0.
+	InUse, Counted avantan.Tokens
+	// Generation is the entity's generation at the cut.
+	Generation uint64
 }
 
 // Deliver hands over messages that another site sent.
