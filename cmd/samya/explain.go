@@ -71,6 +71,9 @@ func explain(err error, cmd *cobra.Command) (code int, text string) {
 		if e.Reason == apierr.VersionMismatch && cmd.CommandPath() == "samya mode set" {
 			return say(exitFailed, "somebody else changed it; read it again with: samya mode")
 		}
+		if e.Reason == apierr.VersionMismatch && cmd.CommandPath() == "samya entity reconcile" {
+			return say(exitFailed, "nothing was done; make another cut and count anew: samya entity reconcile "+cmd.Flags().Arg(0))
+		}
 		return explainAnswer(e, cmp.Or(e.Entity, cmd.Flags().Arg(0)), say)
 	}
 	if e, ok := errors.AsType[*httpapi.UnreachableError](err); ok {
