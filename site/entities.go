@@ -67,15 +67,17 @@ func (s entities) ReconcileEntity(
 	if err != nil {
 		return nil, apierr.FromName(err)
 	}
+	truth := input.Truth{
+		InUse: core.Tokens(r.GetInUse()), Counted: core.Tokens(cut.Counted), Returning: core.Tokens(cut.Returning), Generation: cut.Generation,
+	}
 	a, err := s.change(ctx, &input.Change{
-		Kind: input.Reconcile, Name: r.GetName(), Expected: cut.Version, RequestID: r.GetRequestId(),
-		Truth: input.Truth{InUse: core.Tokens(r.GetInUse()), Counted: core.Tokens(cut.Counted), Generation: cut.Generation},
+		Kind: input.Reconcile, Name: r.GetName(), Expected: cut.Version, RequestID: r.GetRequestId(), Truth: truth,
 	})
 	if err != nil {
 		return nil, err
 	}
 	resp := &samyav1.ReconcileEntityResponse{
-		Entity: entityOf(a.View()), Returned: cut.InUse() - r.GetInUse(), MayExceedBy: int64(a.View().MayExceed),
+		Entity: entityOf(a.View()), Returned: cut.WrittenOff + int64(truth.Drift()), MayExceedBy: int64(a.View().MayExceed),
 	}
 	for _, missing := range a.Unapplied() {
 		resp.MissingSites = append(resp.MissingSites, string(missing))

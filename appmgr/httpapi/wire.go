@@ -30,6 +30,7 @@ type cut struct {
 	entity
 	Cut        string `json:"cut"`
 	InUse      int64  `json:"in_use"`
+	Returning  int64  `json:"returning"`
 	Leased     int64  `json:"leased"`
 	Surplus    int64  `json:"surplus"`
 	WrittenOff int64  `json:"written_off"`
@@ -115,7 +116,7 @@ func changedJSON(r *samyav1.UpdateEntityResponse) changedLimit {
 
 func cutJSON(r *samyav1.CutEntityResponse) cut {
 	return cut{
-		entity: entityJSON(r.GetEntity()), Cut: r.GetCut(), InUse: r.GetInUse(), Leased: r.GetLeased(),
+		entity: entityJSON(r.GetEntity()), Cut: r.GetCut(), InUse: r.GetInUse(), Returning: r.GetReturning(), Leased: r.GetLeased(),
 		Surplus: r.GetUsage().GetSurplus(), WrittenOff: r.GetUsage().GetWrittenOff(), BegunMS: r.GetBegunMs(), EndedMS: r.GetEndedMs(),
 	}
 }

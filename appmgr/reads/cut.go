@@ -77,7 +77,8 @@ func cutOf(sum *samyav1.GetEntityResponse, replies []reply, begun, ended time.Ti
 	children := false
 	for i := range replies {
 		m := ownShare(&replies[i]).GetMoves()
-		c.Counted += m.GetOwn() - m.GetReturning()
+		c.Counted += m.GetOwn()
+		c.Returning += m.GetReturning()
 		c.Leased += m.GetLeased()
 		children = children || replies[i].resp.GetEntity().GetChildren() > 0
 	}
@@ -90,7 +91,7 @@ func cutOf(sum *samyav1.GetEntityResponse, replies []reply, begun, ended time.Ti
 		return nil, apierr.New(apierr.OutOfRange, "entity %q has %d tokens out, which no count can be compared with", e.GetName(), c.Counted)
 	}
 	return &samyav1.CutEntityResponse{
-		Entity: e, Usage: u, Cut: word, InUse: c.InUse(), Leased: c.Leased, BegunMs: begun.UnixMilli(), EndedMs: ended.UnixMilli(),
+		Entity: e, Usage: u, Cut: word, InUse: c.InUse(), Returning: c.Returning, Leased: c.Leased, BegunMs: begun.UnixMilli(), EndedMs: ended.UnixMilli(),
 	}, nil
 }
 

@@ -30,16 +30,16 @@ func TestCut(t *testing.T) {
 		change func(e *samyav1.Entity, u *samyav1.Usage)
 		want   cutid.Cut
 	}{
-		"plain": {nil, cutid.Cut{Entity: "e", Generation: 3, Version: 4, Counted: 12, Leased: 6}},
+		"plain": {nil, cutid.Cut{Entity: "e", Generation: 3, Version: 4, Counted: 15, Returning: 3, Leased: 6}},
 		"a surplus": {func(e *samyav1.Entity, u *samyav1.Usage) {
 			e.Limit, u.Surplus = 85, 10
-		}, cutid.Cut{Entity: "e", Generation: 3, Version: 4, Counted: 22, Leased: 6}},
+		}, cutid.Cut{Entity: "e", Generation: 3, Version: 4, Counted: 25, Returning: 3, Leased: 6}},
 		"a surplus that may be of entities below": {func(e *samyav1.Entity, u *samyav1.Usage) {
 			e.Limit, e.Children, u.Surplus = 85, 2, 10
-		}, cutid.Cut{Entity: "e", Generation: 3, Version: 4, Counted: 12, Leased: 6}},
+		}, cutid.Cut{Entity: "e", Generation: 3, Version: 4, Counted: 15, Returning: 3, Leased: 6}},
 		"written off": {func(e *samyav1.Entity, u *samyav1.Usage) {
 			e.Limit, u.WrittenOff = 82, 7
-		}, cutid.Cut{Entity: "e", Generation: 3, Version: 4, Counted: 12, WrittenOff: 7, Leased: 6}},
+		}, cutid.Cut{Entity: "e", Generation: 3, Version: 4, Counted: 15, Returning: 3, WrittenOff: 7, Leased: 6}},
 	} {
 		inBubble(t, fake.ThreeSites, nil, func(r *rig) {
 			for _, site := range r.sites {

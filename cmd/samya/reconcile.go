@@ -105,6 +105,10 @@ func printCut(w io.Writer, c *httpapi.Cut) {
 	at := func(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02 15:04:05.000 UTC") }
 	row(w, "NAME", "IN USE", "LEASED", "WRITTEN OFF", "VERSION")
 	row(w, c.Name, c.InUse, c.Leased, c.WrittenOff, c.Version)
+	if c.Returning > 0 {
+		row(w)
+		row(w, fmt.Sprintf("Up to %d of them may come back by themselves, after repeated requests: a count that is lower by no more changes nothing.", c.Returning))
+	}
 	row(w)
 	row(w, "Begun", at(c.BegunMS))
 	row(w, "Ended", at(c.EndedMS))

@@ -23,6 +23,9 @@ type Cut struct {
 	// Counted is the number of tokens on the books of the sites, WrittenOff the number of
 	// tokens written off: each in -(2^53-1) to 2^53-1.
 	Counted, WrittenOff int64
+	// Returning bounds the part of Counted that comes back without another request; 0 to
+	// 2^53-1.
+	Returning int64
 	// Leased is the number of tokens that leases held, at least 0.
 	Leased int64
 }
@@ -42,7 +45,7 @@ var text = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(ba
 func (c *Cut) String() string {
 	b := binary.AppendUvarint(nil, c.Generation)
 	b = binary.AppendUvarint(b, c.Version)
-	for _, n := range []int64{c.Counted, c.WrittenOff, c.Leased} {
+	for _, n := range []int64{c.Counted, c.Returning, c.WrittenOff, c.Leased} {
 		b = binary.AppendVarint(b, n)
 	}
 	return prefix + text.EncodeToString(append(b, check(c.Entity, b)...))
@@ -68,11 +71,11 @@ func Parse(field, entity, word string) (Cut, error) {
 	for _, n := range []*uint64{&c.Generation, &c.Version} {
 		b = take(b, n, binary.Uvarint)
 	}
-	for _, n := range []*int64{&c.Counted, &c.WrittenOff, &c.Leased} {
+	for _, n := range []*int64{&c.Counted, &c.Returning, &c.WrittenOff, &c.Leased} {
 		b = take(b, n, binary.Varint)
 	}
 	// The only way to write these numbers, with their check, is the word.
-	if c.String() != word || c.Generation == 0 || c.Version == 0 || c.Leased < 0 || beyond(c.Counted) || beyond(c.WrittenOff) || beyond(c.Leased) {
+	if c.String() != word || c.Generation == 0 || c.Version == 0 || c.Leased < 0 || c.Returning < 0 || beyond(c.Counted) || beyond(c.Returning) || beyond(c.WrittenOff) || beyond(c.Leased) {
 		return Cut{}, mistyped(field)
 	}
 	return c, nil

@@ -11,7 +11,7 @@ import (
 	"github.com/samya-db/samya/internal/testfuzz"
 )
 
-var some = cutid.Cut{Entity: "acme/vm", Generation: 7, Version: 3, Counted: 1200, WrittenOff: -30, Leased: 12}
+var some = cutid.Cut{Entity: "acme/vm", Generation: 7, Version: 3, Counted: 1200, Returning: 40, WrittenOff: -30, Leased: 12}
 
 // TestWord: a word is read back, and only for its entity.
 func TestWord(t *testing.T) {
@@ -32,6 +32,7 @@ func TestWord(t *testing.T) {
 		{"acme/vm", " " + word},
 		{"acme/vm", (&cutid.Cut{Entity: "acme/vm", Generation: 0, Version: 1}).String()},
 		{"acme/vm", (&cutid.Cut{Entity: "acme/vm", Generation: 1, Version: 0}).String()},
+		{"acme/vm", (&cutid.Cut{Entity: "acme/vm", Generation: 1, Version: 1, Returning: -1}).String()},
 		{"acme/vm", (&cutid.Cut{Entity: "acme/vm", Generation: 1, Version: 1, Leased: -1}).String()},
 		{"acme/vm", (&cutid.Cut{Entity: "acme/vm", Generation: 1, Version: 1, Counted: name.MaxTokens + 1}).String()},
 		{"acme/vm", (&cutid.Cut{Entity: "acme/vm", Generation: 1, Version: 1, WrittenOff: -name.MaxTokens - 1}).String()},
@@ -69,7 +70,7 @@ func TestEveryCut(t *testing.T) {
 		c := cutid.Cut{
 			Entity: rapid.StringMatching(`[a-z/]{1,20}`).Draw(t, "entity"), Generation: rapid.Uint64Min(1).Draw(t, "generation"),
 			Version: rapid.Uint64Min(1).Draw(t, "version"), Counted: tokens.Draw(t, "counted"), WrittenOff: tokens.Draw(t, "written off"),
-			Leased: rapid.Int64Range(0, name.MaxTokens).Draw(t, "leased"),
+			Returning: rapid.Int64Range(0, name.MaxTokens).Draw(t, "returning"), Leased: rapid.Int64Range(0, name.MaxTokens).Draw(t, "leased"),
 		}
 		if got, err := cutid.Parse("cut", c.Entity, c.String()); err != nil || got != c {
 			t.Fatalf("%+v becomes %+v, %v", c, got, err)

@@ -13,6 +13,9 @@ type Cut struct {
 	// InUse is how many tokens the books hold to be in use: acquired of the entity itself,
 	// not of entities below.
 	InUse int64 `json:"in_use"`
+	// Returning is how many of them may come back by themselves, as it is found out what
+	// repeated requests have done.
+	Returning int64 `json:"returning"`
 	// Leased is how many tokens leases hold: the least that can be in use.
 	Leased int64 `json:"leased"`
 	// Surplus and WrittenOff are as in [Status].

@@ -58,6 +58,8 @@ type sequence struct {
 	direct *transfers
 	// promises are the last durable states by site.
 	promises []promise
+	// drifts are the effects of the reconciliations, by instance.
+	drifts map[avantan.Instance]drift
 	// results are the decided changes. clock is the latest time at which a decided change
 	// was asked for: see stored.ChangeTimes. No change runs twice.
 	results map[string]bool
@@ -84,7 +86,7 @@ func newSequence(id sequenceID) *sequence {
 	return &sequence{
 		id: id, proposed: make(map[vote]*avantan.Value), accepts: make(map[vote]map[core.SiteID]bool),
 		chosen: make(map[avantan.Instance]*avantan.Value), results: make(map[string]bool),
-		ran: make(map[string]uint64),
+		ran: make(map[string]uint64), drifts: make(map[avantan.Instance]drift),
 	}
 }
 
@@ -136,6 +138,8 @@ type limitChange struct {
 	Expected  uint64      `json:"expected"`
 	// Surplus, if not 0, is set aside, and the limit stays as it is.
 	Surplus core.Tokens `json:"surplus"`
+	// Truth, if not nil, reconciles the entity, and the limit stays as it is.
+	Truth *truth `json:"truth"`
 	stored.ChangeTimes
 }
 
@@ -148,6 +152,7 @@ func (q *sequence) settle(o *observer) error {
 		v := q.chosen[q.settled+1]
 		now, aside, debt := q.limits[q.settled], q.aside[q.settled], q.debts[q.settled]
 		var delta core.Tokens
+		reconciled := false
 		if len(v.Change) > 0 {
 			var ch limitChange
 			if err := json.Unmarshal(v.Change, &ch); err != nil {
@@ -158,6 +163,10 @@ func (q *sequence) settle(o *observer) error {
 				q.clock = max(q.clock, ch.Asked)
 				switch {
 				case ch.Expected != 0 && ch.Expected != now.version:
+				case ch.Truth != nil:
+					reconciled = true
+					delta = o.reconciles(q, v, ch.Truth)
+					now.version++
 				case ch.Surplus > 0:
 					delta = -ch.Surplus
 					aside += ch.Surplus
@@ -170,7 +179,12 @@ func (q *sequence) settle(o *observer) error {
 			}
 		}
 		q.lowered = q.lowered || delta < 0
-		q.raised += max(delta, 0)
+		if reconciled {
+			// More in use than was counted needs no grant.
+			q.raised += max(-delta, 0)
+		} else {
+			q.raised += max(delta, 0)
+		}
 		holdings := slices.Clone(q.holdings[q.settled])
 		if len(v.Contributions) > 0 {
 			grants, owed := o.grants(q, v, delta, debt)
@@ -181,6 +195,7 @@ func (q *sequence) settle(o *observer) error {
 			for i, c := range v.Contributions {
 				holdings[slices.Index(o.s.names, c.Site)] += grants[i] - c.Offered
 			}
+			holdings[slices.Index(o.s.names, v.Contributions[0].Site)] -= q.drifts[q.settled+1].tokens
 		}
 		q.limits, q.aside, q.holdings = append(q.limits, now), append(q.aside, aside), append(q.holdings, holdings)
 		since := q.owedSince[q.settled]

@@ -25,6 +25,8 @@ func (p *op) mutate() {
 		other.parent += "x"
 	case p.kind == remove && s.chance(500):
 		other.subtree = !p.subtree
+	case p.kind == reconcile:
+		other.truth.InUse++
 	default:
 		other.limit++
 		other.expected++

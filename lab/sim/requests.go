@@ -77,6 +77,7 @@ func (o *observer) requests(n *node, r *stored.Records) {
 			o.moves(n, op.entity, moved)
 		}
 	}
+	o.driftsApplied(n, r)
 	for _, number := range r.SettledClaims {
 		o.settledUnrecorded(n, r, number)
 	}

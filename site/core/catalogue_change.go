@@ -18,7 +18,10 @@ func changeBody(ch *input.Change) uint64 {
 		h = mixBody(h, 1)
 	}
 	if ch.Kind == input.Reconcile {
-		h = mixBody(mixBody(mixBody(h, uint64(ch.Truth.InUse)), uint64(ch.Truth.Counted)), ch.Truth.Generation) //nolint:gosec // only mixed
+		t := &ch.Truth
+		for _, n := range []uint64{uint64(t.InUse), uint64(t.Counted), uint64(t.Returning), t.Generation} { //nolint:gosec // only mixed
+			h = mixBody(h, n)
+		}
 	}
 	return h
 }

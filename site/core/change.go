@@ -69,7 +69,8 @@ func (e *entity) classify(encoded []byte) (settledLimit, error) {
 	case ch.Expected != 0 && ch.Expected != e.version:
 		r.Outcome = answer.Mismatch
 	case ch.Truth != nil:
-		r.Version, r.drift, r.unretired = e.version+1, ch.Truth.Counted-ch.Truth.InUse, e.writtenOff()
+		counted := ch.Truth.told()
+		r.Version, r.drift, r.unretired = e.version+1, counted.Drift(), e.writtenOff()
 	case ch.Surplus > 0:
 		r.Version, r.setAside = e.version+1, ch.Surplus
 	default:

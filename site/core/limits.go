@@ -54,7 +54,7 @@ func (c *limiting) changeLimit(ch *input.Change, p *pendingChange) {
 		c.limitUntil(p, e.clock())
 		lc := limitChange{RequestID: ch.RequestID, Body: p.body, Limit: ch.Limit, Expected: ch.Expected, ChangeTimes: times}
 		if ch.Kind == input.Reconcile {
-			lc.Surplus, lc.Truth = notSurplus, &truth{InUse: ch.Truth.InUse, Counted: ch.Truth.Counted}
+			lc.Surplus, lc.Truth = notSurplus, truthOf(&ch.Truth)
 		}
 		encoded, err := json.Marshal(lc)
 		if err != nil {

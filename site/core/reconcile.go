@@ -18,11 +18,21 @@ import (
 // rules of hierarchies hold, moves included. Section 20 of docs/protocol.md has the
 // argument.
 
-// truth is the part of a limitChange that reconciles.
+// truth is the part of a limitChange that reconciles; see input.Truth.
 type truth struct {
-	// InUse is the count of the operator, Counted the count of the books at the cut.
-	InUse   Tokens `json:"in_use"`
-	Counted Tokens `json:"counted"`
+	InUse     Tokens `json:"in_use"`
+	Counted   Tokens `json:"counted"`
+	Returning Tokens `json:"returning,omitempty"`
+}
+
+// truthOf is the part of a limitChange for a count.
+func truthOf(t *input.Truth) *truth {
+	return &truth{InUse: t.InUse, Counted: t.Counted, Returning: t.Returning}
+}
+
+// told is the count of a truth, without the generation.
+func (t *truth) told() input.Truth {
+	return input.Truth{InUse: t.InUse, Counted: t.Counted, Returning: t.Returning}
 }
 
 // notSurplus is the Surplus of a change that reconciles. A build that knows no such
@@ -35,7 +45,8 @@ func (t *truth) fits(surplus Tokens) bool {
 	if t == nil {
 		return surplus >= 0
 	}
-	counted := input.Truth{InUse: t.InUse, Counted: t.Counted, Generation: 1}
+	counted := t.told()
+	counted.Generation = 1
 	return surplus == notSurplus && counted.Valid()
 }
 

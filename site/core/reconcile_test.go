@@ -11,9 +11,9 @@ import (
 
 // tally is a cut under way: what the sites read so far count as in use.
 type tally struct {
-	counted, leased core.Tokens
-	version         uint64
-	generation      uint64
+	counted, returning, leased core.Tokens
+	version                    uint64
+	generation                 uint64
 	// mixed says that the sites have not applied the same changes.
 	mixed bool
 }
@@ -31,7 +31,8 @@ func (r *rig) countAt(site core.SiteID, entity string, cut *tally) {
 			cut.counted = v.Surplus
 		}
 	}
-	cut.counted += v.Count.Own - v.Count.Returning
+	cut.counted += v.Count.Own
+	cut.returning += v.Count.Returning
 	cut.leased += v.Count.Leased
 	cut.mixed = cut.mixed || v.Version != cut.version || v.Generation != cut.generation
 }
@@ -53,7 +54,7 @@ func (r *rig) cutOf(entity string) tally {
 func (cut *tally) truth(entity string, inUse core.Tokens, id string) input.Change {
 	return input.Change{
 		Kind: input.Reconcile, Name: entity, Expected: cut.version, RequestID: id,
-		Truth: input.Truth{InUse: inUse, Counted: cut.counted, Generation: cut.generation},
+		Truth: input.Truth{InUse: inUse, Counted: cut.counted, Returning: cut.returning, Generation: cut.generation},
 	}
 }
 
@@ -136,6 +137,8 @@ func TestReconcileInvalid(t *testing.T) {
 		"more than all tokens":        func(ch *input.Change) { ch.Truth.InUse = input.MaxTokens + 1 },
 		"less than nothing in use":    func(ch *input.Change) { ch.Truth.InUse = -1 },
 		"counted too much":            func(ch *input.Change) { ch.Truth.Counted = input.MaxTokens + 1 },
+		"less than nothing returning": func(ch *input.Change) { ch.Truth.Returning = -1 },
+		"all too much returning":      func(ch *input.Change) { ch.Truth.Returning = input.MaxTokens + 1 },
 		"counted too little":          func(ch *input.Change) { ch.Truth.Counted = -input.MaxTokens - 1 },
 		"no generation":               func(ch *input.Change) { ch.Truth.Generation = 0 },
 		"no version":                  func(ch *input.Change) { ch.Expected = 0 },
@@ -357,15 +360,21 @@ func TestCutCountsWhatReturns(t *testing.T) {
 		r.wantCode(r.answer(call), answer.OK)
 	}
 	// 9, 2, 3 and 1 are out; 4, 2 and 3 of them may come back.
-	if cut := r.cutOf("e"); cut.counted != 15-9 || cut.leased != 1 {
+	cut := r.cutOf("e")
+	if cut.counted != 15 || cut.returning != 9 || cut.leased != 1 {
 		t.Errorf("%+v", cut)
 	}
-	if cut := r.cutOf("f"); cut.counted != 0 {
+	if cut := r.cutOf("f"); cut.counted != 1 || cut.returning != 1 {
 		t.Errorf("%+v", cut)
+	}
+	for inUse, drift := range map[core.Tokens]core.Tokens{4: 2, 6: 0, 11: 0, 15: 0, 17: -2} {
+		if ch := cut.truth("e", inUse, "t"); ch.Truth.Drift() != drift {
+			t.Errorf("with %d in use the drift is %d, want %d", inUse, ch.Truth.Drift(), drift)
+		}
 	}
 	r.cut["a"] = false
 	r.advance(20_000)
-	if cut := r.cutOf("e"); cut.counted != 15-4 {
+	if cut = r.cutOf("e"); cut.counted != 15-4 || cut.returning != 0 {
 		t.Errorf("%+v", cut)
 	}
 }

@@ -1621,6 +1621,9 @@ type CutEntityResponse struct {
 	InUse int64 `protobuf:"varint,4,opt,name=in_use,json=inUse,proto3" json:"in_use,omitempty"`
 	// The tokens of the entity's leases: the least that can be in use.
 	Leased int64 `protobuf:"varint,5,opt,name=leased,proto3" json:"leased,omitempty"`
+	// How many of them may come back by themselves, as it is found out what repeated
+	// requests have done. A count that differs by no more than this changes nothing.
+	Returning int64 `protobuf:"varint,8,opt,name=returning,proto3" json:"returning,omitempty"`
 	// The beginning of the cut, in milliseconds since the Unix epoch, by the clock of the
 	// app manager. A token that was in use at any moment of the cut counts.
 	BegunMs int64 `protobuf:"varint,6,opt,name=begun_ms,json=begunMs,proto3" json:"begun_ms,omitempty"`
@@ -1691,6 +1694,13 @@ func (x *CutEntityResponse) GetInUse() int64 {
 func (x *CutEntityResponse) GetLeased() int64 {
 	if x != nil {
 		return x.Leased
+	}
+	return 0
+}
+
+func (x *CutEntityResponse) GetReturning() int64 {
+	if x != nil {
+		return x.Returning
 	}
 	return 0
 }
@@ -1978,13 +1988,14 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"\x12MoveEntityResponse\x12(\n" +
 	"\x06entity\x18\x01 \x01(\v2\x10.samya.v1.EntityR\x06entity\"&\n" +
 	"\x10CutEntityRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"\xdb\x01\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\xf9\x01\n" +
 	"\x11CutEntityResponse\x12(\n" +
 	"\x06entity\x18\x01 \x01(\v2\x10.samya.v1.EntityR\x06entity\x12%\n" +
 	"\x05usage\x18\x02 \x01(\v2\x0f.samya.v1.UsageR\x05usage\x12\x10\n" +
 	"\x03cut\x18\x03 \x01(\tR\x03cut\x12\x15\n" +
 	"\x06in_use\x18\x04 \x01(\x03R\x05inUse\x12\x16\n" +
-	"\x06leased\x18\x05 \x01(\x03R\x06leased\x12\x19\n" +
+	"\x06leased\x18\x05 \x01(\x03R\x06leased\x12\x1c\n" +
+	"\treturning\x18\b \x01(\x03R\treturning\x12\x19\n" +
 	"\bbegun_ms\x18\x06 \x01(\x03R\abegunMs\x12\x19\n" +
 	"\bended_ms\x18\a \x01(\x03R\aendedMs\"t\n" +
 	"\x16ReconcileEntityRequest\x12\x12\n" +

@@ -237,11 +237,21 @@ type Change struct {
 
 // Truth is an operator's count of the tokens that are in use of an entity, as of a cut.
 type Truth struct {
-	// InUse is the count, Counted what the entity's sites had on their books at the cut:
-	// each in -MaxTokens to MaxTokens, InUse at least 0.
-	InUse, Counted avantan.Tokens
+	// InUse is the count, 0 to MaxTokens.
+	InUse avantan.Tokens
+	// Counted is what the entity's sites had on their books at the cut, in -MaxTokens to
+	// MaxTokens. Returning bounds the part of Counted that comes back without another
+	// request; 0 to MaxTokens.
+	Counted, Returning avantan.Tokens
 	// Generation is the entity's generation at the cut.
 	Generation uint64
+}
+
+// Drift is the number of tokens that the books count as in use and that are not. A
+// negative number counts tokens in use that the books do not count. It is 0 if either
+// depends on the tokens that may come back.
+func (t *Truth) Drift() avantan.Tokens {
+	return max(t.Counted-t.Returning-t.InUse, min(0, t.Counted-t.InUse))
 }
 
 // Deliver hands over messages that another site sent.

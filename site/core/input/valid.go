@@ -33,7 +33,8 @@ func (a *AcquireAll) Valid() bool {
 
 // Valid reports whether all numbers are within their bounds.
 func (t *Truth) Valid() bool {
-	return t.InUse >= 0 && t.InUse <= MaxTokens && t.Counted >= -MaxTokens && t.Counted <= MaxTokens && t.Generation > 0
+	return t.InUse >= 0 && t.InUse <= MaxTokens && t.Counted >= -MaxTokens && t.Counted <= MaxTokens &&
+		t.Returning >= 0 && t.Returning <= MaxTokens && t.Generation > 0
 }
 
 // Simple reports whether the request needs no other site to be asked.
