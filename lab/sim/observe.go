@@ -46,7 +46,7 @@ type observer struct {
 	children map[string]map[string]bool
 	ghosts   map[string]core.Tokens
 	// mixed is by how much the tokens out go down and up within the transaction under
-	// check, by entity; nil if it changes no lease.
+	// check, by entity; nil if it changes no lease and applies no reconciliation.
 	mixed map[string]span
 	// batch is the transaction that is about to become durable.
 	batch *stored.Records

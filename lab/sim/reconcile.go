@@ -1,7 +1,9 @@
 package sim
 
 import (
+	"maps"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/site/core"
@@ -196,9 +198,9 @@ type truth struct {
 	Returning core.Tokens `json:"returning"`
 }
 
-// driftsApplied takes in the reconciliations that a site applies in a transaction.
-func (o *observer) driftsApplied(n *node, r *stored.Records) {
-	o.charged = false
+// drifting returns the drifts that leave a site's net in a transaction, by entity.
+func (o *observer) drifting(n *node, r *stored.Records) map[string]core.Tokens {
+	var all map[string]core.Tokens
 	for i := range r.Entities {
 		e := &r.Entities[i]
 		q := o.sequence(sequenceID{e.Name, e.Generation})
@@ -211,9 +213,21 @@ func (o *observer) driftsApplied(n *node, r *stored.Records) {
 		}
 		for t := from + 1; t <= e.Protocol.Applied; t++ {
 			if d := q.drifts[t]; d.tokens != 0 && d.site == n.id {
-				o.moves(n, e.Name, -d.tokens)
-				o.charged = o.charged || d.tokens < 0
+				if all == nil {
+					all = make(map[string]core.Tokens)
+				}
+				all[e.Name] += d.tokens
 			}
 		}
+	}
+	return all
+}
+
+// driftsApplied takes in the drifts that leave a site's net.
+func (o *observer) driftsApplied(n *node, drifts map[string]core.Tokens) {
+	o.charged = false
+	for _, name := range slices.Sorted(maps.Keys(drifts)) {
+		o.moves(n, name, -drifts[name])
+		o.charged = o.charged || drifts[name] < 0
 	}
 }

@@ -273,6 +273,14 @@ func TestReconcileCatchUp(t *testing.T) {
 	for _, absent := range []core.SiteID{"a", "b", "c"} {
 		r := newRig(t, 3, nil)
 		r.create("e", 30)
+		for _, site := range r.names {
+			e, b := r.disks[site].Entities["e"], r.disks[site].Books["e"]
+			e.WrittenOff = 3
+			b.Left--
+			r.disks[site].Entities["e"], r.disks[site].Books["e"] = e, b
+			r.restart(site)
+		}
+		r.advance(3000)
 		r.wantCode(r.acquire("a", "e", 8, "dead"), answer.OK)
 		cut := r.cutOf("e")
 		r.step(absent, input.Reachable{})
@@ -287,7 +295,7 @@ func TestReconcileCatchUp(t *testing.T) {
 		r.advance(20_000)
 		r.wantBooks("e", 27, 3)
 		for _, site := range r.names {
-			if v := r.view(site, "e"); v.Version != 2 {
+			if v := r.view(site, "e"); v.Version != 2 || v.WrittenOff != 0 {
 				t.Errorf("without %s, %s: %+v", absent, site, v)
 			}
 		}
