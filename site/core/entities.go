@@ -18,14 +18,6 @@ func (c *common) keepOut(e *entity, surplus Tokens) {
 	}
 }
 
-// retire sets the number of an entity's tokens that are written off.
-func (c *common) retire(e *entity, tokens Tokens) {
-	c.writtenOff += tokens - e.writtenOff()
-	if tokens != e.writtenOff() {
-		e.rarely().writtenOff = tokens
-	}
-}
-
 // newEntity makes an entity created at a version of the roster: the voters of that version
 // share its limit.
 func (c *cataloguing) newEntity(name string, generation uint64, initial Tokens, born uint16) *entity {

@@ -73,6 +73,14 @@ func (c *rebalancing) reconciled(e *entity, v *avantan.Value, r *settledLimit) {
 	}
 }
 
+// retire sets the number of an entity's tokens that are written off.
+func (c *common) retire(e *entity, tokens Tokens) {
+	c.writtenOff += tokens - e.writtenOff()
+	if tokens != e.writtenOff() {
+		e.rarely().writtenOff = tokens
+	}
+}
+
 // counted counts this site's part of the tokens in use of an entity.
 func (c *Core) counted(e *entity) answer.Count {
 	n := answer.Count{Own: e.books.Net(), Returning: c.asking.returning(e)}
