@@ -74,7 +74,7 @@ func TestHTTPAnswers(t *testing.T) {
 			{"GET", "/v1/entities?prefix=ac&page_size=5&page_token=t", "", 200, `{"entities":[{"name":"aca","limit":1,"generation":1,"version":1}],"next_page_token":"next"}`},
 			{
 				"GET", "/v1/entities/acme/vm", "", 200,
-				`{"name":"acme/vm","limit":100,"generation":1,"version":1,"available":60,"acquired":15,"in_transit":25,"complete":true,"consistent":false,"debt":0,"may_exceed_by":0,"surplus":0,"shares":[` +
+				`{"name":"acme/vm","limit":100,"generation":1,"version":1,"available":60,"acquired":15,"in_transit":25,"complete":true,"consistent":false,"debt":0,"may_exceed_by":0,"surplus":0,"written_off":0,"shares":[` +
 					`{"site":"us","left":20,"offered":0,"net":5,"waiting":0,"redistributions":0,"transfers":0,"age_ms":0,"known":true},` +
 					`{"site":"eu","left":20,"offered":0,"net":5,"waiting":0,"redistributions":0,"transfers":0,"age_ms":0,"known":true},` +
 					`{"site":"au","left":20,"offered":0,"net":5,"waiting":0,"redistributions":0,"transfers":0,"age_ms":0,"known":true}]}`,
@@ -490,7 +490,7 @@ func TestHTTPWatch(t *testing.T) {
 			gone.Deleted, gone.Usage = true, nil
 			return stream.Send(gone)
 		}
-		const first = `"limit":100,"generation":1,"version":3,"available":0,"acquired":0,"in_transit":null,"complete":false,"consistent":false,"debt":0,"may_exceed_by":0,"surplus":0,"shares":[{"site":"us",`
+		const first = `"limit":100,"generation":1,"version":3,"available":0,"acquired":0,"in_transit":null,"complete":false,"consistent":false,"debt":0,"may_exceed_by":0,"surplus":0,"written_off":0,"shares":[{"site":"us",`
 		rec := r.ask(t, "GET", "/v1/entities/e:watch?resume_token=t", "")
 		lines := strings.Split(rec.Body.String(), "\n")
 		if rec.Code != 200 || rec.Header().Get("Content-Type") != "application/x-ndjson" || len(lines) != 3 || !strings.Contains(lines[0], first) ||

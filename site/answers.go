@@ -118,6 +118,13 @@ func (s *Site) refusal(a answer.Answer, ch *input.Change) error {
 		}
 	}
 	switch a.Code {
+	case answer.Mismatch:
+		if ch.Kind != input.Reconcile {
+			break
+		}
+		e := apierr.New(apierr.VersionMismatch, "the cut of entity %q does not hold any more: since then the entity was reconciled, its limit or its surplus changed, or it was created anew; begin with another cut", ch.Name)
+		e.Entity = ch.Name
+		return e
 	case answer.NoParent:
 		return apierr.NoParent(ch.Name, ch.Parent)
 	case answer.HasChildren:

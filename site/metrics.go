@@ -334,6 +334,7 @@ var (
 	descInbox    = prometheus.NewDesc("samya_site_inbox", "Inputs that wait to be handled.", nil, nil)
 	descClaims   = prometheus.NewDesc("samya_site_claims", "Requests about which other members have not answered yet.", nil, nil)
 	descSurplus  = prometheus.NewDesc("samya_site_surplus_tokens", "Tokens released and never acquired, kept out of circulation, as known here.", nil, nil)
+	descWritten  = prometheus.NewDesc("samya_site_written_off_tokens", "Tokens that sites lost for good held, kept out of circulation until the entity is reconciled, as known here.", nil, nil)
 	descLeases   = prometheus.NewDesc("samya_site_leases", "Leases that have not ended.", nil, nil)
 	descRequests = prometheus.NewDesc("samya_site_requests_remembered", "Requests remembered for repeats.", nil, nil)
 	descChanges  = prometheus.NewDesc("samya_site_changes_pending", "Changes of the catalogue not yet decided.", nil, nil)
@@ -353,7 +354,7 @@ var (
 // Describe implements prometheus.Collector.
 func (g *gauges) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descEntities, descHalted, descWaiting, descWaited, descInbox, descRequests, descLeases, descClaims, descSurplus, descChanges, descPeers, descWatchers, descMode, descVersion,
+		descEntities, descHalted, descWaiting, descWaited, descInbox, descRequests, descLeases, descClaims, descSurplus, descWritten, descChanges, descPeers, descWatchers, descMode, descVersion,
 		descCluster, descBuild, descRefused, descBacklog, descCheckpoints, descCheckpoint,
 	} {
 		ch <- d
@@ -389,6 +390,7 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 	gauge(descLeases, st.Leases)
 	gauge(descClaims, st.Claims)
 	ch <- prometheus.MustNewConstMetric(descSurplus, prometheus.GaugeValue, float64(st.Surplus))
+	ch <- prometheus.MustNewConstMetric(descWritten, prometheus.GaugeValue, float64(st.WrittenOff))
 	gauge(descChanges, st.Changes)
 	gauge(descWatchers, st.Watchers)
 	for _, mode := range policy.ProtocolNames() {

@@ -90,7 +90,7 @@ func TestGauges(t *testing.T) {
 		_, _, page := fetch(t, "GET", "http://"+c.Site("us").HTTPAddr()+"/metrics")
 		for _, want := range []string{
 			"samya_site_entities 5", "samya_site_entities_halted 0", "samya_site_waiting 3", "samya_site_waited_total 4", "samya_site_leases 2", "samya_site_watchers 1",
-			"samya_site_requests_remembered 2", "samya_site_claims 0", "samya_site_changes_pending 0", "samya_site_surplus_tokens 0",
+			"samya_site_requests_remembered 2", "samya_site_claims 0", "samya_site_changes_pending 0", "samya_site_surplus_tokens 0", "samya_site_written_off_tokens 0",
 			"samya_site_mode_version 0", `samya_site_mode{mode="majority"} 1`, "samya_site_peers_connected 2", "samya_site_inbox 0",
 		} {
 			if !strings.Contains(page, "\n"+want+"\n") {

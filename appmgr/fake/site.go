@@ -23,6 +23,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/cutid"
 	"github.com/samya-db/samya/internal/health"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
@@ -52,6 +53,7 @@ type Site struct {
 	OnCreate  func(context.Context, *samyav1.CreateEntityRequest) (*samyav1.CreateEntityResponse, error)
 	OnUpdate  func(context.Context, *samyav1.UpdateEntityRequest) (*samyav1.UpdateEntityResponse, error)
 	OnGet     func(context.Context, *samyav1.GetEntityRequest) (*samyav1.GetEntityResponse, error)
+	OnCut     func(context.Context, *samyav1.CutEntityRequest) (*samyav1.CutEntityResponse, error)
 	OnList    func() error
 	OnLeases  func(*samyav1.ListLeasesRequest) error
 	Calls     atomic.Int64 // acquires and creates that arrived
@@ -173,6 +175,34 @@ func (f *Site) MoveEntity(_ context.Context, r *samyav1.MoveEntityRequest) (*sam
 	return &samyav1.MoveEntityResponse{Entity: &samyav1.Entity{
 		Name: r.GetName(), Limit: 9, Generation: max(1, r.GetExpectedGeneration()), Version: 1, Parent: r.GetParent(), Children: 2,
 	}}, nil
+}
+
+// CutEntity implements samyav1.EntityServiceServer.
+func (f *Site) CutEntity(ctx context.Context, r *samyav1.CutEntityRequest) (*samyav1.CutEntityResponse, error) {
+	if f.OnCut != nil {
+		return f.OnCut(ctx, r)
+	}
+	if r.GetName() == "none" {
+		return nil, apierr.NotFound("none")
+	}
+	resp := ShareOf(f.Name, &samyav1.Entity{Name: r.GetName(), Limit: 25 * int64(max(1, len(f.Members))), Generation: 1, Version: 4}, 20, 5)
+	resp.GetUsage().GetShares()[0].Moves = &samyav1.Moves{Own: 5, Returning: 1, Leased: 2}
+	return &samyav1.CutEntityResponse{Entity: resp.GetEntity(), Usage: resp.GetUsage()}, nil
+}
+
+// ReconcileEntity implements samyav1.EntityServiceServer.
+func (f *Site) ReconcileEntity(_ context.Context, r *samyav1.ReconcileEntityRequest) (*samyav1.ReconcileEntityResponse, error) {
+	cut, err := cutid.Parse("cut", r.GetName(), r.GetCut())
+	if err != nil {
+		return nil, apierr.FromName(err)
+	}
+	if cut.Version != 4 {
+		return nil, apierr.New(apierr.VersionMismatch, "the cut does not hold any more")
+	}
+	return &samyav1.ReconcileEntityResponse{
+		Entity:   &samyav1.Entity{Name: r.GetName(), Limit: 75, Generation: 1, Version: 5},
+		Returned: cut.InUse() - r.GetInUse(), MayExceedBy: 3, MissingSites: []string{"au"},
+	}, nil
 }
 
 // UpdateEntity implements samyav1.EntityServiceServer.

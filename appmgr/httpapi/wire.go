@@ -25,6 +25,25 @@ type changedLimit struct {
 	MissingSites []string `json:"missing_sites"`
 }
 
+// cut is the answer to a cut.
+type cut struct {
+	entity
+	Cut        string `json:"cut"`
+	InUse      int64  `json:"in_use"`
+	Returning  int64  `json:"returning"`
+	Leased     int64  `json:"leased"`
+	Surplus    int64  `json:"surplus"`
+	WrittenOff int64  `json:"written_off"`
+	BegunMS    int64  `json:"begun_ms"`
+	EndedMS    int64  `json:"ended_ms"`
+}
+
+// reconciled is the answer to a reconciliation.
+type reconciled struct {
+	changedLimit
+	Returned int64 `json:"returned"`
+}
+
 type entityStatus struct {
 	entity
 	Available int64 `json:"available"`
@@ -38,6 +57,7 @@ type entityStatus struct {
 	Debt        int64   `json:"debt"`
 	MayExceedBy int64   `json:"may_exceed_by"`
 	Surplus     int64   `json:"surplus"`
+	WrittenOff  int64   `json:"written_off"`
 	Shares      []share `json:"shares"`
 }
 
@@ -98,13 +118,25 @@ func changedJSON(r *samyav1.UpdateEntityResponse) changedLimit {
 	return changedLimit{entityJSON(r.GetEntity()), r.GetMayExceedBy(), append([]string{}, r.GetMissingSites()...)}
 }
 
+func cutJSON(r *samyav1.CutEntityResponse) cut {
+	return cut{
+		entity: entityJSON(r.GetEntity()), Cut: r.GetCut(), InUse: r.GetInUse(), Returning: r.GetReturning(), Leased: r.GetLeased(),
+		Surplus: r.GetUsage().GetSurplus(), WrittenOff: r.GetUsage().GetWrittenOff(), BegunMS: r.GetBegunMs(), EndedMS: r.GetEndedMs(),
+	}
+}
+
+func reconciledJSON(r *samyav1.ReconcileEntityResponse) reconciled {
+	missing := append([]string{}, r.GetMissingSites()...)
+	return reconciled{changedLimit{entityJSON(r.GetEntity()), r.GetMayExceedBy(), missing}, r.GetReturned()}
+}
+
 func movedEntityJSON(r *samyav1.MoveEntityResponse) entity { return entityJSON(r.GetEntity()) }
 
 func statusJSON(e *samyav1.Entity, u *samyav1.Usage) entityStatus {
 	s := entityStatus{
 		entity: entityJSON(e), Available: u.GetAvailable(), Acquired: u.GetAcquired(),
 		Complete: u.GetComplete(), Consistent: u.GetConsistent(),
-		Debt: u.GetDebt(), MayExceedBy: u.GetMayExceedBy(), Surplus: u.GetSurplus(), Shares: []share{},
+		Debt: u.GetDebt(), MayExceedBy: u.GetMayExceedBy(), Surplus: u.GetSurplus(), WrittenOff: u.GetWrittenOff(), Shares: []share{},
 	}
 	if u.GetComplete() {
 		s.InTransit = new(u.GetInTransit())

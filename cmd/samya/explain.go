@@ -82,6 +82,9 @@ func explain(err error, cmd *cobra.Command) (code int, text string) {
 		if e.Reason == apierr.RouteNotFound && cmd.CommandPath() == "samya cluster version" {
 			return say(exitFailed, "a site or app manager has a build of version 1, which knows no other; upgrade all of them first")
 		}
+		if e.Reason == apierr.VersionMismatch && cmd.CommandPath() == "samya entity reconcile" {
+			return say(exitFailed, "nothing was done; make another cut and count anew: samya entity reconcile "+cmd.Flags().Arg(0))
+		}
 		return explainAnswer(e, cmp.Or(e.Entity, cmd.Flags().Arg(0)), say)
 	}
 	if e, ok := errors.AsType[*httpapi.UnreachableError](err); ok {

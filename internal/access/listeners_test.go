@@ -53,6 +53,9 @@ var demands = map[string]demand{
 	"/samya.v1.EntityService/DeleteEntity": {role: methods.Operator, request: `{"name":"acme/none"}`},
 	"/samya.v1.EntityService/MoveEntity":   {role: methods.Operator, whole: true, request: `{"name":"acme/none","parent":"acme/vm"}`},
 
+	"/samya.v1.EntityService/CutEntity":       {role: methods.Viewer, request: `{"name":"acme/vm"}`},
+	"/samya.v1.EntityService/ReconcileEntity": {role: methods.Admin, request: `{"name":"acme/vm","in_use":"1","cut":"cut1-x"}`},
+
 	"/samya.v1.ClusterService/ListSites":    {role: methods.Viewer, request: `{}`},
 	"/samya.v1.ClusterService/GetMode":      {role: methods.Viewer, request: `{}`},
 	"/samya.v1.ClusterService/GetVersion":   {role: methods.Viewer, request: `{}`},
@@ -85,6 +88,10 @@ var routes = map[string]route{
 	"DeleteEntity": {"/samya.v1.EntityService/DeleteEntity", "/v1/entities/acme/none", ""},
 	"MoveEntity":   {"/samya.v1.EntityService/MoveEntity", "/v1/entities/acme/none:move", `{"parent":"acme/vm"}`},
 	"WatchEntity":  {"/samya.v1.EntityService/WatchEntity", "/v1/entities/acme/vm:watch", ""},
+	"CutEntity":    {"/samya.v1.EntityService/CutEntity", "/v1/entities/acme/vm:cut", ""},
+
+	"ReconcileEntity": {"/samya.v1.EntityService/ReconcileEntity", "/v1/entities/acme/vm:reconcile", `{"in_use":1,"cut":"cut1-x"}`},
+
 	"Acquire":      {"/samya.v1.TokenService/Acquire", "/v1/entities/acme/vm:acquire", `{"tokens":1,"wait":"0s"}`},
 	"Release":      {"/samya.v1.TokenService/Release", "/v1/entities/acme/vm:release", `{"tokens":1}`},
 	"Batch":        {"/samya.v1.TokenService/Batch", "/v1/batch", `{"operations":[{"acquire":{"entity":"acme/vm","tokens":1}}]}`},

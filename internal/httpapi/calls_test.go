@@ -36,6 +36,10 @@ func TestEveryFieldIsSent(t *testing.T) {
 		{call(func(c *httpapi.Client) (any, error) {
 			return c.UpdateEntity(ctx, "acme", httpapi.Change{Limit: 0, ExpectedVersion: 7, RequestID: "id", WaitApplied: true})
 		}), `PATCH /v1/entities/acme {"limit":0,"expected_version":7,"request_id":"id","wait_applied":true}`},
+		{call(func(c *httpapi.Client) (any, error) { return c.CutEntity(ctx, "acme") }), `GET /v1/entities/acme:cut`},
+		{call(func(c *httpapi.Client) (any, error) {
+			return c.ReconcileEntity(ctx, "acme", httpapi.Truth{InUse: 0, Cut: "cut1-x", RequestID: "id"})
+		}), `POST /v1/entities/acme:reconcile {"in_use":0,"cut":"cut1-x","request_id":"id"}`},
 		{call(func(c *httpapi.Client) (any, error) { return c.ReadEntity(ctx, "acme", "exact", 1500*time.Millisecond) }), `GET /v1/entities/acme?consistency=exact&max_age=1.5s`},
 		{call(func(c *httpapi.Client) (any, error) { return c.ListEntities(ctx, "", 0, "") }), `GET /v1/entities`},
 		{call(func(c *httpapi.Client) (any, error) { return c.ListEntities(ctx, "a/", 3, "t") }), `GET /v1/entities?page_size=3&page_token=t&prefix=a%2F`},
@@ -143,6 +147,9 @@ func TestFieldsOfTheAPI(t *testing.T) {
 		"Version":          {value: httpapi.Version{}},
 		"VersionStatus":    {value: httpapi.VersionStatus{}},
 		"Sites":            {value: httpapi.Sites{}},
+		"Cut":              {value: httpapi.Cut{}},
+		"ReconcileEntity":  {value: httpapi.Truth{}},
+		"ReconciledEntity": {value: httpapi.Reconciled{}},
 		"UpdateEntity":     {value: httpapi.Change{}},
 		// A problem ends a watch as its error.
 		"WatchLine": {value: httpapi.State{}, also: []string{"problem"}},

@@ -62,6 +62,9 @@ type Status struct {
 	MayExceedBy int64 `json:"may_exceed_by"`
 	// Surplus are tokens released and never acquired, kept out of circulation.
 	Surplus int64 `json:"surplus"`
+	// WrittenOff are tokens that lost sites held, kept out of circulation until the entity
+	// is reconciled.
+	WrittenOff int64 `json:"written_off"`
 	// Shares has a share for each site, in the order of the names.
 	Shares []Share `json:"shares"`
 }

@@ -24,6 +24,12 @@ func changeBody(ch *input.Change) uint64 {
 	if ch.Version != 0 {
 		h = mixBody(h, uint64(ch.Version))
 	}
+	if ch.Kind == input.Reconcile {
+		t := &ch.Truth
+		for _, n := range []uint64{uint64(t.InUse), uint64(t.Counted), uint64(t.Returning), t.Generation} { //nolint:gosec // only mixed
+			h = mixBody(h, n)
+		}
+	}
 	return h
 }
 
@@ -35,7 +41,9 @@ func validRequest(ch *input.Change) bool {
 	}
 	return ch.Limit >= 0 && ch.Limit <= input.MaxTokens && ch.RequestID != "" && (err == nil) == (ch.Kind == input.SetMode) &&
 		(ch.Parent == "" || ch.Kind == input.CreateEntity || ch.Kind == input.MoveEntity) && (!ch.Subtree || ch.Kind == input.DeleteEntity) &&
-		(!ch.Applied || ch.Kind == input.SetLimit) && (ch.Version != 0) == (ch.Kind == input.RaiseVersion)
+		(!ch.Applied || ch.Kind == input.SetLimit) && (ch.Version != 0) == (ch.Kind == input.RaiseVersion) &&
+		(ch.Kind == input.Reconcile || ch.Truth == input.Truth{}) &&
+		(ch.Kind != input.Reconcile || ch.Truth.Valid() && ch.Expected != 0 && ch.Limit == 0)
 }
 
 func (c *cataloguing) change(ch *input.Change) {
@@ -47,7 +55,7 @@ func (c *cataloguing) change(ch *input.Change) {
 	p := &pendingChange{
 		requestID: ch.RequestID, body: body, until: until, callers: []changeCaller{{ch.Call, until, ch.Applied}},
 	}
-	if ch.Kind == input.SetLimit {
+	if ch.Kind == input.SetLimit || ch.Kind == input.Reconcile {
 		c.limiting.changeLimit(ch, p)
 		return
 	}

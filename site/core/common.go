@@ -43,6 +43,8 @@ type common struct {
 	learnt bool
 	// surplus is the number of tokens kept out of circulation, of all entities.
 	surplus Tokens
+	// writtenOff is the number of tokens written off, of all entities.
+	writtenOff Tokens
 
 	now input.Now
 	out Effects

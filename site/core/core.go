@@ -160,7 +160,7 @@ func (c *Core) Step(now input.Now, in input.Input) {
 			c.remembering.cancel(in.Call)
 		}
 	case *input.Read:
-		c.reading.readEntity(in)
+		c.readEntity(in)
 	case *input.ReadMode:
 		c.reply(in.Call, answer.Answer{Details: &answer.Details{Mode: c.assessing.modeNow()}})
 	case *input.ReadMembers:
@@ -212,6 +212,8 @@ type Status struct {
 	// Settling is Missing where the data is vouched for and the members have to hear of
 	// this site.
 	Settling int
+	// WrittenOff is the number of tokens written off with lost sites, of all entities.
+	WrittenOff Tokens
 	// Members is the number of members, and Behind the number of entities that have not
 	// adopted their view yet, as far as this site knows.
 	Members, Behind int
@@ -238,7 +240,7 @@ func (c *Core) Status() Status {
 	return Status{
 		Entities: c.space.len(), Waiting: len(c.waiting), Waited: c.arrivals, Requests: c.requests.len(),
 		Changes: len(c.cat.pending), Leases: len(c.leases.byKey), Watchers: len(c.watchers), Claims: c.queries.open,
-		Surplus: c.surplus, Halted: len(c.halt.generations),
+		Surplus: c.surplus, WrittenOff: c.writtenOff, Halted: len(c.halt.generations),
 		Members: c.roster.size(), Behind: c.roster.behind,
 		Missing: c.fence.missing() + c.settling(), Settling: c.settling(), Catalogue: c.cat.protocol.State().Applied, Mode: c.assessing.modeNow(),
 		Versions: c.versions,

@@ -53,7 +53,7 @@ func (c *Core) recordEntity(rec *stored.Records, e *entity) {
 		r := stored.Entity{
 			Name: e.name, Generation: e.generation, Initial: e.initial, Limit: e.limit, Version: e.version,
 			Results: append([]stored.LimitResult(nil), e.limitResults()...), Moved: e.moved, Fetches: e.fetches,
-			Surplus: e.surplus(), Shape: c.space.shapes[e],
+			Surplus: e.surplus(), WrittenOff: e.writtenOff(), Shape: c.space.shapes[e],
 		}
 		if e.voters > 1 {
 			r.Born, r.Voters = e.born, e.voters

@@ -74,7 +74,7 @@ func encodeEntity(e *stored.Entity) ([]byte, error) {
 		Generation: e.Generation, Initial: int64(e.Initial), Limit: int64(e.Limit), Version: e.Version,
 		Protocol: encodeProtocol(&e.Protocol), Star: encodeStar(&e.Star), Moved: e.Moved,
 		Transfer: encodeTransfer(&e.Transfer), Fetches: e.Fetches, Surplus: int64(e.Surplus),
-		Parent: e.Parent, Shape: e.Shape, Born: uint32(e.Born), Voters: uint32(e.Voters),
+		Parent: e.Parent, Shape: e.Shape, WrittenOff: int64(e.WrittenOff), Born: uint32(e.Born), Voters: uint32(e.Voters),
 		Debt: int64(e.Debt), DebtSince: uint64(e.DebtSince), Held: uint64(e.Held),
 	}
 	for _, site := range e.DebtHeard {
@@ -103,7 +103,8 @@ func decodeEntity(name string, raw []byte) (stored.Entity, error) {
 		Limit: core.Tokens(p.GetLimit()), Version: p.GetVersion(), Protocol: decodeProtocol(p.GetProtocol()),
 		Star: decodeStar(p.GetStar()), Moved: p.GetMoved(), Transfer: decodeTransfer(p.GetTransfer()),
 		Fetches: p.GetFetches(), Surplus: core.Tokens(p.GetSurplus()), Parent: p.GetParent(), Shape: p.GetShape(),
-		Debt: core.Tokens(p.GetDebt()), DebtSince: avantan.Instance(p.GetDebtSince()), Held: avantan.Instance(p.GetHeld()),
+		WrittenOff: core.Tokens(p.GetWrittenOff()),
+		Debt:       core.Tokens(p.GetDebt()), DebtSince: avantan.Instance(p.GetDebtSince()), Held: avantan.Instance(p.GetHeld()),
 	}
 	for _, site := range p.GetDebtHeard() {
 		e.DebtHeard = append(e.DebtHeard, core.SiteID(site))

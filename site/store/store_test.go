@@ -117,7 +117,7 @@ func full() *stored.Records {
 					Floors: []star.ID{{Leader: "eu", Counter: 7}},
 				},
 				Moved: 6, Fetches: 8, Parent: 4, Shape: 9, Born: 2, Voters: 3,
-				Surplus: 7, Debt: 11, DebtSince: 2, Held: 3, DebtHeard: []core.SiteID{"as", "us"},
+				Surplus: 7, WrittenOff: -9, Debt: 11, DebtSince: 2, Held: 3, DebtHeard: []core.SiteID{"as", "us"},
 				Transfer: transfer.State{
 					Reserved: 32,
 					Debits:   []transfer.Debit{{Receiver: "as", Asked: 5, Seq: 4, Amount: 3}, {Receiver: "eu", Asked: 1}},

@@ -138,6 +138,10 @@ func (m *Manager) route(r *http.Request) (any, error) {
 		return m.list(r)
 	case isEntity && op == "move":
 		return m.reparent(r, entityName)
+	case isEntity && op == "cut":
+		return m.cut(entityName)
+	case isEntity && op == "reconcile":
+		return m.reconcile(r, entityName)
 	case isEntity && isMove:
 		return m.move(r, entityName, op)
 	case isEntity:

@@ -221,10 +221,24 @@ type View struct {
 	// number of entities right below.
 	Parent   string
 	Children int
+	// WrittenOff is the number of tokens retired with lost sites; see stored.Entity.
+	WrittenOff avantan.Tokens
+	// Count is for a cut only.
+	Count Count
 	// Moves are the moves between sites that the books contain.
 	Moves Moves
 	// Others holds the other sites' reports, in the order of the members.
 	Others []OtherView
+}
+
+// Count is a site's part of the tokens in use of an entity, as a cut counts them.
+type Count struct {
+	// Own is the site's net of the entity, less the nets of the entities below.
+	Own avantan.Tokens
+	// Returning bounds the part of Own that comes back without another request.
+	Returning avantan.Tokens
+	// Leased is the part of Own that leases hold.
+	Leased avantan.Tokens
 }
 
 // Moves lists the moves of tokens between sites that a site's books contain.

@@ -148,6 +148,8 @@ type Cancel struct{ Call Call }
 type Read struct {
 	Call   Call
 	Entity string
+	// Cut asks for the Count of the view too.
+	Cut bool
 }
 
 // ReadMode asks for the mode in force at this site.
@@ -189,6 +191,8 @@ const (
 	MoveEntity ChangeKind = "move"
 	// SetLimit changes an entity's limit.
 	SetLimit ChangeKind = "limit"
+	// Reconcile makes an entity's books say how many tokens are in use.
+	Reconcile ChangeKind = "reconcile"
 	// SetMode changes the protocol under which the sites begin instances.
 	SetMode ChangeKind = "mode"
 	// AddSite gives a site a seat in the cluster, so that the site may join.
@@ -216,8 +220,10 @@ type Change struct {
 	// Subtree has a DeleteEntity delete the entity's descendants too; without it an
 	// entity with children is not deleted.
 	Subtree bool
-	// Expected is the generation (DeleteEntity, MoveEntity) or version (SetLimit) that the
-	// entity must have, or the version of the mode (SetMode); 0 for any.
+	// Truth is the count of a Reconcile; else zero.
+	Truth Truth
+	// Expected is the generation (DeleteEntity, MoveEntity) or version (SetLimit, Reconcile)
+	// that the entity must have, or the version of the mode (SetMode); 0 for any.
 	Expected uint64
 	// Incarnation is the incarnation of the data of the site (AdmitSite).
 	Incarnation uint64
@@ -234,6 +240,25 @@ type Change struct {
 	// [Config.RequestHorizon] ahead. If it is 0 the site chooses: a repeat is then known
 	// for [Config.Retention] only.
 	NotAfter int64
+}
+
+// Truth is an operator's count of the tokens that are in use of an entity, as of a cut.
+type Truth struct {
+	// InUse is the count, 0 to MaxTokens.
+	InUse avantan.Tokens
+	// Counted is what the entity's sites had on their books at the cut, in -MaxTokens to
+	// MaxTokens. Returning bounds the part of Counted that comes back without another
+	// request; 0 to MaxTokens.
+	Counted, Returning avantan.Tokens
+	// Generation is the entity's generation at the cut.
+	Generation uint64
+}
+
+// Drift is the number of tokens that the books count as in use and that are not. A
+// negative number counts tokens in use that the books do not count. It is 0 if either
+// depends on the tokens that may come back.
+func (t *Truth) Drift() avantan.Tokens {
+	return max(t.Counted-t.Returning-t.InUse, min(0, t.Counted-t.InUse))
 }
 
 // Deliver hands over messages that another site sent.

@@ -116,6 +116,10 @@ type Entity struct {
 	// Surplus counts tokens found to have been released and never acquired. They are kept
 	// out of circulation, so that all books add up to Limit less Surplus.
 	Surplus avantan.Tokens
+	// WrittenOff counts tokens that sites lost for good held. They are kept out of
+	// circulation until the entity is reconciled. All books add up to Limit less Surplus
+	// and WrittenOff. It may be negative.
+	WrittenOff avantan.Tokens
 	// Debt is the excess of the tokens in circulation over Limit less Surplus. DebtSince
 	// is the instance that last raised it. The site stands still until the end of
 	// instance Held. Each is 0 for none.

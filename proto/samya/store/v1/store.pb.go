@@ -325,7 +325,9 @@ type EntityState struct {
 	// The version of the roster at its creation; 0 for the founders'.
 	Born uint32 `protobuf:"varint,18,opt,name=born,proto3" json:"born,omitempty"`
 	// The version of the view of its next instance; 0 for the founders'.
-	Voters        uint32 `protobuf:"varint,19,opt,name=voters,proto3" json:"voters,omitempty"`
+	Voters uint32 `protobuf:"varint,19,opt,name=voters,proto3" json:"voters,omitempty"`
+	// Tokens that sites lost for good held, kept out of circulation.
+	WrittenOff    int64 `protobuf:"zigzag64,20,opt,name=written_off,json=writtenOff,proto3" json:"written_off,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -489,6 +491,13 @@ func (x *EntityState) GetBorn() uint32 {
 func (x *EntityState) GetVoters() uint32 {
 	if x != nil {
 		return x.Voters
+	}
+	return 0
+}
+
+func (x *EntityState) GetWrittenOff() int64 {
+	if x != nil {
+		return x.WrittenOff
 	}
 	return 0
 }
@@ -1938,7 +1947,7 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"generation\x18\x01 \x01(\x04R\n" +
 	"generation\x12\x12\n" +
 	"\x04left\x18\x02 \x01(\x12R\x04left\x12\x10\n" +
-	"\x03net\x18\x03 \x01(\x12R\x03net\"\xdd\x04\n" +
+	"\x03net\x18\x03 \x01(\x12R\x03net\"\xfe\x04\n" +
 	"\vEntityState\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -1963,7 +1972,9 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\n" +
 	"debt_heard\x18\x11 \x03(\tR\tdebtHeard\x12\x12\n" +
 	"\x04born\x18\x12 \x01(\rR\x04born\x12\x16\n" +
-	"\x06voters\x18\x13 \x01(\rR\x06voters\"h\n" +
+	"\x06voters\x18\x13 \x01(\rR\x06voters\x12\x1f\n" +
+	"\vwritten_off\x18\x14 \x01(\x12R\n" +
+	"writtenOff\"h\n" +
 	"\x05Claim\x12)\n" +
 	"\x03ask\x18\x01 \x01(\v2\x17.samya.peer.v1.ClaimAskR\x03ask\x12\x1e\n" +
 	"\n" +
