@@ -57,22 +57,8 @@ func identityOp(o *Options) (journal.Op, error) {
 
 // claim checks that the data is this site's. For data of an earlier format it returns
 // the records to write before the site goes on.
-func claim(base journal.Base, o *Options) (m Members, incarnation message.Incarnation, first []journal.Op, err error) {
-	var identity storev1.Identity
-	var set storev1.MemberSet
-	err = base.Each(bucketIdentity, func(k, v []byte) error {
-		var err error
-		switch string(k) {
-		case string(keyIdentity):
-			err = proto.Unmarshal(v, &identity)
-		case string(keyMembers):
-			err = proto.Unmarshal(v, &set)
-		}
-		if err != nil {
-			return fmt.Errorf("%w: %s: %w", errFormat, k, err)
-		}
-		return nil
-	})
+func claim(base eacher, o *Options) (m Members, incarnation message.Incarnation, first []journal.Op, err error) {
+	identity, set, err := named(base)
 	if err != nil {
 		return m, 0, nil, err
 	}
@@ -103,12 +89,31 @@ func claim(base journal.Base, o *Options) (m Members, incarnation message.Incarn
 	return m, incarnation, first, err
 }
 
+// named reads whose data it is, and the member set.
+func named(base eacher) (identity *storev1.Identity, set *storev1.MemberSet, err error) {
+	identity, set = new(storev1.Identity), new(storev1.MemberSet)
+	err = base.Each(bucketIdentity, func(k, v []byte) error {
+		var err error
+		switch string(k) {
+		case string(keyIdentity):
+			err = proto.Unmarshal(v, identity)
+		case string(keyMembers):
+			err = proto.Unmarshal(v, set)
+		}
+		if err != nil {
+			return fmt.Errorf("%w: %s: %w", errFormat, k, err)
+		}
+		return nil
+	})
+	return identity, set, err
+}
+
 func sorted(sites []core.SiteID) []core.SiteID {
 	return slices.Compact(slices.Sorted(slices.Values(sites)))
 }
 
 // incarnationOf reads the incarnation of the data.
-func incarnationOf(base journal.Base) (message.Incarnation, error) {
+func incarnationOf(base eacher) (message.Incarnation, error) {
 	var r stored.Restored
 	if err := base.Each(bucketGuard, func(k, v []byte) error { return guarded(k, v, &r) }); err != nil {
 		return 0, fmt.Errorf("%w: %w", errFormat, err)
