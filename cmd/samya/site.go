@@ -80,6 +80,8 @@ directory, and from then on a decision of the sites changes them, no flag.`,
 	f.StringSliceVar(&cfg.MetricsEntities, "metrics-entities", nil, "entities whose limit, available and acquired tokens are metrics: names, each with all below it; acme/ is all below acme, * all; 1,000 entities at most")
 	settings.SizeVar(f, &cfg.CheckpointBytes, "checkpoint-bytes", 64<<20, "how long the log gets before it is carried over to the database; after a crash so much is read again, or four times that at most")
 	f.DurationVar(&cfg.CheckpointInterval, "checkpoint-interval", time.Minute, "how often the log is carried over to the database at least")
+	settings.SizeVar(f, &cfg.BackupLog, "backup-log", 0, "how long the log gets while a backup is made, which is ended then: the log is not carried over meanwhile; at most three times checkpoint-bytes (default twice checkpoint-bytes)")
+	f.DurationVar(&cfg.BackupTime, "backup-time", 10*time.Minute, "how long a backup may take from the time its data begins")
 	f.DurationVar(&cfg.ForecastBin, "forecast-bin", 5*time.Second, "length of the bins in which demand is counted and forecast")
 	f.IntVar(&cfg.ForecastHorizon, "forecast-horizon", 6, "how many bins a redistribution provides for")
 	for _, m := range cfg.Modules() {
