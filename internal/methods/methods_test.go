@@ -77,4 +77,6 @@ func TestRoutesAreApart(t *testing.T) {
 }
 
 // ofSites reports whether sites alone serve a method.
-func ofSites(m Method) bool { return strings.HasPrefix(m.Full, "/"+samyav1.SiteService_ServiceDesc.ServiceName+"/") }
+func ofSites(m Method) bool {
+	return strings.HasPrefix(m.Full, "/"+samyav1.SiteService_ServiceDesc.ServiceName+"/")
+}
