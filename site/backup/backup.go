@@ -61,7 +61,7 @@ const (
 	maxHeader = 64 << 10
 	maxBlock  = 64 << 20
 	// blockBytes is the length at which a writer ends a block.
-	blockBytes = 256 << 10
+	blockBytes = 64 << 10
 	endBytes   = 8 + 32
 
 	kindRecords = 1

@@ -13,7 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Writer writes a backup. It writes whole blocks of about 256 KiB before compression,
+// Writer writes a backup. It writes whole blocks of about 64 KiB before compression,
 // each with a single call.
 type Writer struct {
 	to    io.Writer

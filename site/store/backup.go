@@ -62,7 +62,8 @@ func (s *Store) image(ctx context.Context, im *image, build string, blocks chan<
 		return err
 	}
 	h.Time, h.Build = began.UTC(), build
-	w, err := backup.NewWriter(&handover{ctx: ctx, to: blocks, pace: pace{began: time.Now()}}, h)
+	left := func() float64 { return max(0, 1-float64(s.journal.Backlog())/float64(s.options.BackupLog)) }
+	w, err := backup.NewWriter(&handover{ctx: ctx, to: blocks, pace: pace{left: left, began: time.Now()}}, h)
 	if err != nil {
 		return err
 	}

@@ -161,15 +161,20 @@ func (f frozen) Each(bucket journal.Bucket, do func(key, value []byte) error) er
 	return nil
 }
 
-// pace has a backup rest after each block, for three times as long as the block took, so
-// that requests find processor and disk free.
+// pace has a backup rest after each block, so that requests find processor and disk free:
+// nine times as long as the block took, and less the longer the log is.
 type pace struct {
+	// left is the part of the log that is left to the backup, from 1 down to 0.
+	left  func() float64
 	began time.Time
 	timer *time.Timer
 }
 
+// backupRest is how much longer than a block the rest after it is, with an empty log.
+const backupRest = 9
+
 func (p *pace) rest(ctx context.Context) error {
-	pause := min(restAfter*time.Since(p.began), restMost)
+	pause := min(time.Duration(backupRest*p.left()*float64(time.Since(p.began))), restMost)
 	if p.timer == nil {
 		p.timer = time.NewTimer(pause)
 	} else {
