@@ -44,10 +44,7 @@ docs/backup.md.`,
 			if err == nil {
 				err = t.backUp(ctx, addr, to)
 			}
-			if err != nil && errors.Is(context.Cause(ctx), errInterrupted) {
-				return errors.Join(errInterrupted, err)
-			}
-			return err
+			return interrupted(ctx, err)
 		},
 	}
 	t = p.talk(cmd)
@@ -105,9 +102,14 @@ func (t *talker) backUp(ctx context.Context, addr, to string) error {
 	if err != nil {
 		return err
 	}
-	progress := t.program.progress()
-	v, err := receive(stream.Recv, io.MultiWriter(out, progress))
-	progress.end()
+	counter := t.program.counter()
+	v, err := receive(stream.Recv, func(b []byte) error {
+		counter.n += int64(len(b))
+		counter.tell("%.1f MB", float64(counter.n)/1e6)
+		_, err := out.Write(b)
+		return err
+	})
+	counter.end()
 	if err != nil {
 		out.discard()
 		return siteFailed(addr, "makes no backups", err)
@@ -122,8 +124,8 @@ func (t *talker) backUp(ctx context.Context, addr, to string) error {
 	return err
 }
 
-// receive copies a backup from a stream, and verifies it meanwhile.
-func receive(next func() (*samyav1.BackupResponse, error), to io.Writer) (v store.Verified, err error) {
+// receive hands over the parts of a backup from a stream, and verifies it meanwhile.
+func receive(next func() (*samyav1.BackupResponse, error), to func([]byte) error) (v store.Verified, err error) {
 	read, write := io.Pipe()
 	verified := make(chan error, 1)
 	go func() {
@@ -136,7 +138,9 @@ func receive(next func() (*samyav1.BackupResponse, error), to io.Writer) (v stor
 	for err == nil {
 		var m *samyav1.BackupResponse
 		if m, err = next(); err == nil {
-			_, err = io.MultiWriter(write, to).Write(m.GetData())
+			if _, err = write.Write(m.GetData()); err == nil {
+				err = to(m.GetData())
+			}
 		}
 	}
 	if !errors.Is(err, io.EOF) {
@@ -145,7 +149,8 @@ func receive(next func() (*samyav1.BackupResponse, error), to io.Writer) (v stor
 		return v, err
 	}
 	_ = write.Close()
-	return v, <-verified
+	err = <-verified
+	return v, err
 }
 
 // siteRestore is `samya site restore`.
@@ -258,40 +263,4 @@ func backupFacts(v *store.Verified) facts {
 func describe(v *store.Verified) string {
 	return fmt.Sprintf("site %s of cluster %s as of commit %d, %s: %d entities, %d leases, %d bytes",
 		v.Site, v.Cluster, v.Commit, v.Time.Format(time.RFC3339), v.Entities, v.Leases, v.Bytes)
-}
-
-// progress shows in a terminal how much was written.
-type progress struct {
-	to    io.Writer
-	began time.Time
-	told  time.Time
-	n     int64
-}
-
-func (p *program) progress() *progress {
-	pr := &progress{began: time.Now()}
-	if isTerminal(p.stderr) {
-		pr.to = p.stderr
-	}
-	return pr
-}
-
-// progressEvery is the shortest time between two lines of progress.
-const progressEvery = 200 * time.Millisecond
-
-// Write counts what is written elsewhere.
-func (pr *progress) Write(b []byte) (int, error) {
-	pr.n += int64(len(b))
-	if now := time.Now(); pr.to != nil && now.Sub(pr.told) >= progressEvery {
-		pr.told = now
-		_, _ = fmt.Fprintf(pr.to, "\r%.1f MB, %.0f s ", float64(pr.n)/1e6, now.Sub(pr.began).Seconds())
-	}
-	return len(b), nil
-}
-
-// end leaves the line of progress.
-func (pr *progress) end() {
-	if pr.to != nil && !pr.told.IsZero() {
-		_, _ = fmt.Fprintln(pr.to)
-	}
 }

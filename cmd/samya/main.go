@@ -101,7 +101,7 @@ Exit status:
 	root.AddCommand(
 		p.siteCommand(), p.appmgrCommand(), p.localCommand(), p.demoCommand(),
 		p.entityCommand(), p.acquireCommand(), p.releaseCommand(), p.leaseCommand(), p.sitesCommand(), p.modeCommand(),
-		p.forecastCommand(), p.backupCommand(),
+		p.forecastCommand(), p.booksCommand(), p.backupCommand(),
 		p.certsCommand(), p.configCommand(), p.manCommand(), p.versionCommand(),
 	)
 	return root

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/term"
 
@@ -70,4 +71,38 @@ func (o *output) publish() error {
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// counter shows in a terminal how far a command is.
+type counter struct {
+	to          io.Writer
+	began, told time.Time
+	n           int64
+}
+
+// counter begins a counter on standard error.
+func (p *program) counter() *counter {
+	c := &counter{began: time.Now()}
+	if isTerminal(p.stderr) {
+		c.to = p.stderr
+	}
+	return c
+}
+
+// tellEvery is the shortest time between two texts of a counter.
+const tellEvery = 200 * time.Millisecond
+
+// tell shows a text in the place of the last.
+func (c *counter) tell(format string, args ...any) {
+	if now := time.Now(); c.to != nil && now.Sub(c.told) >= tellEvery {
+		c.told = now
+		_, _ = fmt.Fprintf(c.to, "\r\x1b[K%s, %.0f s", fmt.Sprintf(format, args...), now.Sub(c.began).Seconds())
+	}
+}
+
+// end leaves the line of the last text.
+func (c *counter) end() {
+	if c.to != nil && !c.told.IsZero() {
+		_, _ = fmt.Fprintln(c.to)
+	}
 }
