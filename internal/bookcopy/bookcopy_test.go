@@ -288,7 +288,7 @@ func (w *watched) look(ctx context.Context) {
 // touched.
 func TestImportRefusesAnotherCluster(t *testing.T) {
 	raw := exported(t, tree(t))
-	for name, make := range map[string]func(c *cluster) error{
+	for name, prepare := range map[string]func(c *cluster) error{
 		"another limit": func(c *cluster) error {
 			_, err := c.CreateEntityBelow(t.Context(), "", "acme/vm", 4999, "")
 			return err
@@ -310,7 +310,7 @@ func TestImportRefusesAnotherCluster(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			into := newCluster(t)
-			if err := make(into); err != nil {
+			if err := prepare(into); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := imported(t, raw, into); !errors.Is(err, errOther) {
@@ -327,7 +327,8 @@ func TestBadFiles(t *testing.T) {
 	lines = lines[:len(lines)-1]
 	rng := rand.New(rand.NewPCG(3, 4))
 	for n := range 1000 {
-		b, how := slices.Clone(raw), ""
+		b := slices.Clone(raw)
+		var how string
 		i, j := rng.IntN(len(lines)), rng.IntN(len(lines))
 		switch rng.IntN(5) {
 		case 0:
