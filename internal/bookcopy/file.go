@@ -7,7 +7,8 @@
 // # Format
 //
 // The first line is a Header, the last an End; an Entry for each entity stands between,
-// in the order of the names. The End has the SHA-256 of all bytes before its line.
+// in the order of the names. The End has the SHA-256 of all lines before and of its own
+// line with an empty checksum.
 //
 // Every entry is exact and a consistent cut of the entity, or says that it is not. The
 // entries are not of one moment: a cluster that serves has none.
@@ -71,8 +72,19 @@ type End struct {
 	Inconsistent int `json:"inconsistent"`
 	// LeasesMissing are sites that did not tell of their leases.
 	LeasesMissing []string `json:"leases_missing"`
-	// SHA256 is the checksum of all lines before, in hexadecimal.
+	// SHA256 is the checksum in hexadecimal.
 	SHA256 string `json:"sha256"`
+}
+
+// summed returns the checksum of a file, from the checksum over all lines before the end.
+func (e End) summed(before hash.Hash) (string, error) {
+	e.SHA256 = ""
+	b, err := json.Marshal(&e)
+	if err != nil {
+		return "", err
+	}
+	before.Write(append(b, '\n'))
+	return hex.EncodeToString(before.Sum(nil)), nil
 }
 
 // writer writes a file.
@@ -108,7 +120,10 @@ func (w *writer) entry(e *Entry) error {
 
 // close writes the end.
 func (w *writer) close() (End, error) {
-	w.end.SHA256 = hex.EncodeToString(w.sum.Sum(nil))
+	var err error
+	if w.end.SHA256, err = w.end.summed(w.sum); err != nil {
+		return End{}, err
+	}
 	if err := w.line(&w.end); err != nil {
 		return End{}, err
 	}
@@ -135,7 +150,6 @@ func Read(from io.Reader) (*Books, error) {
 	}
 	last := ""
 	for {
-		before := r.sum.Sum(nil)
 		var line struct {
 			Entry
 			End *string `json:"sha256"`
@@ -151,8 +165,9 @@ func Read(from io.Reader) (*Books, error) {
 			if err := json.Unmarshal(raw, &b.End); err != nil {
 				return nil, r.bad("%w", err)
 			}
-			return b, r.ended(b, raw, before)
+			return b, r.ended(b, raw)
 		}
+		r.sum.Write(raw)
 		if err := line.check(last); err != nil {
 			return nil, r.bad("%w", err)
 		}
@@ -201,7 +216,6 @@ func (r *reader) next() ([]byte, error) {
 		case err != nil:
 			return nil, fmt.Errorf("reading line %d: %w", r.n, err)
 		}
-		r.sum.Write(line)
 		return line, nil
 	}
 }
@@ -214,12 +228,14 @@ func (r *reader) line(into any) error {
 	if err := json.Unmarshal(raw, into); err != nil {
 		return r.bad("%w", err)
 	}
+	r.sum.Write(raw)
 	return nil
 }
 
-// ended checks the end; line is its line, and sum the checksum of all lines before it.
-func (r *reader) ended(b *Books, line, sum []byte) error {
-	// No checksum is over this line. It must be as an export writes it.
+// ended checks the end; line is its line.
+func (r *reader) ended(b *Books, line []byte) error {
+	// The checksum is not over these bytes themselves. They must be as an export writes
+	// them.
 	again, err := json.Marshal(&b.End)
 	if err != nil || !bytes.Equal(append(again, '\n'), line) {
 		return r.bad("it is not as it was written")
@@ -230,9 +246,11 @@ func (r *reader) ended(b *Books, line, sum []byte) error {
 			inconsistent++
 		}
 	}
-	told, err := hex.DecodeString(b.End.SHA256)
+	sum, err := b.End.summed(r.sum)
 	switch {
-	case err != nil || !bytes.Equal(told, sum):
+	case err != nil:
+		return err
+	case sum != b.End.SHA256:
 		return r.bad("the checksum is wrong")
 	case b.End.Entities != len(b.Entries) || b.End.Inconsistent != inconsistent:
 		return r.bad("it tells of %d entities, %d of them inconsistent; there are %d and %d",

@@ -79,7 +79,7 @@ func SimVariants() []string {
 // TestVariants are the parts with bugs that tests find.
 func TestVariants() []string {
 	return []string{
-		"appmgr", "client", "mux", "access", "tls", "engine", "journal", "store", "shares", "partitions", "kvpart", "membership", "peer", "site", "predict",
+		"appmgr", "client", "mux", "access", "tls", "engine", "journal", "store", "shares", "partitions", "kvpart", "membership", "peer", "site", "predict", "bookcopy",
 	}
 }
 

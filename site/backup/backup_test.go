@@ -172,6 +172,24 @@ func TestCorruptions(t *testing.T) {
 	}
 }
 
+// TestNoRecordOfADamagedBlock: only records of blocks before the first damage are handed
+// out.
+func TestNoRecordOfADamagedBlock(t *testing.T) {
+	raw := written(t, some(18_000, 5))
+	at := blocks(raw)
+	h, _ := decodeHead(raw[at[0]:])
+	good := int(h.count)
+	rng := rand.New(rand.NewPCG(5, 6))
+	for range 300 {
+		b := slices.Clone(raw)
+		i := at[1] + headBytes + rng.IntN(at[2]-at[1]-headBytes)
+		b[i] ^= 1 << rng.IntN(8)
+		if _, got, err := read(bytes.NewReader(b)); !errors.Is(err, ErrDamaged) || len(got) != good {
+			t.Fatalf("byte %d: %d records, %d are before it: %v", i, len(got), good, err)
+		}
+	}
+}
+
 // rewritten returns a backup in which the head and the content of a block were changed,
 // and all sums fit again except for that of the whole.
 func rewritten(raw []byte, i int, change func(h *head, content []byte) []byte) []byte {

@@ -35,7 +35,8 @@ type Writer struct {
 
 // NewWriter writes the header. The caller must call Close, or abandon what was written.
 func NewWriter(to io.Writer, h *Header) (*Writer, error) {
-	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+	// Every block has a sum of its own.
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
 	if err != nil {
 		return nil, fmt.Errorf("beginning a backup: %w", err)
 	}

@@ -208,6 +208,13 @@ func TestSlowBackupIsEnded(t *testing.T) {
 				commit(t, s, 1)
 				w, done := newStuck(), make(chan error, 1)
 				go func() { done <- s.Backup(t.Context(), w, "") }()
+				defer func() {
+					close(w.let)
+					if err := <-done; !errors.Is(err, store.ErrBackupTooSlow) || !strings.Contains(err.Error(), c.want) {
+						t.Errorf("%v, want %q", err, c.want)
+					}
+					closed(t, s)
+				}()
 				<-w.reached
 				if err := s.Backup(t.Context(), io.Discard, ""); !errors.Is(err, store.ErrBackupUnderWay) {
 					t.Errorf("a second backup: %v", err)
@@ -227,11 +234,6 @@ func TestSlowBackupIsEnded(t *testing.T) {
 					}
 					<-time.After(c.pause)
 				}
-				close(w.let)
-				if err := <-done; !errors.Is(err, store.ErrBackupTooSlow) || !strings.Contains(err.Error(), c.want) {
-					t.Errorf("%v, want %q", err, c.want)
-				}
-				closed(t, s)
 			})
 		})
 	}
