@@ -68,7 +68,7 @@ func (s *Site) backedUp(err error) error {
 // partBytes is the longest part of a backup in a message, in bytes.
 const partBytes = 256 << 10
 
-// backupParts sends what is written in messages.
+// backupParts sends in messages all bytes written.
 type backupParts struct {
 	stream grpc.ServerStreamingServer[samyav1.BackupResponse]
 }

@@ -17,8 +17,8 @@ import (
 
 // BenchmarkBackup measures a site under full load in turns: as long as a backup takes, and
 // as long without one. It reports the ratio of the rates, the 99th percentile of the time
-// that a call takes, and the longest time of a turn in which no call was answered. Every
-// backup is verified after its turn.
+// that a call takes, the longest time of a turn in which no call was answered, and the
+// processor time of the site. Every backup is verified after its turn.
 //
 // Callers, site and the reader of the backup share the processors.
 func BenchmarkBackup(b *testing.B) {
@@ -40,7 +40,12 @@ func backupUnder(b *testing.B, callers, each int) {
 		b.Fatal(err)
 	}
 	defer func() { _ = c.Close(context.WithoutCancel(b.Context())) }()
-	run := func(until func()) turn { return loaded(b, c, callers, each, until) }
+	run := func(until func()) turn {
+		before := s.cpu(b)
+		t := loaded(b, c, callers, each, until)
+		t.cpu = float64((s.cpu(b) - before).Microseconds()) / t.calls / float64(each)
+		return t
+	}
 	pause := func(d time.Duration) func() {
 		return func() {
 			timer := time.NewTimer(d)
@@ -75,6 +80,7 @@ func backupUnder(b *testing.B, callers, each int) {
 	b.ReportMetric(medianOf(without, rate)*float64(each), "ops/s")
 	for name, turns := range map[string][]turn{"alone": without, "backup": with} {
 		b.ReportMetric(medianOf(turns, func(t turn) float64 { return t.p99 }), name+"-call-p99-ms")
+		b.ReportMetric(medianOf(turns, func(t turn) float64 { return t.cpu }), name+"-site-cpu-µs/op")
 		b.ReportMetric(medianOf(turns, func(t turn) float64 { return t.gap }), name+"-gap-ms")
 		gaps := make([]float64, len(turns))
 		for i := range turns {
@@ -111,8 +117,9 @@ func taken(b *testing.B, site samyav1.SiteServiceClient) []byte {
 
 // turn are the figures of a part of the load.
 type turn struct {
-	// rate is calls a second; p99 and gap are milliseconds.
-	rate, p99, gap float64
+	// rate is calls a second; p99 and gap are milliseconds; cpu is the site's microseconds
+	// of processor time an operation.
+	rate, p99, gap, calls, cpu float64
 }
 
 // loaded has callers make calls of each operations until a function returns.
@@ -154,7 +161,7 @@ func loaded(b *testing.B, c *client.Client, callers, each int, until func()) tur
 	if len(took) == 0 {
 		b.Fatal("no call was answered")
 	}
-	t := turn{rate: float64(len(took)) / time.Since(began).Seconds()}
+	t := turn{rate: float64(len(took)) / time.Since(began).Seconds(), calls: float64(len(took))}
 	slices.Sort(took)
 	slices.SortFunc(ends, time.Time.Compare)
 	t.p99 = took[len(took)*99/100].Seconds() * 1e3

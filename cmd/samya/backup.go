@@ -131,7 +131,7 @@ func receive(next func() (*samyav1.BackupResponse, error), to func([]byte) error
 	go func() {
 		var err error
 		v, err = store.Verify(read)
-		// What comes after an error is not needed.
+		// Bytes after an error are not needed.
 		_ = read.CloseWithError(err)
 		verified <- err
 	}()

@@ -11,7 +11,7 @@
 // line with an empty checksum.
 //
 // Every entry is exact and a consistent cut of the entity, or says that it is not. The
-// entries are not of one moment: a cluster that serves has none.
+// entries are of different moments, as a cluster goes on serving.
 package bookcopy
 
 import (

@@ -22,8 +22,8 @@ const acquireWait = "30s"
 
 // Done counts the work of an import.
 type Done struct {
-	// Created, Acquired and Limited count the entities that were made, whose tokens in
-	// use were acquired, and whose limits were set afterwards. An import that goes on
+	// Created counts the entities that were made, Acquired the entities with tokens in
+	// use that were acquired, Limited the limits set afterwards. An import that goes on
 	// where another ended counts its own work.
 	Created  int `json:"created"`
 	Acquired int `json:"acquired"`
@@ -67,7 +67,7 @@ func Import(ctx context.Context, api API, b *Books, told func(step string, done,
 	if err := im.each(ctx, "creating", all, &im.done.Created, im.create); err != nil {
 		return im.done, err
 	}
-	// Children first: what is acquired of them is acquired of their parents too.
+	// Children first: tokens acquired of them are acquired of their parents too.
 	slices.Reverse(all)
 	if err := im.each(ctx, "acquiring", all, &im.done.Acquired, im.acquire); err != nil {
 		return im.done, err
@@ -111,7 +111,7 @@ type importing struct {
 	done Done
 }
 
-// each does a step for all entities, those of one depth at the same time. do reports
+// each does a step for all entities, at the same time for all of a depth. do reports
 // whether there was anything to do.
 func (im *importing) each(ctx context.Context, step string, all []*entity, count *int, do func(context.Context, *entity) (bool, error)) error {
 	for from := 0; from < len(all); {
@@ -183,7 +183,7 @@ func (im *importing) create(ctx context.Context, e *entity) (bool, error) {
 	return false, nil
 }
 
-// acquire acquires the tokens of an entity itself, after those of all below it.
+// acquire acquires the tokens of an entity itself, after the tokens of all below it.
 func (im *importing) acquire(ctx context.Context, e *entity) (bool, error) {
 	if e.direct == 0 {
 		return false, nil

@@ -1,6 +1,6 @@
-// Package backup is the file format of a site's backup: what the site had stored at a
-// single commit, compressed and checksummed. It knows keys and values, and not their
-// meaning. It refuses a file of which a single bit was changed, removed or added, and
+// Package backup is the file format of a site's backup: all values that the site had
+// stored at a single commit, compressed and checksummed. It knows keys and values, and
+// not their meaning. It refuses a file if a single bit was changed, removed or added, and
 // files of formats that it does not know.
 //
 // # Format
@@ -17,7 +17,7 @@
 // A block has a head of 25 bytes and its content:
 //
 //	kind     1  1: records, 2: the end
-//	number   8  0 for the first block, then one more for each
+//	number   8  0 for the first block, then counted up
 //	raw      4  length of the content before compression, at most 64 MiB
 //	stored   4  length of the content as it stands in the file
 //	count    4  records in the block; 0 in the end
@@ -47,8 +47,8 @@ import (
 var (
 	// ErrDamaged: the file is not as it was written, or not all of it is there.
 	ErrDamaged = errors.New("the backup is damaged")
-	// ErrUnknown: the file is no backup, or a backup of a later version.
-	ErrUnknown = errors.New("the file is no backup that this version can read")
+	// errUnknown: the file is no backup, or a backup of a later version.
+	errUnknown = errors.New("the file is no backup that this version can read")
 	// errTooLarge: a record or a header is beyond the format's bounds.
 	errTooLarge = errors.New("it is too large for a backup")
 )
@@ -74,7 +74,7 @@ var (
 	le         = binary.LittleEndian
 )
 
-// Header says whose data a backup has.
+// Header names the owner of the data in a backup.
 type Header struct {
 	// Cluster and Site are the names of the owner.
 	Cluster string `json:"cluster"`

@@ -68,7 +68,7 @@ func read(from io.Reader) (h Header, records []Record, err error) {
 }
 
 // TestReadsWhatWasWritten: the header and the records come back, also of a backup
-// without any record and of one with values larger than a block.
+// without any record and of a backup with values larger than a block.
 func TestReadsWhatWasWritten(t *testing.T) {
 	large := some(5, 100_000)
 	large[2].Value, large[3].Value = nil, bytes.Repeat([]byte{7}, 3<<20)
@@ -166,7 +166,7 @@ func TestCorruptions(t *testing.T) {
 			continue
 		}
 		i++
-		if _, _, err := read(bytes.NewReader(bad)); !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrUnknown) {
+		if _, _, err := read(bytes.NewReader(bad)); !errors.Is(err, ErrDamaged) && !errors.Is(err, errUnknown) {
 			t.Errorf("%s: %v", how, err)
 		}
 	}
@@ -191,7 +191,7 @@ func TestNoRecordOfADamagedBlock(t *testing.T) {
 }
 
 // rewritten returns a backup in which the head and the content of a block were changed,
-// and all sums fit again except for that of the whole.
+// and all sums fit again except for the checksum of the whole.
 func rewritten(raw []byte, i int, change func(h *head, content []byte) []byte) []byte {
 	at := blocks(raw)
 	h, _ := decodeHead(raw[at[i]:])
@@ -235,7 +235,7 @@ func TestEachSumCounts(t *testing.T) {
 	}
 }
 
-// TestBoundsOfMemory: a head that claims much costs no more memory than what follows it.
+// TestBoundsOfMemory: a head that claims much costs no more memory than the bytes behind it.
 func TestBoundsOfMemory(t *testing.T) {
 	raw := written(t, some(10, 2))
 	at := blocks(raw)
@@ -260,7 +260,7 @@ func TestUnknownFiles(t *testing.T) {
 	later := written(t, nil)
 	le.PutUint32(later[8:], version+1)
 	for _, b := range [][]byte{nil, []byte("samyabk"), []byte("some other file, long enough"), later} {
-		if _, _, err := read(bytes.NewReader(b)); !errors.Is(err, ErrUnknown) {
+		if _, _, err := read(bytes.NewReader(b)); !errors.Is(err, errUnknown) {
 			t.Errorf("%.20q: %v", b, err)
 		}
 	}
@@ -304,7 +304,7 @@ func TestReaderTellsErrors(t *testing.T) {
 	broken := errors.New("the disk fails")
 	for _, n := range []int{3, fixedBytes + 5, at[1] + 7, at[1] + headBytes + 9, len(raw)} {
 		_, _, err := read(io.MultiReader(bytes.NewReader(raw[:n]), failing{broken}))
-		if !errors.Is(err, broken) || errors.Is(err, ErrDamaged) || errors.Is(err, ErrUnknown) {
+		if !errors.Is(err, broken) || errors.Is(err, ErrDamaged) || errors.Is(err, errUnknown) {
 			t.Errorf("behind %d bytes: %v", n, err)
 		}
 	}
@@ -327,7 +327,7 @@ func FuzzRead(tf *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		_, records, err := read(bytes.NewReader(b))
 		if err != nil {
-			if !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrUnknown) {
+			if !errors.Is(err, ErrDamaged) && !errors.Is(err, errUnknown) {
 				t.Fatal(err)
 			}
 			return

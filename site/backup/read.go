@@ -38,19 +38,19 @@ type Reader struct {
 	ended  error
 }
 
-// NewReader reads the header of a backup. Its errors, and those of Next, are ErrDamaged
-// and ErrUnknown, or of the reading itself. Close must follow.
+// NewReader reads the header of a backup. Its errors, like the errors of Next, are
+// ErrDamaged and errUnknown, or of the reading itself. Close must follow.
 func NewReader(from io.Reader) (*Reader, error) {
 	r := &Reader{from: from, whole: sha256.New()}
 	fixed := make([]byte, fixedBytes)
 	switch err := r.fill(fixed); {
 	case errors.Is(err, ErrDamaged) || err == nil && [8]byte(fixed) != magic:
-		return nil, fmt.Errorf("%w: it does not begin as a backup does", ErrUnknown)
+		return nil, fmt.Errorf("%w: it does not begin as a backup does", errUnknown)
 	case err != nil:
 		return nil, err
 	}
 	if v := le.Uint32(fixed[8:]); v != version {
-		return nil, fmt.Errorf("%w: it has version %d, known is %d", ErrUnknown, v, version)
+		return nil, fmt.Errorf("%w: it has version %d, known is %d", errUnknown, v, version)
 	}
 	length := le.Uint32(fixed[12:])
 	if length > maxHeader {
@@ -78,7 +78,7 @@ func NewReader(from io.Reader) (*Reader, error) {
 // Close lets go of the reader's memory.
 func (r *Reader) Close() { r.zstd.Close() }
 
-// Header says whose data the backup has.
+// Header names the owner of the data.
 func (r *Reader) Header() Header { return r.header }
 
 // Size is the number of bytes read so far; after io.EOF the length of the backup.
@@ -112,7 +112,7 @@ func (r *Reader) next() error {
 	if h.stored > maxBlock || h.raw > maxBlock {
 		return r.damaged("a block of %d bytes, at most %d are possible", max(h.stored, h.raw), maxBlock)
 	}
-	// The memory grows with what is read, and not with what the head says.
+	// The memory grows with the bytes read, and not with the number in the head.
 	r.content.Reset()
 	n, err := io.CopyN(&r.content, r.from, int64(h.stored))
 	content := r.content.Bytes()

@@ -33,7 +33,7 @@ type Writer struct {
 	failed error
 }
 
-// NewWriter writes the header. The caller must call Close, or abandon what was written.
+// NewWriter writes the header. The caller must call Close, or abandon the file.
 func NewWriter(to io.Writer, h *Header) (*Writer, error) {
 	// Every block has a sum of its own.
 	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
@@ -57,8 +57,8 @@ func NewWriter(to io.Writer, h *Header) (*Writer, error) {
 
 var errOrder = errors.New("the records are not in the order of buckets and keys")
 
-// follows reports whether a record may stand behind one of a bucket and key; an empty
-// last stands for none.
+// follows reports whether a record may stand behind the record with a bucket and key; an
+// empty last stands for no record.
 func follows(r *Record, last []byte) bool {
 	if len(last) == 0 || r.Bucket > last[0] {
 		return true

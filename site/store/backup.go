@@ -19,7 +19,7 @@ import (
 //
 // Commits go on meanwhile. A writer that is slow holds up nothing: the backup ends with
 // ErrBackupTooSlow at the bounds of Options, and so does Backup once the writer has
-// returned. There is one backup at a time, or ErrBackupUnderWay.
+// returned. There is a single backup at a time, or ErrBackupUnderWay.
 func (s *Store) Backup(ctx context.Context, to io.Writer, build string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"github.com/samya-db/samya/site/core/coretest"
 	"github.com/samya-db/samya/site/core/message"
 	"github.com/samya-db/samya/site/core/stored"
+	"github.com/samya-db/samya/site/journal"
 	"github.com/samya-db/samya/site/store"
 )
 
@@ -168,6 +170,42 @@ func TestBackupIsOfOneCommit(t *testing.T) {
 			if last := got.Blocks[len(got.Blocks)-1].Sequence; last != n || got.Blocks[0].Sequence != max(n, 20)-20 && n >= 20 {
 				t.Errorf("blocks %d to %d, the backup is of %d", got.Blocks[0].Sequence, last, n)
 			}
+		}
+	})
+}
+
+// gatedBase is a base that writes nothing while its gate is shut.
+type gatedBase struct {
+	journal.Base
+	gate atomic.Pointer[chan struct{}]
+}
+
+func (b *gatedBase) Apply(ops []journal.Op, through *journal.Number) error {
+	if gate := b.gate.Load(); gate != nil {
+		<-*gate
+	}
+	return b.Base.Apply(ops, through)
+}
+
+// TestBackupHasAllCommitsBefore: a backup that is begun during a checkpoint also has the
+// commits that the checkpoint leaves out.
+func TestBackupHasAllCommitsBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b gatedBase
+		s, err := store.OpenWith(options(t.TempDir()), func(disk journal.Base) journal.Base { b.Base = disk; return &b })
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer closed(t, s)
+		commit(t, s, 1)
+		gate := make(chan struct{})
+		b.gate.Store(&gate)
+		<-time.After(2 * time.Minute) // a checkpoint waits at the gate
+		commit(t, s, 2)
+		time.AfterFunc(time.Minute, func() { close(gate) })
+		v, err := store.Verify(bytes.NewReader(backedUp(t, s)))
+		if err != nil || v.Commit != 2 {
+			t.Errorf("commit %d: %v", v.Commit, err)
 		}
 	})
 }

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// restoring begins the name of a directory in which a restore works. One that was
-	// cut off leaves it.
+	// restoring begins the name of a directory in which a restore works. A restore that
+	// was cut off leaves the directory.
 	restoring = "restoring-"
 	// restoreBytes is about how many bytes a transaction of a restore writes.
 	restoreBytes = 4 << 20
@@ -94,7 +94,7 @@ func vacant(dir string) error {
 	return nil
 }
 
-// clean removes what restores that were cut off have left.
+// clean removes the directories left by restores that were cut off.
 func clean(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/samya-db/samya/site/journal"
 )
 
-// Verified tells what is in a backup.
+// Verified tells of the content of a backup.
 type Verified struct {
 	backup.Header
 	// Bytes is the length of the backup, Records the number of all stored values in it.
@@ -23,9 +23,8 @@ type Verified struct {
 	Entities, Leases int
 }
 
-// Verify reads a backup to its end. It checks all sums, decodes every value, and
-// compares the header with the data. The errors of a bad backup are backup.ErrDamaged,
-// backup.ErrUnknown, or name the value that cannot be read.
+// Verify reads a backup to its end. It checks all sums, decodes every value, and compares
+// the header with the data. Its error is backup.ErrDamaged, or names the file's fault.
 func Verify(from io.Reader) (Verified, error) {
 	v, err := eachRecord(from, func(journal.Op) error { return nil })
 	if err != nil {
@@ -94,13 +93,13 @@ func decodes[T any](decode func(k, v []byte) (T, error)) func(k, v []byte) error
 	}
 }
 
-// held are the records of a backup that say whose data it is.
+// held are the records of a backup that name its owner.
 type held map[journal.Bucket][][2][]byte
 
-// maxHeld bounds the records of a bucket that are kept: a few, and one a member.
+// maxHeld bounds the records of a bucket that are kept: a few, and one for each member.
 const maxHeld = 1024
 
-// take checks a record, and keeps it if it says whose data it is.
+// take checks a record, and keeps it if it names the owner.
 func (h held) take(b journal.Bucket, key, value []byte) error {
 	switch b {
 	case bucketIdentity, bucketGuard:
