@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -108,10 +109,34 @@ func headerOf(of eacher) (*backup.Header, error) {
 	if err := of.Each(bucketGuard, func(k, v []byte) error { return guarded(k, v, &r) }); err != nil {
 		return nil, fmt.Errorf("%w: %w", errFormat, err)
 	}
+	members, err := membersOf(of, set.GetSites())
 	return &backup.Header{
-		Cluster: identity.GetCluster(), Site: identity.GetSite(), Members: set.GetSites(),
+		Cluster: identity.GetCluster(), Site: identity.GetSite(), Members: members,
 		Incarnation: uint64(r.Incarnation), Commit: uint64(r.Commits),
-	}, nil
+	}, err
+}
+
+// membersOf returns the members that the catalogue names; founders before it names any.
+func membersOf(of eacher, founders []string) (members []string, err error) {
+	err = of.Each(bucketCatalogue, func(k, v []byte) error {
+		if !bytes.Equal(k, keyCatalogue) {
+			return nil
+		}
+		c, err := decodeCatalogue(v)
+		if err != nil {
+			return fmt.Errorf("%w: %w", errFormat, err)
+		}
+		for _, s := range c.Roster.Seats {
+			if s.State == stored.SeatMember {
+				members = append(members, string(s.Site))
+			}
+		}
+		return nil
+	})
+	if len(members) == 0 {
+		members = founders
+	}
+	return members, err
 }
 
 // eacher is the part of a journal.Base that reads a bucket.

@@ -71,19 +71,12 @@ func eachRecord(from io.Reader, f func(journal.Op) error) (v Verified, err error
 	return v, own.are(&v.Header)
 }
 
-// decoders check the values of most buckets.
+// decoders check the values of the buckets that held does not keep.
 var decoders = map[journal.Bucket]func(k, v []byte) error{
 	bucketBooks: decodes(byName(decodeBooks)), bucketEntities: decodes(byName(decodeEntity)),
 	bucketChanges: decodes(byNumber(decodeChange)), bucketRequests: decodes(byNumber(decodeBlock)),
 	bucketForecasts: decodes(byName(decodeForecast)), bucketClaims: decodes(byNumber(decodeClaim)),
 	bucketLeases: decodes(byNumber(decodeLease)),
-	bucketCatalogue: func(k, v []byte) error {
-		if !bytes.Equal(k, keyCatalogue) {
-			return nil
-		}
-		_, err := decodeCatalogue(v)
-		return err
-	},
 }
 
 func decodes[T any](decode func(k, v []byte) (T, error)) func(k, v []byte) error {
@@ -93,16 +86,16 @@ func decodes[T any](decode func(k, v []byte) (T, error)) func(k, v []byte) error
 	}
 }
 
-// held are the records of a backup that name its owner.
+// held are the records of a backup that name its owner and the members.
 type held map[journal.Bucket][][2][]byte
 
 // maxHeld bounds the records of a bucket that are kept: a few, and one for each member.
 const maxHeld = 1024
 
-// take checks a record, and keeps it if it names the owner.
+// take checks a record, and keeps it if its bucket is one of held.
 func (h held) take(b journal.Bucket, key, value []byte) error {
 	switch b {
-	case bucketIdentity, bucketGuard:
+	case bucketIdentity, bucketGuard, bucketCatalogue:
 		if len(h[b]) == maxHeld {
 			return fmt.Errorf("bucket %q has more than %d records", bucketNames[b], maxHeld)
 		}
