@@ -162,7 +162,7 @@ func (f frozen) Each(bucket journal.Bucket, do func(key, value []byte) error) er
 }
 
 // pace has a backup rest after each block, so that requests find processor and disk free:
-// nine times as long as the block took, and less the longer the log is.
+// nineteen times as long as the block took, and less the longer the log is.
 type pace struct {
 	// left is the part of the log that is left to the backup, from 1 down to 0.
 	left  func() float64
@@ -171,10 +171,12 @@ type pace struct {
 }
 
 // backupRest is how much longer than a block the rest after it is, with an empty log.
-const backupRest = 9
+const backupRest = 19
 
 func (p *pace) rest(ctx context.Context) error {
-	pause := min(time.Duration(backupRest*p.left()*float64(time.Since(p.began))), restMost)
+	// By the square a backup gets through more before the log is too long.
+	left := p.left()
+	pause := min(time.Duration(backupRest*left*left*float64(time.Since(p.began))), restMost)
 	if p.timer == nil {
 		p.timer = time.NewTimer(pause)
 	} else {
