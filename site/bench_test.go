@@ -184,13 +184,16 @@ type siteProcess struct {
 	gossip string
 }
 
-// startSite starts a site and creates an entity in it.
-func startSite(b *testing.B, s samya) siteProcess {
+// startSite starts a site, with further flags, and creates an entity in it.
+func startSite(b *testing.B, s samya, flags ...string) siteProcess {
 	b.Helper()
 	addr, http, gossip := sitetest.FreePort(b), sitetest.FreePort(b), sitetest.FreePort(b)
-	p := startProcess(b, "site", exec.CommandContext(b.Context(), s.binary, "site", "--name", "us", "--members", "us",
+	args := []string{
+		"site", "--name", "us", "--members", "us",
 		"--data", filepath.Join(s.dir, "data"), "--request-retention", "10s", "--log-level", "error",
-		"--grpc", addr, "--http", http, "--gossip", gossip, "--preset", "local"), addr)
+		"--grpc", addr, "--http", http, "--gossip", gossip, "--preset", "local",
+	}
+	p := startProcess(b, "site", exec.CommandContext(b.Context(), s.binary, append(args, flags...)...), addr)
 	_, err := samyav1.NewEntityServiceClient(dial(b, addr)).CreateEntity(b.Context(),
 		&samyav1.CreateEntityRequest{Name: "acme/vm", Limit: 1 << 50}, grpc.WaitForReady(true))
 	if err != nil {

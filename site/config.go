@@ -73,6 +73,12 @@ type Config struct {
 	// KiB to 16 GiB, and from 100 milliseconds to 1 hour.
 	CheckpointBytes    int64
 	CheckpointInterval time.Duration
+	// BackupLog is the length of the log at which a backup ends, as no checkpoint is made
+	// while a backup reads the database, and BackupTime the longest time that it may
+	// read; 0: twice CheckpointBytes, 10 minutes. At most three times CheckpointBytes,
+	// and from 1 second to 24 hours.
+	BackupLog  int64
+	BackupTime time.Duration
 	// MetricsEntities are entities with metrics of their own. A name chooses the entity
 	// and all entities below it; a name with a / at the end only the entities below; *
 	// all entities. At most 100 names, for 1,000 entities.
@@ -165,6 +171,12 @@ func (c *Config) Validate() error {
 	if i := c.CheckpointInterval; i != 0 && (i < 100*time.Millisecond || i > time.Hour) {
 		bad("checkpoint-interval", "%v, must be from 100ms to 1h", i)
 	}
+	if most := 3 * cmp.Or(c.CheckpointBytes, defaultCheckpoint); c.BackupLog != 0 && (c.BackupLog < minCheckpoint || c.BackupLog > most) {
+		bad("backup-log", "%d, must be from %d to %d, three times checkpoint-bytes", c.BackupLog, minCheckpoint, most)
+	}
+	if t := c.BackupTime; t != 0 && (t < time.Second || t > 24*time.Hour) {
+		bad("backup-time", "%v, must be from 1s to 24h", t)
+	}
 	if c.MaxRequests < 0 {
 		bad("max-requests", "%d, at least 0 (the default)", c.MaxRequests)
 	}
@@ -180,10 +192,11 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// The bounds of CheckpointBytes.
+// The bounds and the default of CheckpointBytes.
 const (
-	minCheckpoint = 4 << 10
-	maxCheckpoint = 16 << 30
+	minCheckpoint     = 4 << 10
+	maxCheckpoint     = 16 << 30
+	defaultCheckpoint = 64 << 20
 )
 
 // maxSegments is the most segments of a name.

@@ -114,7 +114,8 @@ func (s *Site) open() error {
 	s.store, err = store.Open(store.Options{
 		Dir: s.cfg.DataDir, Cluster: s.cfg.Cluster, Site: core.SiteID(s.cfg.Name), Members: s.cfg.members(), Join: len(s.cfg.Gossip.Join) > 0,
 		CheckpointBytes: s.cfg.CheckpointBytes, CheckpointEvery: s.cfg.CheckpointInterval,
-		Versions: s.cfg.Versions,
+		Versions:  s.cfg.Versions,
+		BackupLog: s.cfg.BackupLog, BackupTime: s.cfg.BackupTime,
 	})
 	if err != nil {
 		return fmt.Errorf("opening the data directory %s: %w", s.cfg.DataDir, err)
@@ -251,6 +252,7 @@ func (s *Site) serveOn() {
 	samyav1.RegisterTokenServiceServer(s.grpcServer, tokens{Site: s})
 	samyav1.RegisterEntityServiceServer(s.grpcServer, entities{Site: s})
 	samyav1.RegisterClusterServiceServer(s.grpcServer, cluster{Site: s})
+	samyav1.RegisterSiteServiceServer(s.grpcServer, itself{Site: s})
 	peerv1.RegisterPeerServiceServer(s.grpcServer, s.links)
 	healthv1.RegisterHealthServer(s.grpcServer, s.health)
 	reflection.Register(s.grpcServer)

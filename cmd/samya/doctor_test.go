@@ -98,7 +98,7 @@ func TestDoctorOfData(t *testing.T) {
 	}
 	s := newShell(t)
 	_, stdout, _ := s.run("doctor --data " + dir)
-	for _, says := range []string{"(data in " + dir + ")\n", "Data of site us of cluster prod, format 4, incarnation ", "; members us.", "site.db has "} {
+	for _, says := range []string{"(data in " + dir + ")\n", "Data of site us of cluster prod, format 5, incarnation ", "; members us.", "site.db has "} {
 		if !strings.Contains(stdout, says) {
 			t.Errorf("it does not say %q:\n%s", says, stdout)
 		}

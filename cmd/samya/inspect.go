@@ -6,12 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -143,7 +141,7 @@ func (in *inspector) show(s inspection.Status, first bool) error {
 		}
 		return nil
 	}
-	if f, ok := w.(*os.File); in.watch && ok && term.IsTerminal(int(f.Fd())) {
+	if in.watch && isTerminal(w) {
 		_, _ = io.WriteString(w, clearScreen) // the write after it returns the error
 	} else if !first {
 		_, _ = io.WriteString(w, "\n")
@@ -164,29 +162,46 @@ func (e *siteUnreachableError) Unwrap() error { return e.err }
 
 // inspectAt asks a site by its gRPC address.
 func inspectAt(ctx context.Context, addr string, secrets *secrets) (inspection.Status, error) {
-	opts, err := secrets.dial(addr)
+	conn, err := dialSite(addr, secrets)
 	if err != nil {
 		return inspection.Status{}, err
-	}
-	conn, err := grpc.NewClient("passthrough:///"+addr, append(opts, grpc.WithNoProxy())...)
-	if err != nil {
-		return inspection.Status{}, &usageError{fmt.Errorf("site: address %q: %w", addr, err)}
 	}
 	// The connection served a single call, which has ended.
 	defer func() { _ = conn.Close() }()
 	m, err := samyav1.NewClusterServiceClient(conn).InspectSites(ctx, &samyav1.InspectSitesRequest{})
-	if err == nil {
-		return inspection.Of(m), nil
+	if err != nil {
+		return inspection.Status{}, siteFailed(addr, "does not tell of partitions", err)
 	}
-	st, _ := status.FromError(err)
+	return inspection.Of(m), nil
+}
+
+// dialSite returns a connection to a site's gRPC address.
+func dialSite(addr string, secrets *secrets) (*grpc.ClientConn, error) {
+	opts, err := secrets.dial(addr)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := grpc.NewClient("passthrough:///"+addr, append(opts, grpc.WithNoProxy())...)
+	if err != nil {
+		return nil, &usageError{fmt.Errorf("site: address %q: %w", addr, err)}
+	}
+	return conn, nil
+}
+
+// siteFailed explains the error of a call at a site's address. An error that is not of
+// gRPC stays as it is. lacks says what a server does that does not know the call.
+func siteFailed(addr, lacks string, err error) error {
+	st, ok := status.FromError(err)
 	switch {
+	case !ok:
+		return err
 	case len(st.Details()) > 0:
-		return inspection.Status{}, apierr.FromGRPC(err)
+		return apierr.FromGRPC(err)
 	case st.Code() == codes.Unimplemented:
-		return inspection.Status{}, &hintError{
-			fmt.Errorf("%s does not tell of partitions: %s", addr, st.Message()),
+		return &hintError{
+			fmt.Errorf("%s %s: %s", addr, lacks, st.Message()),
 			"--site must be the name of a site, or the gRPC address of one of this version",
 		}
 	}
-	return inspection.Status{}, &siteUnreachableError{addr: addr, err: errors.New(st.Message())}
+	return &siteUnreachableError{addr: addr, err: errors.New(st.Message())}
 }

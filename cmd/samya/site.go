@@ -53,7 +53,7 @@ directory, and from then on a decision of the sites changes them, no flag.`,
 				case stale(err):
 					return &hintError{
 						fmt.Errorf("site %s: %w", cfg.Name, err),
-						"put the latest data of this site in --data; what it held cannot be told from other data",
+						"put the latest data of this site in --data, or its latest backup; docs/backup.md tells what can be done without",
 					}
 				case err != nil:
 					return fmt.Errorf("site %s: %w", cfg.Name, err)
@@ -66,7 +66,7 @@ directory, and from then on a decision of the sites changes them, no flag.`,
 	settingsOf(cmd, kindSite)
 	configFlag(f)
 	s.flags(f, "127.0.0.1:7001", "127.0.0.1:7101", "127.0.0.1:7201")
-	f.StringVar(&cfg.DataDir, "data", "", "directory of the site's state, its own for ever")
+	f.StringVar(&cfg.DataDir, "data", "", dataUsage)
 	f.StringSliceVar(&cfg.Members, "members", nil, "names of all sites of the cluster, for the first start")
 	f.BoolVar(&cfg.Unvouched, "unvouched", false, "serve before other sites vouch that the data is the latest; only if you know that it is")
 	preset.Var(f, &cfg.CollectTime, "collect-time")
@@ -80,6 +80,8 @@ directory, and from then on a decision of the sites changes them, no flag.`,
 	f.StringSliceVar(&cfg.MetricsEntities, "metrics-entities", nil, "entities whose limit, available and acquired tokens are metrics: names, each with all below it; acme/ is all below acme, * all; 1,000 entities at most")
 	settings.SizeVar(f, &cfg.CheckpointBytes, "checkpoint-bytes", 64<<20, "how long the log gets before it is carried over to the database; after a crash so much is read again, or four times that at most")
 	f.DurationVar(&cfg.CheckpointInterval, "checkpoint-interval", time.Minute, "how often the log is carried over to the database at least")
+	settings.SizeVar(f, &cfg.BackupLog, "backup-log", 0, "how long the log gets while a backup is made, which is ended then: the log is not carried over meanwhile; at most three times checkpoint-bytes (default twice checkpoint-bytes)")
+	f.DurationVar(&cfg.BackupTime, "backup-time", 10*time.Minute, "how long a backup may take from the time its data begins")
 	f.DurationVar(&cfg.ForecastBin, "forecast-bin", 5*time.Second, "length of the bins in which demand is counted and forecast")
 	f.IntVar(&cfg.ForecastHorizon, "forecast-horizon", 6, "how many bins a redistribution provides for")
 	for _, m := range cfg.Modules() {
@@ -89,9 +91,12 @@ directory, and from then on a decision of the sites changes them, no flag.`,
 	settings.Former(f, "wait", "wait-for")
 	s.completions(cmd)
 	cmd.AddGroup(&cobra.Group{ID: groupTalk, Title: titleTalk})
-	cmd.AddCommand(p.siteInspect())
+	cmd.AddCommand(p.siteInspect(), p.siteBackup(), p.siteRestore())
 	return cmd
 }
+
+// dataUsage describes the flag --data.
+const dataUsage = "directory of the site's state, its own for ever"
 
 // stale reports whether err says that a site was started on data other than its latest.
 func stale(err error) bool {

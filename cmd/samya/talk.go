@@ -42,13 +42,16 @@ func (p *program) talk(cmd *cobra.Command) *talker {
 	configFlag(cmd.PersistentFlags())
 	cmd.PersistentFlags().StringVar(&t.addr, "addr", defaultAddr, "HTTP address of an app manager; https://… for TLS")
 	t.secrets.flags(cmd.PersistentFlags())
-	cmd.PersistentFlags().BoolVar(&t.json, "json", false, "print JSON")
+	cmd.PersistentFlags().BoolVar(&t.json, "json", false, jsonUsage)
 	settings.Former(cmd.PersistentFlags(), "output,o", "json")
 	if cmd.GroupID == "" {
 		cmd.GroupID = groupTalk
 	}
 	return t
 }
+
+// jsonUsage describes the flag --json.
+const jsonUsage = "print JSON"
 
 // requestIDUsage describes the flag --request-id.
 const requestIDUsage = "id of the request, to repeat one of unknown outcome (default: a new one)"

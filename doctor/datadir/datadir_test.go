@@ -274,7 +274,7 @@ func TestTells(t *testing.T) {
 		if title == "crashed" {
 			want = 10
 		}
-		if d.Site != "us" || d.Cluster != "prod" || d.Format != 4 || d.Incarnation != "0000000000000001" || d.Commit != 10 ||
+		if d.Site != "us" || d.Cluster != "prod" || d.Format != 5 || d.Incarnation != "0000000000000001" || d.Commit != 10 ||
 			d.Entities != 1 || !slices.Equal(d.Members, []string{"as", "eu", "us"}) || d.BaseBytes == 0 || commits != want {
 			t.Errorf("%s: %+v, %d commits in the log", title, d, commits)
 		}

@@ -79,6 +79,15 @@ func (g *Guard) audited(s *session, req any, do func() error) error {
 	if !s.rule.Change {
 		return do()
 	}
+	r, err := g.begun(s, req)
+	if err != nil {
+		return err
+	}
+	return g.ended(r, req, do())
+}
+
+// begun writes the first line of a change.
+func (g *Guard) begun(s *session, req any) (*auditRecord, error) {
 	r := g.record(s, req)
 	if m, ok := req.(proto.Message); ok && g.audit != nil {
 		if b, err := protojson.Marshal(m); err == nil {
@@ -88,16 +97,20 @@ func (g *Guard) audited(s *session, req any, do func() error) error {
 	if err := g.audit.add(&r); err != nil {
 		g.metrics.changes.WithLabelValues("unwritten").Inc()
 		g.log.ErrorContext(context.Background(), "a change is refused: it cannot be written down", "error", err)
-		return apierr.New(apierr.AuditFailed, "the change cannot be written down; nothing was done")
+		return nil, apierr.New(apierr.AuditFailed, "the change cannot be written down; nothing was done")
 	}
-	err := do()
+	return &r, nil
+}
+
+// ended writes the second line of a change, and returns the error for its caller.
+func (g *Guard) ended(r *auditRecord, req any, err error) error {
 	outcome := "done"
 	r.Time, r.Request, r.Outcome = g.now().UTC(), nil, "OK"
 	if err != nil {
 		outcome, r.Outcome = "failed", string(apierr.ReasonOf(err))
 	}
 	g.metrics.changes.WithLabelValues(outcome).Inc()
-	if auditErr := g.audit.add(&r); auditErr != nil {
+	if auditErr := g.audit.add(r); auditErr != nil {
 		g.log.ErrorContext(context.Background(), "what became of a change cannot be written down", "error", auditErr)
 		if err == nil {
 			_, id := target(req)
@@ -157,14 +170,18 @@ func (g *Guard) Stream(srv any, stream grpc.ServerStream, info *grpc.StreamServe
 	shows := shown(stream.Context())
 	s, err := g.admit(info.FullMethod, shows)
 	if err != nil {
-		return g.refusal(err)
+		return g.refuse(s, peerAddress(stream.Context()), nil, err)
 	}
 	s.address = peerAddress(stream.Context())
 	ctx, release := g.lasting(context.WithValue(stream.Context(), sessionKey{}, s), func() error { return g.again(s, shows) })
 	defer release()
-	err = handler(srv, &guarded{ServerStream: stream, ctx: ctx, session: s})
+	guarded := &guarded{ServerStream: stream, ctx: ctx, session: s}
+	err = handler(srv, guarded)
 	if over := context.Cause(ctx); ctx.Err() != nil && stream.Context().Err() == nil {
-		return g.refusal(over)
+		err = g.refusal(over)
+	}
+	if guarded.change != nil {
+		err = g.ended(guarded.change, nil, err)
 	}
 	return err
 }
@@ -188,6 +205,8 @@ type guarded struct {
 	session *session
 	// sending: the guard answers some operations itself.
 	sending sync.Mutex
+	// change is the first line of the audit log, once the stream has begun a change.
+	change *auditRecord
 }
 
 // Context returns the stream's context, which also ends when the caller may not go on.
@@ -214,12 +233,19 @@ func (g *guarded) RecvMsg(m any) error {
 		return nil
 	}
 	if err := s.permit(m); err != nil {
-		return s.guard.refusal(err)
+		return s.guard.refuse(s, s.address, m, err)
 	}
-	if s.caller.Kind != "" {
+	if s.caller.Kind == "" {
+		if err := s.guard.buckets.take(s.caller.Name, 1); err != nil {
+			return s.guard.refuse(s, s.address, m, err)
+		}
+	}
+	if !s.rule.Change {
 		return nil
 	}
-	return s.guard.refusal(s.guard.buckets.take(s.caller.Name, 1))
+	var err error
+	g.change, err = s.guard.begun(s, m)
+	return err
 }
 
 // sift answers the operations that the caller may not make, and removes them from m.

@@ -183,6 +183,42 @@ func TestAudit(t *testing.T) {
 	}
 }
 
+// TestAuditOfStreams: a change that answers with a stream has the two lines of a change,
+// and a single line if it is refused.
+func TestAuditOfStreams(t *testing.T) {
+	c := start(t, access.Limits{})
+	before := len(records(t, c.audit))
+	for _, test := range []struct {
+		caller, site string
+		outcomes     []string
+	}{
+		{"admin", "us", []string{"", "OK"}},
+		{"admin", "none-such", []string{"", "INVALID_FIELD"}},
+		{"operator", "us", []string{"PERMISSION_DENIED"}},
+		{"nobody", "us", []string{"UNAUTHENTICATED"}},
+	} {
+		stream, err := samyav1.NewSiteServiceClient(c.dial(c.site.GRPCAddr(), c.caller(test.caller))).Backup(t.Context(), &samyav1.BackupRequest{Site: test.site})
+		for err == nil {
+			_, err = stream.Recv()
+		}
+		if done := errors.Is(err, io.EOF); done != (test.outcomes[len(test.outcomes)-1] == "OK") {
+			t.Errorf("%s: %v", test.caller, err)
+		}
+		added := records(t, c.audit)[before:]
+		before += len(added)
+		if len(added) != len(test.outcomes) {
+			t.Fatalf("%s: %+v", test.caller, added)
+		}
+		for i, want := range test.outcomes {
+			r := added[i]
+			if r.Outcome != want || r.Number != added[0].Number || !strings.HasSuffix(r.Method, "/Backup") || (want == "") != (len(r.Request) > 0) ||
+				test.caller != "nobody" && r.Caller != test.caller {
+				t.Errorf("%s: line %d is %+v, want the outcome %s", test.caller, i, r, want)
+			}
+		}
+	}
+}
+
 // TestAuditOfRefusals: a change that its caller may not make has a single line, with the
 // caller, its address and the reason of the refusal.
 func TestAuditOfRefusals(t *testing.T) {

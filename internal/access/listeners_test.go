@@ -31,6 +31,8 @@ type demand struct {
 	whole bool
 	// sites: only other sites may call it.
 	sites bool
+	// atSites: no app manager serves it.
+	atSites bool
 	// request is a request about acme, as JSON.
 	request string
 }
@@ -64,6 +66,8 @@ var demands = map[string]demand{
 	"/samya.v1.ClusterService/InspectSites": {role: methods.Viewer, whole: true, request: `{}`},
 	"/samya.v1.ClusterService/SetMode":      {role: methods.Admin, whole: true, request: `{"protocol":"none-such"}`},
 	"/samya.v1.ClusterService/SetForecast":  {role: methods.Admin, whole: true, request: `{"model":"none-such"}`},
+
+	"/samya.v1.SiteService/Backup": {role: methods.Admin, whole: true, atSites: true, request: `{"site":"none-such"}`},
 
 	"/samya.peer.v1.PeerService/Link": {sites: true, request: `{"hello":{"cluster":"test","site":"eu"}}`},
 
@@ -231,7 +235,7 @@ func TestListeners(t *testing.T) {
 			}{{"site", c.site.GRPCAddr(), true}, {"app manager", c.manager.GRPCAddr(), false}} {
 				conn := c.dial(at.addr, w.shows)
 				for method, d := range demands {
-					if d.sites && !at.site {
+					if (d.sites || d.atSites) && !at.site {
 						continue
 					}
 					asked++

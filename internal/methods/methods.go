@@ -71,6 +71,10 @@ func Services() []*grpc.ServiceDesc {
 	return []*grpc.ServiceDesc{&samyav1.TokenService_ServiceDesc, &samyav1.EntityService_ServiceDesc, &samyav1.ClusterService_ServiceDesc}
 }
 
+// served returns all services with rules in their proto files: the public API, and what
+// sites alone serve.
+func served() []*grpc.ServiceDesc { return append(Services(), &samyav1.SiteService_ServiceDesc) }
+
 // methods has all methods by their full names.
 var methods = tabulate()
 
@@ -80,7 +84,7 @@ func tabulate() map[string]Method {
 		m.Name, m.Full = path.Base(full), full
 		all[full] = m
 	}
-	for _, service := range Services() {
+	for _, service := range served() {
 		// The package of a service registers its descriptor.
 		found, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(service.ServiceName))
 		if err != nil {

@@ -93,7 +93,7 @@ func (c *Cluster) Boot(name string) {
 			Cluster: "test", Name: name, Region: name, GRPC: "127.0.0.1:0", HTTP: "127.0.0.1:0",
 			Gossip: node.Gossip{Bind: "127.0.0.1:0", Join: []string{c.seed}}, Preset: "local",
 		},
-		DataDir: filepath.Join(c.dir, name), Members: c.names,
+		DataDir: c.DataDir(name), Members: c.names,
 		Fault: func(to string) bool {
 			c.mu.Lock()
 			defer c.mu.Unlock()
@@ -141,6 +141,22 @@ func (c *Cluster) Stop(name string) {
 	}
 }
 
+// Ended waits until a running site ends by itself, and returns its error.
+func (c *Cluster) Ended(name string) error {
+	c.t.Helper()
+	r := c.sites[name]
+	delete(c.sites, name)
+	defer r.stop()
+	defer func() { _ = r.conn.Close() }()
+	select {
+	case err := <-r.done:
+		return err
+	case <-time.After(30 * time.Second):
+		c.t.Fatalf("site %s does not end", name)
+		return nil
+	}
+}
+
 // Partition cuts the links between sites of different groups, in both
 // directions. Sites in no group are cut off from all.
 func (c *Cluster) Partition(groups ...[]string) {
@@ -183,6 +199,9 @@ func (c *Cluster) Entities(name string) samyav1.EntityServiceClient {
 func (c *Cluster) Admin(name string) samyav1.ClusterServiceClient {
 	return samyav1.NewClusterServiceClient(c.Conn(name))
 }
+
+// DataDir returns the directory of a site's data.
+func (c *Cluster) DataDir(name string) string { return filepath.Join(c.dir, name) }
 
 // Create creates an entity and waits until all running sites have it.
 func (c *Cluster) Create(entity string, limit int64) {

@@ -108,11 +108,19 @@ func (c *checkpoints) paced(s *Store) (done bool, err error) {
 }
 
 // Step does the next part of carrying the log over to the base, and reports whether
-// there is more to do; see [journal.Journal.Step]. The caller of OpenOn calls it.
+// there is more to do; see [journal.Journal.Step]. While a backup reads the base, it does
+// nothing. The caller of OpenOn calls it.
 func (s *Store) Step() (more bool, err error) {
 	s.checkpoints.stepping.Lock()
 	defer s.checkpoints.stepping.Unlock()
-	return s.journal.Step()
+	if s.images.held() {
+		return false, nil
+	}
+	more, err = s.journal.Step()
+	if err == nil && !more {
+		s.open()
+	}
+	return more, err
 }
 
 // room waits until the log may get longer.
@@ -137,9 +145,14 @@ func (c *checkpoints) room(s *Store) error {
 
 // committed requests a checkpoint if the log is long enough.
 func (c *checkpoints) committed(s *Store) {
-	if c.due != nil && s.journal.Backlog() >= s.options.CheckpointBytes {
+	if c.due == nil {
+		return
+	}
+	backlog := s.journal.Backlog()
+	if backlog >= s.options.CheckpointBytes {
 		notify(c.due)
 	}
+	s.images.bound(backlog, s.options.BackupLog)
 }
 
 // whole carries over all commits.

@@ -148,6 +148,9 @@ func decodeRoster(p *storev1.Roster) (stored.Roster, error) {
 	if p.GetVersion() > math.MaxUint16 {
 		return stored.Roster{}, fmt.Errorf("roster: version %d, at most %d", p.GetVersion(), math.MaxUint16)
 	}
+	if p.GetVersion() == 0 && (p.GetChanged() != 0 || len(p.GetSeats()) > 0) {
+		return stored.Roster{}, errors.New("roster: seats without a version")
+	}
 	r := stored.Roster{Version: uint16(p.GetVersion()), Changed: p.GetChanged()}
 	for _, s := range p.GetSeats() {
 		seat := stored.Seat{

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -62,30 +63,16 @@ func identityOp(o *Options, v versions.Version) (journal.Op, error) {
 
 // claim checks that the data is this site's. For data of an earlier format it returns
 // the records to write before the site goes on.
-func claim(base journal.Base, o *Options) (m Members, incarnation message.Incarnation, first []journal.Op, err error) {
-	var identity storev1.Identity
-	var set storev1.MemberSet
-	err = base.Each(bucketIdentity, func(k, v []byte) error {
-		var err error
-		switch string(k) {
-		case string(keyIdentity):
-			err = proto.Unmarshal(v, &identity)
-		case string(keyMembers):
-			err = proto.Unmarshal(v, &set)
-		}
-		if err != nil {
-			return fmt.Errorf("%w: %s: %w", errFormat, k, err)
-		}
-		return nil
-	})
+func claim(base eacher, o *Options) (m Members, incarnation message.Incarnation, first []journal.Op, err error) {
+	identity, set, err := named(base)
 	if err != nil {
 		return m, 0, nil, err
 	}
-	version, err := versionOf(&identity)
+	version, err := versionOf(identity)
 	if err != nil {
 		return m, 0, nil, err
 	}
-	if err := o.Versions.Data(version); err != nil {
+	if err := cmp.Or(o.Versions, versions.Own()).Data(version); err != nil {
 		return m, 0, nil, fmt.Errorf("%w: %w", errVersion, err)
 	}
 	if identity.GetFormat() < formatFirst {
@@ -139,12 +126,31 @@ func (s *Store) raise(v versions.Version) error {
 	return nil
 }
 
+// named reads whose data it is, and the member set.
+func named(base eacher) (identity *storev1.Identity, set *storev1.MemberSet, err error) {
+	identity, set = new(storev1.Identity), new(storev1.MemberSet)
+	err = base.Each(bucketIdentity, func(k, v []byte) error {
+		var err error
+		switch string(k) {
+		case string(keyIdentity):
+			err = proto.Unmarshal(v, identity)
+		case string(keyMembers):
+			err = proto.Unmarshal(v, set)
+		}
+		if err != nil {
+			return fmt.Errorf("%w: %s: %w", errFormat, k, err)
+		}
+		return nil
+	})
+	return identity, set, err
+}
+
 func sorted(sites []core.SiteID) []core.SiteID {
 	return slices.Compact(slices.Sorted(slices.Values(sites)))
 }
 
 // incarnationOf reads the incarnation of the data.
-func incarnationOf(base journal.Base) (message.Incarnation, error) {
+func incarnationOf(base eacher) (message.Incarnation, error) {
 	var r stored.Restored
 	if err := base.Each(bucketGuard, func(k, v []byte) error { return guarded(k, v, &r) }); err != nil {
 		return 0, fmt.Errorf("%w: %w", errFormat, err)

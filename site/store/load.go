@@ -15,7 +15,8 @@ import (
 
 var errKey = errors.New("a key that is no number")
 
-// Load reads everything back, as a restarted core needs it. No commit may be under way.
+// Load reads everything back, as a restarted core needs it. No commit and no
+// backup may be under way.
 func (s *Store) Load() (stored.Restored, error) {
 	var r stored.Restored
 	err := s.checkpoints.whole(s)

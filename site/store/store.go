@@ -14,6 +14,9 @@
 // the base in the background, once it has grown by Options.CheckpointBytes or is
 // Options.CheckpointEvery old, and at Open and Close.
 //
+// Backup writes the state at one commit, of a store that goes on committing, as a file of
+// package backup. Restore makes a directory of that file.
+//
 // The base's buckets:
 //
 //	identity   whose data this is, the version of its cluster, and the member set;
@@ -137,12 +140,19 @@ type Options struct {
 	ChunkBytes int
 	// CheckpointEvery is the longest time between two checkpoints; 0: 1 minute.
 	CheckpointEvery time.Duration
+	// BackupLog is the length of the log at which a backup ends, as no checkpoint is made
+	// meanwhile, and BackupTime how long a backup may read the base; 0: twice
+	// CheckpointBytes, 10 minutes.
+	BackupLog  int64
+	BackupTime time.Duration
 }
 
 func (o Options) withDefaults() Options {
 	o.Versions = cmp.Or(o.Versions, versions.Own())
 	o.CheckpointBytes = cmp.Or(o.CheckpointBytes, 64<<20)
 	o.CheckpointEvery = cmp.Or(o.CheckpointEvery, time.Minute)
+	o.BackupLog = cmp.Or(o.BackupLog, 2*o.CheckpointBytes)
+	o.BackupTime = cmp.Or(o.BackupTime, 10*time.Minute)
 	return o
 }
 
@@ -166,12 +176,15 @@ type Store struct {
 	loaded func() error
 	// close lets go of the base.
 	close func() error
+	// file is the base as a file; nil if it is none.
+	file *boltBase
 
 	// batch, key and packed are reused from commit to commit.
 	batch       journal.Batch
 	key, packed []byte
 
 	checkpoints checkpoints
+	images      images
 }
 
 // Open opens or bootstraps a data directory and locks it until Close. Its errors wrap
@@ -210,7 +223,7 @@ func open(o Options, wrap func(journal.Base) journal.Base) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the data of %s: %w", path, err), b.Close())
 	}
-	s.close, s.loaded = b.Close, func() error { return dropPages(b.db) }
+	s.file, s.close, s.loaded = b, b.Close, func() error { return dropPages(b.db) }
 	s.checkpoints.start(s)
 	return s, nil
 }
@@ -265,9 +278,11 @@ func openOn(dir journal.Dir, base journal.Base, o Options, isNew bool) (*Store, 
 // Members returns the durable member set.
 func (s *Store) Members() Members { return s.members }
 
-// Close carries the log over and lets go of the directory. No commit may be under way.
+// Close ends a backup, carries the log over and lets go of the directory. No commit may
+// be under way.
 // After a failure it carries nothing over: the log has it.
 func (s *Store) Close() error {
+	s.images.close()
 	err := s.checkpoints.finish(s)
 	if err := errors.Join(err, s.journal.Close(), s.close()); err != nil {
 		return fmt.Errorf("closing the store: %w", err)

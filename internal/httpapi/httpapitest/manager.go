@@ -36,6 +36,8 @@ type Manager struct {
 	// Missing are sites that apply no change of a limit. While there are any, a limit may
 	// be exceeded by 7.
 	Missing []string
+	// Torn are entities of which no read is a consistent cut.
+	Torn []string
 
 	// EUBuild is the newest version that the build of the site eu speaks; 1 at first.
 	EUBuild uint32
@@ -279,7 +281,7 @@ func (m *Manager) one(r *http.Request, entityName string) (any, error) {
 	switch r.Method {
 	case http.MethodGet:
 		return httpapi.Status{
-			Entity: m.seen(e), Available: e.Limit - e.acquired, Acquired: e.acquired, Complete: true,
+			Entity: m.seen(e), Available: e.Limit - e.acquired, Acquired: e.acquired, Complete: true, Consistent: !slices.Contains(m.Torn, e.Name),
 			MayExceedBy: 7 * int64(min(1, len(m.Missing))),
 			Shares:      []httpapi.Share{{Site: m.SiteName, Left: e.Limit - e.acquired, Net: e.acquired, Known: true, Redistributions: 3}},
 		}, nil
