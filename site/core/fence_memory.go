@@ -32,7 +32,8 @@ func (c *fencing) answerAsk(p *fencedPeer, asked message.Mark) {
 	// may be empty. Only if neither site ever changed anything, as at a cluster's first
 	// start, nothing can be lost.
 	// Nor does it if the site has joined: it was not there when the member began.
-	counts := same || c.fence.open && !c.cfg.Joining || asked.Commits == 0 && c.fence.commits == 0
+	// Under the name of a site that joins, no data has served.
+	counts := same || c.fence.open && !c.cfg.Joining || c.roster.joining(p.Site) || asked.Commits == 0 && c.fence.commits == 0
 	switch {
 	case same && known.Run == asked.Run:
 	case same && asked.Commits < known.Commits, !same && p.Served:
