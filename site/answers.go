@@ -107,6 +107,9 @@ func lackedBy(e *apierr.Error, a *answer.Answer, q *asked) *apierr.Error {
 
 // refusal turns the answer to a change, if it is not OK, into the error for clients.
 func (s *Site) refusal(a answer.Answer, ch *input.Change) error {
+	if ch.Kind == input.AddSite {
+		return s.memberRefusal(a, ch)
+	}
 	switch a.Code {
 	case answer.NoParent:
 		return apierr.NoParent(ch.Name, ch.Parent)

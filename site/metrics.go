@@ -172,7 +172,7 @@ func (s *Site) Happened(e event.Event) {
 	case event.GaveUp:
 		m.redistributions.WithLabelValues("no_tokens").Inc()
 	case event.SitesChanged:
-		s.resite(e.Members, e.Peers)
+		s.resite(e.Version, e.Members, e.Peers)
 	case event.Serving:
 		s.health.SetServingStatus("", healthv1.HealthCheckResponse_SERVING)
 		s.log.Info("the site serves")
@@ -337,6 +337,8 @@ var (
 	descMode     = prometheus.NewDesc("samya_site_mode", "The protocol mode in force; 1 at the one that is.", []string{"mode"}, nil)
 	descVersion  = prometheus.NewDesc("samya_site_mode_version", "Changes of the protocol mode decided; 0: the flag stands.", nil, nil)
 	descWatchers = prometheus.NewDesc("samya_site_watchers", "Callers that wait for an entity to change.", nil, nil)
+	descMembers  = prometheus.NewDesc("samya_site_members", "Members of the cluster, this site among them, as known here.", nil, nil)
+	descBehind   = prometheus.NewDesc("samya_site_entities_behind", "Entities that have not adopted the present voters yet, as known here.", nil, nil)
 	descPeers    = prometheus.NewDesc("samya_site_peers_connected", "Other members that this site has a link to.", nil, nil)
 
 	descBacklog     = prometheus.NewDesc("samya_site_log_bytes", "Bytes of the log that are not carried over to site.db: what a restart after a crash reads.", nil, nil)
@@ -347,7 +349,7 @@ var (
 // Describe implements prometheus.Collector.
 func (g *gauges) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descEntities, descHalted, descWaiting, descWaited, descInbox, descRequests, descLeases, descClaims, descSurplus, descChanges, descPeers, descWatchers, descMode, descVersion,
+		descEntities, descHalted, descWaiting, descWaited, descInbox, descRequests, descLeases, descClaims, descSurplus, descChanges, descMembers, descBehind, descPeers, descWatchers, descMode, descVersion,
 		descBacklog, descCheckpoints, descCheckpoint,
 	} {
 		ch <- d
@@ -380,6 +382,8 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 	gauge(descClaims, st.Claims)
 	ch <- prometheus.MustNewConstMetric(descSurplus, prometheus.GaugeValue, float64(st.Surplus))
 	gauge(descChanges, st.Changes)
+	gauge(descMembers, st.Members)
+	gauge(descBehind, st.Behind)
 	gauge(descWatchers, st.Watchers)
 	for _, mode := range policy.ProtocolNames() {
 		in := 0.

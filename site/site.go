@@ -53,7 +53,7 @@ type Site struct {
 	// founded is the member set of the data directory, sites the members that the catalogue
 	// decided last.
 	founded store.Members
-	sites   atomic.Pointer[[]core.SiteID]
+	sites   atomic.Pointer[memberSet]
 	engine  *engine.Engine
 	links   *peer.Links
 	metrics *metrics
@@ -116,11 +116,11 @@ func (s *Site) open() error {
 		return fmt.Errorf("opening the data directory %s: %w", s.cfg.DataDir, err)
 	}
 	s.founded = s.store.Members()
-	s.sites.Store(&s.founded.Sites)
 	restored, err := s.store.Load()
 	if err != nil {
 		return fmt.Errorf("reading the data directory %s: %w", s.cfg.DataDir, err)
 	}
+	s.sites.Store(firstMembers(s.founded, &restored))
 	collect, takeover := s.cfg.timings()
 	many := len(restored.Entities) > manyEntities
 	c, err := core.New(core.Config{

@@ -58,6 +58,8 @@ var demands = map[string]demand{
 	"/samya.v1.ClusterService/GetForecast":  {role: methods.Viewer, request: `{}`},
 	"/samya.v1.ClusterService/InspectSites": {role: methods.Viewer, whole: true, request: `{}`},
 	"/samya.v1.ClusterService/SetMode":      {role: methods.Admin, whole: true, request: `{"protocol":"none-such"}`},
+	"/samya.v1.ClusterService/ListMembers":  {role: methods.Viewer, request: `{}`},
+	"/samya.v1.ClusterService/AddMember":    {role: methods.Admin, whole: true, request: `{"name":"None/such"}`},
 	"/samya.v1.ClusterService/SetForecast":  {role: methods.Admin, whole: true, request: `{"model":"none-such"}`},
 
 	"/samya.peer.v1.PeerService/Link": {sites: true, request: `{"hello":{"cluster":"test","site":"eu"}}`},
@@ -94,6 +96,8 @@ var routes = map[string]route{
 	"InspectSites": {"/samya.v1.ClusterService/InspectSites", "/v1/sites:inspect", ""},
 	"GetMode":      {"/samya.v1.ClusterService/GetMode", "/v1/mode", ""},
 	"SetMode":      {"/samya.v1.ClusterService/SetMode", "/v1/mode", `{"protocol":"none-such"}`},
+	"ListMembers":  {"/samya.v1.ClusterService/ListMembers", "/v1/members", ""},
+	"AddMember":    {"/samya.v1.ClusterService/AddMember", "/v1/members", `{"name":"None/such"}`},
 	"GetForecast":  {"/samya.v1.ClusterService/GetForecast", "/v1/forecast", ""},
 	"SetForecast":  {"/samya.v1.ClusterService/SetForecast", "/v1/forecast", `{"model":"none-such"}`},
 	"metrics":      {"/samya.v1.ClusterService/InspectSites", "/metrics", ""},

@@ -56,6 +56,9 @@ func TestEveryFieldIsSent(t *testing.T) {
 		{call(func(c *httpapi.Client) (any, error) { return c.CommitLease(ctx, "us/id", 2, "id") }), `POST /v1/leases:commit {"lease":"us/id","request_id":"id","tokens":2}`},
 		{call(func(c *httpapi.Client) (any, error) { return c.SetMode(ctx, "star", 0, "") }), `PUT /v1/mode {"protocol":"star"}`},
 		{call(func(c *httpapi.Client) (any, error) { return c.SetMode(ctx, "star", 6, "id") }), `PUT /v1/mode {"expected_version":6,"protocol":"star","request_id":"id"}`},
+		{call(func(c *httpapi.Client) (any, error) { return c.ListMembers(ctx) }), `GET /v1/members`},
+		{call(func(c *httpapi.Client) (any, error) { return c.AddMember(ctx, "west", "") }), `POST /v1/members {"name":"west"}`},
+		{call(func(c *httpapi.Client) (any, error) { return c.AddMember(ctx, "west", "id") }), `POST /v1/members {"name":"west","request_id":"id"}`},
 		{call(func(c *httpapi.Client) (any, error) { return c.SetForecast(ctx, "none") }), `PUT /v1/forecast {"model":"none"}`},
 		{call(func(c *httpapi.Client) (any, error) { return c.InspectSites(ctx, "us") }), `GET /v1/sites:inspect?site=us`},
 		{call(func(c *httpapi.Client) (any, error) {
@@ -126,6 +129,9 @@ func TestFieldsOfTheAPI(t *testing.T) {
 		"Lease":         {value: httpapi.Lease{}},
 		"LeasePage":     {value: httpapi.LeasePage{}},
 		"LeaseTerms":    {value: httpapi.LeaseTerms{}},
+		"Member":        {value: httpapi.Member{}},
+		"Members":       {value: httpapi.Members{}},
+		"AddedMember":   {value: httpapi.AddedMember{}},
 		"Mode":          {value: httpapi.Mode{}},
 		"ModeStatus":    {value: httpapi.ModeStatus{}},
 		// The caller knows the entity; the field tells something only in a batch.

@@ -201,9 +201,12 @@ type Usage struct {
 	// By how many tokens the limit may be exceeded at most after an acquire, as sites
 	// that may not have heard of a lowered limit go on granting what they hold; 0 once
 	// all are known to have heard, and where the debt is paid.
-	MayExceedBy   int64 `protobuf:"varint,9,opt,name=may_exceed_by,json=mayExceedBy,proto3" json:"may_exceed_by,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	MayExceedBy int64 `protobuf:"varint,9,opt,name=may_exceed_by,json=mayExceedBy,proto3" json:"may_exceed_by,omitempty"`
+	// The version of the members that the site knew, as in ListMembersResponse; 0 in
+	// the answer of an app manager.
+	MembersVersion uint64 `protobuf:"varint,10,opt,name=members_version,json=membersVersion,proto3" json:"members_version,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Usage) Reset() {
@@ -295,6 +298,13 @@ func (x *Usage) GetSurplus() int64 {
 func (x *Usage) GetMayExceedBy() int64 {
 	if x != nil {
 		return x.MayExceedBy
+	}
+	return 0
+}
+
+func (x *Usage) GetMembersVersion() uint64 {
+	if x != nil {
+		return x.MembersVersion
 	}
 	return 0
 }
@@ -1536,7 +1546,7 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"generation\x12\x18\n" +
 	"\aversion\x18\x04 \x01(\x04R\aversion\x12\x16\n" +
 	"\x06parent\x18\x05 \x01(\tR\x06parent\x12\x1a\n" +
-	"\bchildren\x18\x06 \x01(\x05R\bchildren\"\x97\x02\n" +
+	"\bchildren\x18\x06 \x01(\x05R\bchildren\"\xc0\x02\n" +
 	"\x05Usage\x12\x1c\n" +
 	"\tavailable\x18\x01 \x01(\x03R\tavailable\x12\x1a\n" +
 	"\bacquired\x18\x02 \x01(\x03R\bacquired\x12\x1d\n" +
@@ -1549,7 +1559,9 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"consistent\x12\x12\n" +
 	"\x04debt\x18\a \x01(\x03R\x04debt\x12\x18\n" +
 	"\asurplus\x18\b \x01(\x03R\asurplus\x12\"\n" +
-	"\rmay_exceed_by\x18\t \x01(\x03R\vmayExceedBy\"\xa7\x02\n" +
+	"\rmay_exceed_by\x18\t \x01(\x03R\vmayExceedBy\x12'\n" +
+	"\x0fmembers_version\x18\n" +
+	" \x01(\x04R\x0emembersVersion\"\xa7\x02\n" +
 	"\x05Share\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x12\n" +
 	"\x04left\x18\x02 \x01(\x03R\x04left\x12\x18\n" +

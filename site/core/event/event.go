@@ -85,7 +85,9 @@ type Event struct {
 	Site    avantan.SiteID
 	Request attempt.Key
 	// Members are the members, and Peers all other sites to be in touch with: SitesChanged.
+	// Version counts the changes of the voters.
 	Members, Peers []avantan.SiteID
+	Version        uint64
 	// Err describes a ProtocolFault or BooksBroken.
 	Err error
 }
