@@ -100,7 +100,7 @@ Exit status:
 	)
 	root.AddCommand(
 		p.siteCommand(), p.appmgrCommand(), p.localCommand(), p.demoCommand(),
-		p.entityCommand(), p.acquireCommand(), p.releaseCommand(), p.leaseCommand(), p.sitesCommand(), p.modeCommand(),
+		p.entityCommand(), p.acquireCommand(), p.releaseCommand(), p.leaseCommand(), p.sitesCommand(), p.memberCommand(), p.modeCommand(),
 		p.forecastCommand(),
 		p.certsCommand(), p.configCommand(), p.manCommand(), p.versionCommand(),
 	)
