@@ -130,10 +130,10 @@ func (s *Site) among(site core.SiteID) bool { return !s.seated() || slices.Conta
 // joining reports whether the data directory was made to join a cluster.
 func (s *Site) joining() bool { return s.founded.Version == 0 }
 
-// meet brings up links to the sites that gossip tells of, for a site that joins: it does
+// meet brings up links to the sites that gossip tells of, for a site that joins and does
 // not know the members yet.
 func (s *Site) meet() {
-	if !s.joining() {
+	if len(s.members()) > 0 {
 		return
 	}
 	var sites []core.SiteID

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -103,6 +104,9 @@ func TestUsedNames(t *testing.T) {
 		}
 		return nil
 	})
+	if resp, err := healthv1.NewHealthClient(c.Conn("west")).Check(t.Context(), &healthv1.HealthCheckRequest{}); err != nil || resp.GetStatus() != healthv1.HealthCheckResponse_NOT_SERVING {
+		t.Errorf("health: %v, %v", resp, err)
+	}
 	for what, ask := range map[string]func() error{
 		"sites": func() error {
 			_, err := c.Admin("west").ListSites(t.Context(), &samyav1.ListSitesRequest{})

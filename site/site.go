@@ -290,7 +290,7 @@ func tellClock(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler
 
 // waiting describes the wait of a site for the word of missing members.
 func (s *Site) waiting(missing int) string {
-	if s.joining() {
+	if !s.seated() {
 		return fmt.Sprintf("joining the cluster: %d sites have not told that they know this site as a member", missing)
 	}
 	return fmt.Sprintf("waiting for %d of %d members to vouch for this site's data", missing, len(s.members())-1)

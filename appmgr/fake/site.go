@@ -34,8 +34,10 @@ type Site struct {
 	samyav1.UnimplementedEntityServiceServer
 	samyav1.UnimplementedClusterServiceServer
 
-	Name      string
-	Members   []string
+	Name    string
+	Members []string
+	// Version is the version of Members. A test changes both while the site is down.
+	Version   uint64
 	UnaryOnly bool // it serves no streams
 	// Health answers probes; nil: the site serves.
 	Health healthpb.HealthServer
@@ -218,12 +220,14 @@ func (f *Site) GetEntity(ctx context.Context, r *samyav1.GetEntityRequest) (*sam
 	if r.GetName() == "none" {
 		return nil, apierr.NotFound("none")
 	}
-	return ShareOf(f.Name, &samyav1.Entity{Name: r.GetName(), Limit: 100, Generation: 1, Version: 1}, 20, 5), nil
+	resp := ShareOf(f.Name, &samyav1.Entity{Name: r.GetName(), Limit: 100, Generation: 1, Version: 1}, 20, 5)
+	resp.Usage.MembersVersion = f.Version
+	return resp, nil
 }
 
 // ListSites implements samyav1.ClusterServiceServer.
 func (f *Site) ListSites(context.Context, *samyav1.ListSitesRequest) (*samyav1.ListSitesResponse, error) {
-	resp := &samyav1.ListSitesResponse{Cluster: "test", AnsweredBy: "site/" + f.Name}
+	resp := &samyav1.ListSitesResponse{Cluster: "test", AnsweredBy: "site/" + f.Name, MembersVersion: f.Version}
 	for _, m := range f.Members {
 		resp.Sites = append(resp.Sites, &samyav1.Site{Name: m})
 	}
