@@ -36,7 +36,7 @@ type Site struct {
 
 	Name    string
 	Members []string
-	// Version is the version of Members. A test changes both while the site is down.
+	// Version is the version of Members. A test changes both while nobody asks.
 	Version   uint64
 	UnaryOnly bool // it serves no streams
 	// Health answers probes; nil: the site serves.
