@@ -242,6 +242,7 @@ type joiningLoad struct {
 }
 
 func newJoining(t *testing.T, c *sitetest.Cluster, limit int64) *joiningLoad {
+	t.Helper()
 	l := &joiningLoad{t: t, c: c, limit: limit, out: make(map[string]int64), granted: make(map[string]int)}
 	t.Cleanup(l.stop)
 	return l
@@ -300,10 +301,11 @@ func (l *joiningLoad) at(site, entity string) {
 				}
 				l.count(entity, site, tokens)
 				l.count(entity, site, -tokens)
-				for !l.done(site, func(ctx context.Context) error {
-					_, err := l.c.Tokens(site).Release(ctx, &samyav1.ReleaseRequest{Entity: entity, Tokens: tokens, RequestId: id + "-back"})
-					return err
-				}) && !l.t.Failed() {
+				for back := false; !back && !l.t.Failed(); {
+					back = l.done(site, func(ctx context.Context) error {
+						_, err := l.c.Tokens(site).Release(ctx, &samyav1.ReleaseRequest{Entity: entity, Tokens: tokens, RequestId: id + "-back"})
+						return err
+					})
 				}
 			}
 		})
