@@ -65,6 +65,7 @@ type Starter = starter
 // stream ends. The site stops when closing is closed.
 func ServeStream(e Starter, window int, closing <-chan struct{}, rpc grpc.BidiStreamingServer[samyav1.StreamRequest, samyav1.StreamResponse]) error {
 	s := &Site{cfg: Config{Config: node.Config{Name: "us"}}}
+	s.sites.Store(&memberSet{1, []core.SiteID{"us"}})
 	s.metrics = newMetrics(s)
 	st := newStream(s, e)
 	st.Window, st.Stopping = window, closing
