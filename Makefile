@@ -22,7 +22,7 @@ FUZZTIME ?= 10s
 FUZZ_BUDGET ?=
 CHAOS_BUDGET ?= 120
 DRAW ?= 1
-FUZZ_DIRS := appmgr avantan cmd devcluster internal kvpart lab predict redistribute site
+FUZZ_DIRS := appmgr avantan cmd devcluster doctor internal kvpart lab predict redistribute site
 # What `make sim` runs; SIM_FLAGS is handed to `samya-lab sim`.
 SEEDS ?= 2000
 MODES ?= majority star auto switch
@@ -113,6 +113,13 @@ explore: bin/samya-lab ## Search all schedules of three sites to closure, both v
 
 # Handed to `samya-lab mutants`, e.g. `make mutants MUTANTS_FLAGS="--seeds 50 --json"`.
 MUTANTS_FLAGS ?=
+
+.PHONY: golden
+golden: ## Keep messages and directories of this build's version as test data, once, before its release
+	$(GO) test ./site/wire -run TestGoldenMessages -update
+	$(GO) test ./site/core -run TestGoldenTexts -update
+	$(BOTH) $(GO) test ./lab/sim -run TestGoldenDirectories -update
+	$(GO) test ./site/store -run TestGoldenFull -update
 
 .PHONY: mutants
 mutants: bin/samya-lab ## Seed known bugs, one at a time, and see that the simulator and the search catch each

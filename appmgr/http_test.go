@@ -74,7 +74,7 @@ func TestHTTPAnswers(t *testing.T) {
 			{"GET", "/v1/entities?prefix=ac&page_size=5&page_token=t", "", 200, `{"entities":[{"name":"aca","limit":1,"generation":1,"version":1}],"next_page_token":"next"}`},
 			{
 				"GET", "/v1/entities/acme/vm", "", 200,
-				`{"name":"acme/vm","limit":100,"generation":1,"version":1,"available":60,"acquired":15,"in_transit":25,"complete":true,"consistent":false,"debt":0,"may_exceed_by":0,"surplus":0,"shares":[` +
+				`{"name":"acme/vm","limit":100,"generation":1,"version":1,"available":60,"acquired":15,"in_transit":25,"complete":true,"consistent":false,"debt":0,"may_exceed_by":0,"surplus":0,"written_off":0,"shares":[` +
 					`{"site":"us","left":20,"offered":0,"net":5,"waiting":0,"redistributions":0,"transfers":0,"age_ms":0,"known":true},` +
 					`{"site":"eu","left":20,"offered":0,"net":5,"waiting":0,"redistributions":0,"transfers":0,"age_ms":0,"known":true},` +
 					`{"site":"au","left":20,"offered":0,"net":5,"waiting":0,"redistributions":0,"transfers":0,"age_ms":0,"known":true}]}`,
@@ -82,9 +82,10 @@ func TestHTTPAnswers(t *testing.T) {
 			{
 				"GET", "/v1/sites", "", 200,
 				`{"cluster":"test","answered_by":"am","sites":[` +
-					`{"name":"us","region":"us","address":"us","health":"serving","round_trip_ms":0.000001},` +
-					`{"name":"eu","region":"eu","address":"eu","health":"serving","round_trip_ms":132},` +
-					`{"name":"au","region":"au","address":"au","health":"serving","round_trip_ms":160}]}`,
+					`{"name":"us","region":"us","address":"us","health":"serving","round_trip_ms":0.000001,"oldest_version":1,"newest_version":2,"http_address":"us:7101"},` +
+					`{"name":"eu","region":"eu","address":"eu","health":"serving","round_trip_ms":132,"oldest_version":1,"newest_version":2,"http_address":"eu:7101"},` +
+					`{"name":"au","region":"au","address":"au","health":"serving","round_trip_ms":160,"oldest_version":3,"newest_version":4,` +
+					`"refusal":"the build of site au is too new","http_address":"au:7101"}]}`,
 			},
 			{
 				"GET", "/v1/members", "", 200,
@@ -98,6 +99,14 @@ func TestHTTPAnswers(t *testing.T) {
 				"POST", "/v1/members", `{"name":"west","request_id":"r"}`, 200,
 				`{"member":{"name":"west","state":"joining","knows":false,"region":"us","address":"us:7","health":"unknown","waits_for":"the site to learn the catalogue"},"version":2}`,
 			},
+			{
+				"GET", "/v1/version", "", 200,
+				`{"version":2,"complete":true,"sites":[` +
+					`{"site":"us","version":2,"oldest":1,"newest":2,"build":"samya v1","known":true},` +
+					`{"site":"eu","version":1,"oldest":1,"newest":2,"build":"samya v1","known":true},` +
+					`{"site":"au","version":1,"oldest":1,"newest":1,"build":"","known":true}]}`,
+			},
+			{"PUT", "/v1/version", `{"version":3}`, 200, `{"version":3}`},
 			{
 				"GET", "/v1/mode", "", 200,
 				`{"protocol":"star","version":2,"complete":true,"sites":[` +
@@ -314,6 +323,9 @@ func TestHTTPRefusals(t *testing.T) {
 			{what: "put of a collection", method: "PUT", target: "/v1/entities", body: `{}`, reason: apierr.MethodNotAllowed, problem: "GET, HEAD, POST"},
 			{what: "delete of sites", method: "DELETE", target: "/v1/sites", reason: apierr.MethodNotAllowed, problem: "GET, HEAD"},
 			{what: "post to the mode", method: "POST", target: "/v1/mode", body: `{}`, reason: apierr.MethodNotAllowed, problem: "GET, HEAD, PUT"},
+			{what: "no version", method: "PUT", target: "/v1/version", body: `{}`, reason: apierr.InvalidField, field: "version"},
+			{what: "too high a version", method: "PUT", target: "/v1/version", body: `{"version":65536}`, reason: apierr.InvalidField, field: "version", problem: "65535"},
+			{what: "a version that not all speak", method: "PUT", target: "/v1/version", body: `{"version":4}`, reason: apierr.VersionMismatch},
 			{what: "no mode", method: "PUT", target: "/v1/mode", body: `{}`, reason: apierr.InvalidField, field: "protocol", problem: "missing"},
 			{what: "unknown mode", method: "PUT", target: "/v1/mode", body: `{"protocol":"paxos"}`, reason: apierr.InvalidField, field: "protocol", problem: "auto, majority, star"},
 			{what: "another version", method: "PUT", target: "/v1/mode", body: `{"protocol":"auto","expected_version":2}`, reason: apierr.VersionMismatch},
@@ -494,7 +506,7 @@ func TestHTTPWatch(t *testing.T) {
 			gone.Deleted, gone.Usage = true, nil
 			return stream.Send(gone)
 		}
-		const first = `"limit":100,"generation":1,"version":3,"available":0,"acquired":0,"in_transit":null,"complete":false,"consistent":false,"debt":0,"may_exceed_by":0,"surplus":0,"shares":[{"site":"us",`
+		const first = `"limit":100,"generation":1,"version":3,"available":0,"acquired":0,"in_transit":null,"complete":false,"consistent":false,"debt":0,"may_exceed_by":0,"surplus":0,"written_off":0,"shares":[{"site":"us",`
 		rec := r.ask(t, "GET", "/v1/entities/e:watch?resume_token=t", "")
 		lines := strings.Split(rec.Body.String(), "\n")
 		if rec.Code != 200 || rec.Header().Get("Content-Type") != "application/x-ndjson" || len(lines) != 3 || !strings.Contains(lines[0], first) ||

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/samya-db/samya/appmgr/fake"
+	"github.com/samya-db/samya/internal/cutid"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -23,6 +24,7 @@ func TestNothingOfARequestIsLost(t *testing.T) {
 	at := time.Date(2100, 1, 2, 15, 4, 5, 678_000_000, time.UTC)
 	const again = `"attempt":2,"tried":["eu","au"],"not_after":"2100-01-02T15:04:05.678Z"`
 	until, tried := timestamppb.New(at), []string{"eu", "au"}
+	cut := cutid.Cut{Entity: "a/b", Generation: 1, Version: 4, Counted: 9}
 	part := func(entity string, tokens int64) *samyav1.Operation {
 		// The other fields of an operation are for sites that know no atomic batches.
 		return fake.AcquireOf(&samyav1.AcquireRequest{Entity: entity, Tokens: tokens})
@@ -43,6 +45,11 @@ func TestNothingOfARequestIsLost(t *testing.T) {
 			"POST", "/v1/entities/a/b:move", `{"parent":"c","expected_generation":4,"request_id":"r"}`,
 			&samyav1.MoveEntityRequest{Name: "a/b", Parent: "c", ExpectedGeneration: 4, RequestId: "r"},
 		},
+		{"GET", "/v1/entities/a/b:cut", "", &samyav1.CutEntityRequest{Name: "a/b"}},
+		{
+			"POST", "/v1/entities/a/b:reconcile", `{"in_use":7,"cut":"` + cut.String() + `","request_id":"r"}`,
+			&samyav1.ReconcileEntityRequest{Name: "a/b", InUse: 7, Cut: cut.String(), RequestId: "r"},
+		},
 		{
 			"DELETE", "/v1/entities/a/b?expected_generation=4&request_id=r&subtree=true", "",
 			&samyav1.DeleteEntityRequest{Name: "a/b", ExpectedGeneration: 4, RequestId: "r", Subtree: true},
@@ -56,6 +63,7 @@ func TestNothingOfARequestIsLost(t *testing.T) {
 			&samyav1.SetModeRequest{Protocol: "star", ExpectedVersion: 3, RequestId: "r"},
 		},
 		{"POST", "/v1/members", `{"name":"west","request_id":"r"}`, &samyav1.AddMemberRequest{Name: "west", RequestId: "r"}},
+		{"PUT", "/v1/version", `{"version":3,"request_id":"r"}`, &samyav1.RaiseVersionRequest{Version: 3, RequestId: "r"}},
 		{"PUT", "/v1/forecast", `{"model":"none"}`, &samyav1.SetForecastRequest{Model: "none"}},
 		{
 			"GET", "/v1/leases?holder=h&entity=a/b&page_size=5&page_token=us:2", "",

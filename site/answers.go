@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/versions"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/answer"
@@ -110,7 +112,22 @@ func (s *Site) refusal(a answer.Answer, ch *input.Change) error {
 	if ch.Kind == input.AddSite {
 		return s.memberRefusal(a, ch)
 	}
+	if ch.Kind == input.RaiseVersion {
+		switch a.Code {
+		case answer.Mismatch:
+			return apierr.New(apierr.VersionMismatch, "the cluster is of version %d, which can be raised to %d alone", a.Version(), a.Version()+1)
+		case answer.Unready:
+			return unready(&a, ch.Version)
+		}
+	}
 	switch a.Code {
+	case answer.Mismatch:
+		if ch.Kind != input.Reconcile {
+			break
+		}
+		e := apierr.New(apierr.VersionMismatch, "the cut of entity %q does not hold any more: since then the entity was reconciled, its limit or its surplus changed, or it was created anew; begin with another cut", ch.Name)
+		e.Entity = ch.Name
+		return e
 	case answer.NoParent:
 		return apierr.NoParent(ch.Name, ch.Parent)
 	case answer.HasChildren:
@@ -121,6 +138,26 @@ func (s *Site) refusal(a answer.Answer, ch *input.Change) error {
 		return apierr.Invalid("parent", fmt.Sprintf("entities would stand more than %d deep", core.MaxDepth))
 	}
 	return s.failure(a, asked{entity: ch.Name, requestID: ch.RequestID})
+}
+
+// unready returns the error about sites that keep the version from being raised. Sites
+// that are away may come back. A site with an older build keeps the version as it is.
+func unready(a *answer.Answer, to versions.Version) error {
+	reason := apierr.VersionMismatch
+	texts := make([]string, len(a.Unready()))
+	for i, u := range a.Unready() {
+		switch {
+		case u.Speaks == versions.Range{}:
+			reason = apierr.SiteUnavailable
+			texts[i] = fmt.Sprintf("site %s has not told which versions its build speaks", u.Site)
+		case !u.Speaks.Speaks(to):
+			texts[i] = fmt.Sprintf("site %s has a build that speaks %v", u.Site, u.Speaks)
+		default:
+			reason = apierr.SiteUnavailable
+			texts[i] = fmt.Sprintf("site %s is not connected", u.Site)
+		}
+	}
+	return apierr.New(reason, "the cluster stays at version %d: %s", a.Version(), strings.Join(texts, "; "))
 }
 
 // broken turns an error of the engine into the error for clients.

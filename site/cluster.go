@@ -39,12 +39,13 @@ func (s cluster) ListSites(context.Context, *samyav1.ListSitesRequest) (*samyav1
 // look returns what gossip and this site's links know at this moment of each site.
 func (s *Site) look() func(core.SiteID) *samyav1.Site {
 	connected := s.links.Connected()
-	heard := s.membership.Sites()
+	heard, refusals := s.membership.Sites(), s.links.Refusals()
 	return func(id core.SiteID) *samyav1.Site {
-		site := &samyav1.Site{Name: string(id)}
+		site := &samyav1.Site{Name: string(id), Refusal: refusals[id]}
 		i := slices.IndexFunc(heard, func(m membership.Member) bool { return m.Name == site.Name })
 		if i >= 0 {
-			site.Region, site.Address = heard[i].Region, heard[i].GRPC
+			site.Region, site.Address, site.HttpAddress = heard[i].Region, heard[i].GRPC, heard[i].HTTP
+			site.OldestVersion, site.NewestVersion = uint32(heard[i].Versions.Oldest), uint32(heard[i].Versions.Newest)
 			site.Health = samyav1.SiteHealth_SITE_HEALTH_UNREACHABLE
 		}
 		if site.Name == s.cfg.Name || slices.Contains(connected, id) {

@@ -13,6 +13,7 @@ import (
 	"github.com/samya-db/samya/internal/node"
 	"github.com/samya-db/samya/internal/preset"
 	"github.com/samya-db/samya/internal/tlsconf"
+	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/predict"
 	"github.com/samya-db/samya/redistribute"
 	"github.com/samya-db/samya/site/core"
@@ -30,6 +31,10 @@ type Config struct {
 	// Members is the member set of the cluster: needed for a new DataDir, and fixed by
 	// it. It may be empty for an existing DataDir.
 	Members []string
+
+	// Versions are the versions that the site speaks; zero: [versions.Own]. For tests of
+	// clusters of several builds.
+	Versions versions.Range
 
 	// Unvouched has the site serve at once. By default the site first waits until half
 	// of the other members, rounded up, have vouched that DataDir is the latest data

@@ -59,6 +59,32 @@ func (s entities) UpdateEntity(
 	return resp, nil
 }
 
+// ReconcileEntity implements samyav1.EntityServiceServer.
+func (s entities) ReconcileEntity(
+	ctx context.Context, r *samyav1.ReconcileEntityRequest,
+) (*samyav1.ReconcileEntityResponse, error) {
+	cut, err := checks.Reconcile(r)
+	if err != nil {
+		return nil, apierr.FromName(err)
+	}
+	truth := input.Truth{
+		InUse: core.Tokens(r.GetInUse()), Counted: core.Tokens(cut.Counted), Returning: core.Tokens(cut.Returning), Generation: cut.Generation,
+	}
+	a, err := s.change(ctx, &input.Change{
+		Kind: input.Reconcile, Name: r.GetName(), Expected: cut.Version, RequestID: r.GetRequestId(), Truth: truth,
+	})
+	if err != nil {
+		return nil, err
+	}
+	resp := &samyav1.ReconcileEntityResponse{
+		Entity: entityOf(a.View()), Returned: cut.WrittenOff + int64(truth.Drift()), MayExceedBy: int64(a.View().MayExceed),
+	}
+	for _, missing := range a.Unapplied() {
+		resp.MissingSites = append(resp.MissingSites, string(missing))
+	}
+	return resp, nil
+}
+
 // DeleteEntity implements samyav1.EntityServiceServer.
 func (s entities) DeleteEntity(
 	ctx context.Context, r *samyav1.DeleteEntityRequest,

@@ -172,7 +172,7 @@ func (s *Site) Happened(e event.Event) {
 	case event.GaveUp:
 		m.redistributions.WithLabelValues("no_tokens").Inc()
 	case event.SitesChanged:
-		s.resite(e.Version, e.Members, e.Peers)
+		s.resite(e.Roster, e.Members, e.Peers)
 	case event.Serving:
 		s.health.SetServingStatus("", healthv1.HealthCheckResponse_SERVING)
 		s.log.Info("the site serves")
@@ -212,6 +212,9 @@ func (s *Site) Happened(e event.Event) {
 		s.log.Warn("a stored forecast could not be taken up, it is learnt anew", "entity", e.Entity)
 	case event.BooksBroken:
 		s.log.Error("a balance is broken: the entity is halted, with all in its tree, until the site restarts", "entity", e.Entity, "error", e.Err)
+	case event.VersionKnown:
+		s.speaks.Store(new(e.Version))
+		s.log.Info("the version of the cluster is known", "version", uint32(e.Version.Cluster), "decided", e.Version.Begun)
 	case event.ProtocolFault:
 		m.faults.Inc()
 		s.log.Warn("the protocol refused something", "entity", e.Entity, "error", e.Err)
@@ -331,6 +334,7 @@ var (
 	descInbox    = prometheus.NewDesc("samya_site_inbox", "Inputs that wait to be handled.", nil, nil)
 	descClaims   = prometheus.NewDesc("samya_site_claims", "Requests about which other members have not answered yet.", nil, nil)
 	descSurplus  = prometheus.NewDesc("samya_site_surplus_tokens", "Tokens released and never acquired, kept out of circulation, as known here.", nil, nil)
+	descWritten  = prometheus.NewDesc("samya_site_written_off_tokens", "Tokens that sites lost for good held, kept out of circulation until the entity is reconciled, as known here.", nil, nil)
 	descLeases   = prometheus.NewDesc("samya_site_leases", "Leases that have not ended.", nil, nil)
 	descRequests = prometheus.NewDesc("samya_site_requests_remembered", "Requests remembered for repeats.", nil, nil)
 	descChanges  = prometheus.NewDesc("samya_site_changes_pending", "Changes of the catalogue not yet decided.", nil, nil)
@@ -339,6 +343,9 @@ var (
 	descWatchers = prometheus.NewDesc("samya_site_watchers", "Callers that wait for an entity to change.", nil, nil)
 	descMembers  = prometheus.NewDesc("samya_site_members", "Members of the cluster, this site among them, as known here.", nil, nil)
 	descBehind   = prometheus.NewDesc("samya_site_entities_behind", "Entities that have not adopted the present voters yet, as known here.", nil, nil)
+	descCluster  = prometheus.NewDesc("samya_site_cluster_version", "The version of the cluster, as known here.", nil, nil)
+	descBuild    = prometheus.NewDesc("samya_site_build_version", "The newest version that the site's build speaks.", nil, nil)
+	descRefused  = prometheus.NewDesc("samya_site_peers_refused", "Other members that this site refuses to work with, or that refuse it: of a version too far apart, or another cluster.", nil, nil)
 	descPeers    = prometheus.NewDesc("samya_site_peers_connected", "Other members that this site has a link to.", nil, nil)
 
 	descBacklog     = prometheus.NewDesc("samya_site_log_bytes", "Bytes of the log that are not carried over to site.db: what a restart after a crash reads.", nil, nil)
@@ -349,8 +356,8 @@ var (
 // Describe implements prometheus.Collector.
 func (g *gauges) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descEntities, descHalted, descWaiting, descWaited, descInbox, descRequests, descLeases, descClaims, descSurplus, descChanges, descMembers, descBehind, descPeers, descWatchers, descMode, descVersion,
-		descBacklog, descCheckpoints, descCheckpoint,
+		descEntities, descHalted, descWaiting, descWaited, descInbox, descRequests, descLeases, descClaims, descSurplus, descWritten, descChanges, descMembers, descBehind, descPeers, descWatchers, descMode, descVersion,
+		descCluster, descBuild, descRefused, descBacklog, descCheckpoints, descCheckpoint,
 	} {
 		ch <- d
 	}
@@ -363,6 +370,10 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 	}
 	gauge(descInbox, g.site.engine.Waiting())
 	gauge(descPeers, len(g.site.links.Connected()))
+	gauge(descRefused, len(g.site.links.Refusals()))
+	speaks := g.site.speaks.Load()
+	gauge(descCluster, int(speaks.Cluster))
+	gauge(descBuild, int(speaks.Newest))
 	log := g.site.store.Stats()
 	gauge(descBacklog, int(log.Backlog))
 	ch <- prometheus.MustNewConstMetric(descCheckpoints, prometheus.CounterValue, float64(log.Checkpoints))
@@ -381,6 +392,7 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 	gauge(descLeases, st.Leases)
 	gauge(descClaims, st.Claims)
 	ch <- prometheus.MustNewConstMetric(descSurplus, prometheus.GaugeValue, float64(st.Surplus))
+	ch <- prometheus.MustNewConstMetric(descWritten, prometheus.GaugeValue, float64(st.WrittenOff))
 	gauge(descChanges, st.Changes)
 	gauge(descMembers, st.Members)
 	gauge(descBehind, st.Behind)

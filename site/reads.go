@@ -38,6 +38,31 @@ func (s entities) GetEntity(ctx context.Context, r *samyav1.GetEntityRequest) (*
 	return &samyav1.GetEntityResponse{Entity: entityOf(a.View()), Usage: s.usage(a.View(), bounded)}, nil
 }
 
+// CutEntity implements samyav1.EntityServiceServer: this site's share, with its part of
+// the tokens in use. It asks nobody.
+func (s entities) CutEntity(ctx context.Context, r *samyav1.CutEntityRequest) (*samyav1.CutEntityResponse, error) {
+	if err := name.Entity("name", r.GetName()); err != nil {
+		return nil, apierr.FromName(err)
+	}
+	in := &input.Read{Entity: r.GetName(), Cut: true}
+	a, err := s.engine.Do(ctx, func(c input.Call) input.Input { in.Call = c; return in })
+	if err != nil {
+		return nil, s.broken(err, asked{})
+	}
+	if err := s.failure(a, asked{entity: r.GetName()}); err != nil {
+		return nil, err
+	}
+	s.metrics.reads.WithLabelValues("cut").Inc()
+	return cutOf(a.View(), s.usage(a.View(), false)), nil
+}
+
+// cutOf adds to a site's own share its part of the tokens in use.
+func cutOf(v *answer.View, u *samyav1.Usage) *samyav1.CutEntityResponse {
+	m := u.GetShares()[0].GetMoves()
+	m.Own, m.Returning, m.Leased = int64(v.Count.Own), int64(v.Count.Returning), int64(v.Count.Leased)
+	return &samyav1.CutEntityResponse{Entity: entityOf(v), Usage: u}
+}
+
 // consistency refuses a consistency that a single site cannot provide.
 func consistency(c samyav1.Consistency) error {
 	switch c {
@@ -64,7 +89,7 @@ func maxAge(d *durationpb.Duration) error {
 // sites, in the order of their names.
 func (s *Site) usage(v *answer.View, others bool) *samyav1.Usage {
 	u := &samyav1.Usage{
-		Complete: len(s.members()) == 1, MembersVersion: v.Members, Consistent: false, Surplus: int64(v.Surplus),
+		Complete: len(s.members()) == 1, MembersVersion: v.Members, Consistent: false, Surplus: int64(v.Surplus), WrittenOff: int64(v.WrittenOff),
 		Available: -int64(v.Debt), Debt: int64(v.Debt), MayExceedBy: int64(v.MayExceed),
 		Shares: []*samyav1.Share{{
 			Site: s.cfg.Name, Left: int64(v.Left), Offered: int64(v.Offered), Net: int64(v.Net),

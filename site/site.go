@@ -24,6 +24,7 @@ import (
 	"github.com/samya-db/samya/internal/membership"
 	"github.com/samya-db/samya/internal/methods"
 	"github.com/samya-db/samya/internal/node"
+	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/kvpart/control"
 	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
@@ -64,6 +65,8 @@ type Site struct {
 	began time.Time
 	// run is the random id of this start.
 	run message.Run
+	// speaks is what the site tells of its versions.
+	speaks atomic.Pointer[versions.Speaker]
 	// closing is closed when the site stops, so that streams end.
 	closing chan struct{}
 
@@ -111,6 +114,7 @@ func (s *Site) open() error {
 	s.store, err = store.Open(store.Options{
 		Dir: s.cfg.DataDir, Cluster: s.cfg.Cluster, Site: core.SiteID(s.cfg.Name), Members: s.cfg.members(), Join: len(s.cfg.Gossip.Join) > 0,
 		CheckpointBytes: s.cfg.CheckpointBytes, CheckpointEvery: s.cfg.CheckpointInterval,
+		Versions: s.cfg.Versions,
 	})
 	if err != nil {
 		return fmt.Errorf("opening the data directory %s: %w", s.cfg.DataDir, err)
@@ -134,10 +138,12 @@ func (s *Site) open() error {
 		Skew: s.cfg.ClockSkew.Milliseconds(),
 		Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 		Run:  s.run, Unvouched: s.cfg.Unvouched,
+		Versions: s.cfg.Versions,
 	}, restored)
 	if err != nil {
 		return err
 	}
+	s.speaks.Store(new(c.Status().Versions))
 	s.links = peer.New(peer.Config{
 		Cluster: s.cfg.Cluster, Self: core.SiteID(s.cfg.Name),
 		Members: s.founded.Sites, MembersVersion: s.founded.Version,
@@ -148,6 +154,7 @@ func (s *Site) open() error {
 				s.log.Debug("messages are dropped", "peer", string(from), "error", err)
 			}
 		},
+		Versions: func() versions.Speaker { return *s.speaks.Load() }, Speaks: s.hears,
 		Connected: s.reachable, Logger: s.log,
 	})
 	if missing := c.Status().Missing; missing > 0 {
@@ -325,7 +332,9 @@ func plain(w http.ResponseWriter, status int, text string) {
 func (s *Site) Run(ctx context.Context) error {
 	group, running := errgroup.WithContext(ctx)
 	var err error
-	s.membership, err = membership.Start(context.WithoutCancel(ctx), s.cfg.Membership(membership.RoleSite, s.GRPCAddr(), s.HTTPAddr()))
+	gossip := s.cfg.Membership(membership.RoleSite, s.GRPCAddr(), s.HTTPAddr())
+	gossip.Self.Versions = s.speaks.Load().Range
+	s.membership, err = membership.Start(context.WithoutCancel(ctx), gossip)
 	if err != nil {
 		return errors.Join(fmt.Errorf("starting gossip: %w", err), s.Close())
 	}
@@ -368,7 +377,7 @@ func (s *Site) Run(ctx context.Context) error {
 		return nil
 	})
 	s.log.Info("the site is up", "cluster", s.cfg.Cluster, "site", s.cfg.Name, "region", s.cfg.Region,
-		"members", s.members(), "grpc", s.GRPCAddr(), "http", s.HTTPAddr(), "gossip", s.membership.Addr())
+		"members", s.members(), "versions", s.speaks.Load().String(), "cluster_version", uint32(s.speaks.Load().Cluster), "grpc", s.GRPCAddr(), "http", s.HTTPAddr(), "gossip", s.membership.Addr())
 	err = group.Wait()
 	return errors.Join(err, s.Close())
 }

@@ -15,7 +15,7 @@ func TestUsage(t *testing.T) {
 	s := shell()
 	v := &answer.View{
 		Name: "acme/vm", Limit: 100, Generation: 4, Version: 5, Left: -11, Offered: 12, Net: 13, Waiting: 14, Applied: 15, Moved: 16,
-		Fetches: 17, Surplus: 18, Debt: 19, Usable: 20, DebtSince: 21, MayExceed: 22, Parent: "acme", Children: 2,
+		Fetches: 17, Surplus: 18, WrittenOff: 34, Debt: 19, Usable: 20, DebtSince: 21, MayExceed: 22, Parent: "acme", Children: 2,
 		Moves: answer.Moves{
 			Pledged: true, Stars: []answer.StarMove{{Leader: "eu", Counter: 23, Applied: true}},
 			Sent: []answer.TransferMove{{Site: "as", Seq: 24, Tokens: 25}}, Received: []answer.TransferMove{{Site: "eu", Seq: 26}},
@@ -32,7 +32,7 @@ func TestUsage(t *testing.T) {
 		},
 	}
 	want := &samyav1.Usage{
-		Surplus: 18, Available: -30, Acquired: 13, InTransit: 12, Debt: 30, MayExceedBy: 22, Shares: []*samyav1.Share{own},
+		Surplus: 18, WrittenOff: 34, Available: -30, Acquired: 13, InTransit: 12, Debt: 30, MayExceedBy: 22, Shares: []*samyav1.Share{own},
 	}
 	if got := s.usage(v, false); !proto.Equal(got, want) {
 		t.Errorf("of itself\n%v\nwant\n%v", got, want)
@@ -45,6 +45,11 @@ func TestUsage(t *testing.T) {
 	}
 	if got := s.usage(v, true); !proto.Equal(got, want) {
 		t.Errorf("with others\n%v\nwant\n%v", got, want)
+	}
+	v.Count = answer.Count{Own: 41, Returning: 42, Leased: 43}
+	own.Moves.Own, own.Moves.Returning, own.Moves.Leased = 41, 42, 43
+	if got := cutOf(v, s.usage(v, false)); !proto.Equal(got.GetUsage().GetShares()[0], own) || !proto.Equal(got.GetEntity(), entityOf(v)) {
+		t.Errorf("for a cut\n%v\nwant\n%v", got, own)
 	}
 	wantEntity := &samyav1.Entity{Name: "acme/vm", Limit: 100, Generation: 4, Version: 5, Parent: "acme", Children: 2}
 	if got := entityOf(v); !proto.Equal(got, wantEntity) {

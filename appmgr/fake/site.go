@@ -14,13 +14,16 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	grpchealth "google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/cutid"
 	"github.com/samya-db/samya/internal/health"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
@@ -52,6 +55,7 @@ type Site struct {
 	OnCreate  func(context.Context, *samyav1.CreateEntityRequest) (*samyav1.CreateEntityResponse, error)
 	OnUpdate  func(context.Context, *samyav1.UpdateEntityRequest) (*samyav1.UpdateEntityResponse, error)
 	OnGet     func(context.Context, *samyav1.GetEntityRequest) (*samyav1.GetEntityResponse, error)
+	OnCut     func(context.Context, *samyav1.CutEntityRequest) (*samyav1.CutEntityResponse, error)
 	OnList    func() error
 	OnLeases  func(*samyav1.ListLeasesRequest) error
 	Calls     atomic.Int64 // acquires and creates that arrived
@@ -175,6 +179,34 @@ func (f *Site) MoveEntity(_ context.Context, r *samyav1.MoveEntityRequest) (*sam
 	}}, nil
 }
 
+// CutEntity implements samyav1.EntityServiceServer.
+func (f *Site) CutEntity(ctx context.Context, r *samyav1.CutEntityRequest) (*samyav1.CutEntityResponse, error) {
+	if f.OnCut != nil {
+		return f.OnCut(ctx, r)
+	}
+	if r.GetName() == "none" {
+		return nil, apierr.NotFound("none")
+	}
+	resp := ShareOf(f.Name, &samyav1.Entity{Name: r.GetName(), Limit: 25 * int64(max(1, len(f.Members))), Generation: 1, Version: 4}, 20, 5)
+	resp.GetUsage().GetShares()[0].Moves = &samyav1.Moves{Own: 5, Returning: 1, Leased: 2}
+	return &samyav1.CutEntityResponse{Entity: resp.GetEntity(), Usage: resp.GetUsage()}, nil
+}
+
+// ReconcileEntity implements samyav1.EntityServiceServer.
+func (f *Site) ReconcileEntity(_ context.Context, r *samyav1.ReconcileEntityRequest) (*samyav1.ReconcileEntityResponse, error) {
+	cut, err := cutid.Parse("cut", r.GetName(), r.GetCut())
+	if err != nil {
+		return nil, apierr.FromName(err)
+	}
+	if cut.Version != 4 {
+		return nil, apierr.New(apierr.VersionMismatch, "the cut does not hold any more")
+	}
+	return &samyav1.ReconcileEntityResponse{
+		Entity:   &samyav1.Entity{Name: r.GetName(), Limit: 75, Generation: 1, Version: 5},
+		Returned: cut.InUse() - r.GetInUse(), MayExceedBy: 3, MissingSites: []string{"au"},
+	}, nil
+}
+
 // UpdateEntity implements samyav1.EntityServiceServer.
 func (f *Site) UpdateEntity(ctx context.Context, r *samyav1.UpdateEntityRequest) (*samyav1.UpdateEntityResponse, error) {
 	if f.OnUpdate != nil {
@@ -229,7 +261,11 @@ func (f *Site) GetEntity(ctx context.Context, r *samyav1.GetEntityRequest) (*sam
 func (f *Site) ListSites(context.Context, *samyav1.ListSitesRequest) (*samyav1.ListSitesResponse, error) {
 	resp := &samyav1.ListSitesResponse{Cluster: "test", AnsweredBy: "site/" + f.Name, MembersVersion: f.Version}
 	for _, m := range f.Members {
-		resp.Sites = append(resp.Sites, &samyav1.Site{Name: m})
+		site := &samyav1.Site{Name: m, OldestVersion: 1, NewestVersion: 2, HttpAddress: m + ":7101"}
+		if m == "au" {
+			site.OldestVersion, site.NewestVersion, site.Refusal = 3, 4, "the build of site au is too new"
+		}
+		resp.Sites = append(resp.Sites, site)
 	}
 	return resp, nil
 }
@@ -282,6 +318,26 @@ func (f *Site) SetMode(_ context.Context, r *samyav1.SetModeRequest) (*samyav1.S
 		return nil, apierr.Reused(r.GetRequestId(), f.Name)
 	}
 	return &samyav1.SetModeResponse{Mode: &samyav1.Mode{Protocol: r.GetProtocol(), Version: 4}}, nil
+}
+
+// GetVersion implements samyav1.ClusterServiceServer. The site au has a build of the first
+// version, without this method.
+func (f *Site) GetVersion(context.Context, *samyav1.GetVersionRequest) (*samyav1.GetVersionResponse, error) {
+	if f.Name == "au" {
+		return nil, status.Error(codes.Unimplemented, "unknown method GetVersion")
+	}
+	v := map[string]uint32{"us": 2, "eu": 1}[f.Name]
+	return &samyav1.GetVersionResponse{Version: v, Sites: []*samyav1.SiteVersion{{
+		Site: f.Name, Version: v, Oldest: 1, Newest: 2, Build: "samya v1", Known: true,
+	}}}, nil
+}
+
+// RaiseVersion implements samyav1.ClusterServiceServer.
+func (f *Site) RaiseVersion(_ context.Context, r *samyav1.RaiseVersionRequest) (*samyav1.RaiseVersionResponse, error) {
+	if r.GetVersion() != 3 {
+		return nil, apierr.New(apierr.VersionMismatch, "the cluster stays at version 2: site eu has a build that speaks versions 1 to 2")
+	}
+	return &samyav1.RaiseVersionResponse{Version: r.GetVersion()}, nil
 }
 
 // GetForecast implements samyav1.ClusterServiceServer.

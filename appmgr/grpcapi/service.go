@@ -75,6 +75,14 @@ func (s *Service) UpdateEntity(ctx context.Context, in *samyav1.UpdateEntityRequ
 		name.Entity("name", in.GetName()), name.Limit("limit", in.GetLimit()), version("expected_version", in.GetExpectedVersion()))
 }
 
+// ReconcileEntity implements samyav1.EntityServiceServer.
+func (s *Service) ReconcileEntity(ctx context.Context, in *samyav1.ReconcileEntityRequest) (*samyav1.ReconcileEntityResponse, error) {
+	if _, err := checks.Reconcile(in); err != nil {
+		return nil, apierr.FromName(err)
+	}
+	return change(ctx, s, route.Call{Method: samyav1.EntityService_ReconcileEntity_FullMethodName}, in, &samyav1.ReconcileEntityResponse{})
+}
+
 // MoveEntity implements samyav1.EntityServiceServer.
 func (s *Service) MoveEntity(ctx context.Context, in *samyav1.MoveEntityRequest) (*samyav1.MoveEntityResponse, error) {
 	return change(ctx, s, route.Call{Method: samyav1.EntityService_MoveEntity_FullMethodName}, in, &samyav1.MoveEntityResponse{},
@@ -101,6 +109,12 @@ func (s *Service) AddMember(ctx context.Context, in *samyav1.AddMemberRequest) (
 
 // ofEntities begins the methods with requests that name an entity.
 const ofEntities = "/samya.v1.EntityService/"
+
+// RaiseVersion implements samyav1.ClusterServiceServer.
+func (s *Service) RaiseVersion(ctx context.Context, in *samyav1.RaiseVersionRequest) (*samyav1.RaiseVersionResponse, error) {
+	return change(ctx, s, route.Call{Method: samyav1.ClusterService_RaiseVersion_FullMethodName}, in, &samyav1.RaiseVersionResponse{},
+		name.Version("version", in.GetVersion()))
+}
 
 // changing is a request that the sites decide together, once by its id.
 type changing interface {

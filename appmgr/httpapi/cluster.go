@@ -17,6 +17,8 @@ var clusterHandlers = map[string]handler{
 	"AddMember":    (*api).addMember,
 	"GetMode":      (*api).getMode,
 	"SetMode":      (*api).setMode,
+	"GetVersion":   (*api).getVersion,
+	"RaiseVersion": (*api).raiseVersion,
 	"GetForecast":  (*api).getForecast,
 	"SetForecast":  (*api).setForecast,
 }
@@ -59,6 +61,20 @@ func (a *api) setMode(w http.ResponseWriter, r *http.Request, _ string) error {
 		return apierr.Invalid("protocol", "missing")
 	}
 	return answer(w, r, http.StatusOK, in, a.Service.SetMode, func(out *samyav1.SetModeResponse) mode { return modeJSON(out.GetMode()) })
+}
+
+func (a *api) getVersion(w http.ResponseWriter, r *http.Request, _ string) error {
+	return find(w, r, &samyav1.GetVersionRequest{}, a.Service.GetVersion, versionsJSON)
+}
+
+func (a *api) raiseVersion(w http.ResponseWriter, r *http.Request, _ string) error {
+	in := &samyav1.RaiseVersionRequest{}
+	if err := a.read(w, r, fieldsOf(in)); err != nil {
+		return err
+	}
+	return answer(w, r, http.StatusOK, in, a.Service.RaiseVersion, func(out *samyav1.RaiseVersionResponse) clusterVersion {
+		return clusterVersion{Version: out.GetVersion()}
+	})
 }
 
 func (a *api) getForecast(w http.ResponseWriter, r *http.Request, _ string) error {

@@ -14,6 +14,8 @@ var entityHandlers = map[string]handler{
 	"UpdateEntity": (*api).updateEntity,
 	"DeleteEntity": (*api).deleteEntity,
 	"MoveEntity":   (*api).moveEntity,
+
+	"ReconcileEntity": (*api).reconcileEntity,
 }
 
 func (a *api) createEntity(w http.ResponseWriter, r *http.Request, _ string) error {
@@ -61,6 +63,16 @@ func (a *api) moveEntity(w http.ResponseWriter, r *http.Request, entity string) 
 		return err
 	}
 	return answer(w, r, http.StatusOK, in, a.Service.MoveEntity, movedEntityJSON)
+}
+
+func (a *api) reconcileEntity(w http.ResponseWriter, r *http.Request, entity string) error {
+	in := &samyav1.ReconcileEntityRequest{Name: entity}
+	fs := fieldsOf(in)
+	inUse, cut := fs.need("in_use", "missing"), fs.need("cut", "missing")
+	if err := cmp.Or(a.read(w, r, fs), inUse(), cut()); err != nil {
+		return err
+	}
+	return answer(w, r, http.StatusOK, in, a.Service.ReconcileEntity, reconciledJSON)
 }
 
 func (a *api) listEntities(w http.ResponseWriter, r *http.Request, _ string) error {

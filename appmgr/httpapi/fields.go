@@ -22,10 +22,12 @@ var numbers = map[protoreflect.Name]struct{ least, most int64 }{
 	"attempt":             {1, name.MaxAttempt},
 	"expected_generation": {0, grpcapi.MaxVersion},
 	"expected_version":    {0, grpcapi.MaxVersion},
+	"in_use":              {0, name.MaxTokens},
 	"limit":               {0, name.MaxTokens},
 	"min_tokens":          {1, name.MaxTokens},
 	"page_size":           {0, name.MaxPageSize},
 	"tokens":              {1, name.MaxTokens},
+	"version":             {1, name.MaxVersion},
 }
 
 // durations check the durations in requests, by field.

@@ -13,6 +13,7 @@ import (
 var readHandlers = map[string]handler{
 	"GetEntity":   (*api).getEntity,
 	"WatchEntity": (*api).watchEntity,
+	"CutEntity":   (*api).cutEntity,
 }
 
 // watchType is the media type of a watch: newline-delimited JSON.
@@ -38,6 +39,14 @@ func (a *api) getEntity(w http.ResponseWriter, r *http.Request, entity string) e
 	}
 	return answer(w, r, http.StatusOK, in, a.Service.GetEntity,
 		func(out *samyav1.GetEntityResponse) entityStatus { return statusJSON(out.GetEntity(), out.GetUsage()) })
+}
+
+func (a *api) cutEntity(w http.ResponseWriter, r *http.Request, entity string) error {
+	in := &samyav1.CutEntityRequest{Name: entity}
+	if _, err := readQuery(r, in); err != nil {
+		return err
+	}
+	return answer(w, r, http.StatusOK, in, a.Service.CutEntity, cutJSON)
 }
 
 // watched is a line of a watch. A watch that ends without a deletion has failedWatch as

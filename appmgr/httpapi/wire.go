@@ -26,6 +26,25 @@ type changedLimit struct {
 	MissingSites []string `json:"missing_sites"`
 }
 
+// cut is the answer to a cut.
+type cut struct {
+	entity
+	Cut        string `json:"cut"`
+	InUse      int64  `json:"in_use"`
+	Returning  int64  `json:"returning"`
+	Leased     int64  `json:"leased"`
+	Surplus    int64  `json:"surplus"`
+	WrittenOff int64  `json:"written_off"`
+	BegunMS    int64  `json:"begun_ms"`
+	EndedMS    int64  `json:"ended_ms"`
+}
+
+// reconciled is the answer to a reconciliation.
+type reconciled struct {
+	changedLimit
+	Returned int64 `json:"returned"`
+}
+
 type entityStatus struct {
 	entity
 	Available int64 `json:"available"`
@@ -39,6 +58,7 @@ type entityStatus struct {
 	Debt        int64   `json:"debt"`
 	MayExceedBy int64   `json:"may_exceed_by"`
 	Surplus     int64   `json:"surplus"`
+	WrittenOff  int64   `json:"written_off"`
 	Shares      []share `json:"shares"`
 }
 
@@ -82,6 +102,10 @@ type siteJSON struct {
 	Address     string   `json:"address"`
 	Health      string   `json:"health"`
 	RoundTripMS *float64 `json:"round_trip_ms"`
+	Oldest      uint32   `json:"oldest_version"`
+	Newest      uint32   `json:"newest_version"`
+	Refusal     string   `json:"refusal,omitempty"`
+	HTTPAddress string   `json:"http_address"`
 }
 
 func entityJSON(e *samyav1.Entity) entity {
@@ -95,13 +119,25 @@ func changedJSON(r *samyav1.UpdateEntityResponse) changedLimit {
 	return changedLimit{entityJSON(r.GetEntity()), r.GetMayExceedBy(), append([]string{}, r.GetMissingSites()...)}
 }
 
+func cutJSON(r *samyav1.CutEntityResponse) cut {
+	return cut{
+		entity: entityJSON(r.GetEntity()), Cut: r.GetCut(), InUse: r.GetInUse(), Returning: r.GetReturning(), Leased: r.GetLeased(),
+		Surplus: r.GetUsage().GetSurplus(), WrittenOff: r.GetUsage().GetWrittenOff(), BegunMS: r.GetBegunMs(), EndedMS: r.GetEndedMs(),
+	}
+}
+
+func reconciledJSON(r *samyav1.ReconcileEntityResponse) reconciled {
+	missing := append([]string{}, r.GetMissingSites()...)
+	return reconciled{changedLimit{entityJSON(r.GetEntity()), r.GetMayExceedBy(), missing}, r.GetReturned()}
+}
+
 func movedEntityJSON(r *samyav1.MoveEntityResponse) entity { return entityJSON(r.GetEntity()) }
 
 func statusJSON(e *samyav1.Entity, u *samyav1.Usage) entityStatus {
 	s := entityStatus{
 		entity: entityJSON(e), Available: u.GetAvailable(), Acquired: u.GetAcquired(),
 		Complete: u.GetComplete(), Consistent: u.GetConsistent(),
-		Debt: u.GetDebt(), MayExceedBy: u.GetMayExceedBy(), Surplus: u.GetSurplus(), Shares: []share{},
+		Debt: u.GetDebt(), MayExceedBy: u.GetMayExceedBy(), Surplus: u.GetSurplus(), WrittenOff: u.GetWrittenOff(), Shares: []share{},
 	}
 	if u.GetComplete() {
 		s.InTransit = new(u.GetInTransit())
@@ -132,7 +168,9 @@ func sitesJSON(r *samyav1.ListSitesResponse) sites {
 	out := sites{Cluster: r.GetCluster(), AnsweredBy: r.GetAnsweredBy(), Sites: []siteJSON{}}
 	for _, s := range r.GetSites() {
 		j := siteJSON{
-			Name: s.GetName(), Region: s.GetRegion(), Address: s.GetAddress(), Health: word(s.GetHealth(), "SITE_HEALTH_"),
+			Name: s.GetName(), Region: s.GetRegion(), Address: s.GetAddress(), HTTPAddress: s.GetHttpAddress(),
+			Health: word(s.GetHealth(), "SITE_HEALTH_"),
+			Oldest: s.GetOldestVersion(), Newest: s.GetNewestVersion(), Refusal: s.GetRefusal(),
 		}
 		if s.GetRoundTrip() != nil {
 			j.RoundTripMS = new(float64(s.GetRoundTrip().AsDuration()) / float64(time.Millisecond))
@@ -268,6 +306,38 @@ func modesJSON(r *samyav1.GetModeResponse) modeStatus {
 	for _, s := range r.GetSites() {
 		out.Sites = append(out.Sites, siteMode{
 			Site: s.GetSite(), Protocol: s.GetProtocol(), Version: s.GetVersion(), Configured: s.GetConfigured(), Known: s.GetKnown(),
+		})
+	}
+	return out
+}
+
+// clusterVersion is the version of the cluster; versionStatus adds what the sites speak.
+type clusterVersion struct {
+	Version uint32 `json:"version"`
+}
+
+type versionStatus struct {
+	clusterVersion
+	Complete bool          `json:"complete"`
+	Sites    []siteVersion `json:"sites"`
+}
+
+type siteVersion struct {
+	Site    string `json:"site"`
+	Version uint32 `json:"version"`
+	Oldest  uint32 `json:"oldest"`
+	Newest  uint32 `json:"newest"`
+	Build   string `json:"build"`
+	Known   bool   `json:"known"`
+	Problem string `json:"problem,omitempty"`
+}
+
+func versionsJSON(r *samyav1.GetVersionResponse) versionStatus {
+	out := versionStatus{clusterVersion: clusterVersion{r.GetVersion()}, Complete: r.GetComplete(), Sites: []siteVersion{}}
+	for _, s := range r.GetSites() {
+		out.Sites = append(out.Sites, siteVersion{
+			Site: s.GetSite(), Version: s.GetVersion(), Oldest: s.GetOldest(), Newest: s.GetNewest(), Build: s.GetBuild(),
+			Known: s.GetKnown(), Problem: s.GetProblem(),
 		})
 	}
 	return out

@@ -10,6 +10,7 @@ import (
 	"github.com/samya-db/samya/appmgr/route"
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/name"
+	"github.com/samya-db/samya/internal/versions"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -33,6 +34,36 @@ func (s *Reads) GetMode(ctx context.Context, in *samyav1.GetModeRequest) (*samya
 		return nil, err
 	case out.GetMode() == nil:
 		return nil, apierr.Unreachable("")
+	}
+	return out, nil
+}
+
+// GetVersion implements samyav1.ClusterServiceServer: it asks all member sites. Version in
+// the answer is the highest that a site knows.
+func (s *Reads) GetVersion(ctx context.Context, in *samyav1.GetVersionRequest) (*samyav1.GetVersionResponse, error) {
+	out := &samyav1.GetVersionResponse{Complete: true}
+	refusal, err := everywhere(ctx, s, samyav1.ClusterService_GetVersion_FullMethodName, in, "", func(site string, r *samyav1.GetVersionResponse, err error) {
+		switch {
+		case err != nil && apierr.From(err).Reason == apierr.RouteNotFound:
+			// A build without the method is of the first version, and knows no other.
+			out.Version = max(out.GetVersion(), uint32(versions.First))
+			out.Sites = append(out.Sites, &samyav1.SiteVersion{
+				Site: site, Version: uint32(versions.First), Oldest: uint32(versions.First), Newest: uint32(versions.First), Known: true,
+			})
+			return
+		case err != nil:
+			out.Complete = false
+			out.Sites = append(out.Sites, &samyav1.SiteVersion{Site: site, Problem: apierr.From(err).Message})
+			return
+		}
+		out.Version = max(out.GetVersion(), r.GetVersion())
+		out.Sites = append(out.Sites, r.GetSites()...)
+	})
+	if err == nil {
+		err = refusal
+	}
+	if err != nil {
+		return nil, err
 	}
 	return out, nil
 }

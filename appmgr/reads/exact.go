@@ -20,17 +20,26 @@ import (
 // caller's deadline if that is sooner. For a site without an answer, exact uses the
 // latest figures that this app manager has seen or a site has heard.
 func (s *Reads) exact(ctx context.Context, entity string) (*samyav1.GetEntityResponse, error) {
+	sum, _, err := s.gather(ctx, entity, s.telling(samyav1.Consistency_CONSISTENCY_BOUNDED), nil)
+	return sum, err
+}
+
+// gather asks all member sites as exact does, and returns their last replies too. behind,
+// if not nil, names further sites to ask again once all have answered.
+func (s *Reads) gather(
+	ctx context.Context, entity string, share teller, behind func([]reply) []string,
+) (*samyav1.GetEntityResponse, []reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, within(ctx, readTime))
 	defer cancel()
 	members, err := s.router.Members(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	members, replies, asking := unasked(nil, members)
 	var sum *samyav1.GetEntityResponse
 	rounds := 0
 	for wait := firstAgain; ; wait = min(2*wait, lastAgain) {
-		s.ask(ctx, entity, samyav1.Consistency_CONSISTENCY_BOUNDED, replies, asking, rounds)
+		s.ask(ctx, entity, share, replies, asking, rounds)
 		rounds++
 		missing := false
 		if version, site := latestMembers(replies); version > members.Version {
@@ -43,7 +52,10 @@ func (s *Reads) exact(ctx context.Context, entity string) (*samyav1.GetEntityRes
 		}
 		var again []string
 		if sum, again, err = s.add(entity, replies, time.Now()); err != nil {
-			return nil, err
+			return nil, nil, err
+		}
+		if behind != nil && sum.GetUsage().GetComplete() {
+			again = append(again, behind(replies)...)
 		}
 		if missing {
 			sum.Usage.Complete, sum.Usage.Consistent = false, false
@@ -55,7 +67,17 @@ func (s *Reads) exact(ctx context.Context, entity string) (*samyav1.GetEntityRes
 		asking = again
 	}
 	s.metrics.exactRead(sum.GetUsage(), rounds)
-	return sum, nil
+	return sum, replies, nil
+}
+
+// teller asks a site for its share of an entity.
+type teller func(ctx context.Context, site, entity string) (*samyav1.GetEntityResponse, error)
+
+// telling asks sites for what they tell with a consistency.
+func (s *Reads) telling(how samyav1.Consistency) teller {
+	return func(ctx context.Context, site, entity string) (*samyav1.GetEntityResponse, error) {
+		return s.share(ctx, site, entity, how)
+	}
 }
 
 // unasked returns the members with their replies, in their order, and the names of those
@@ -98,10 +120,10 @@ func within(ctx context.Context, most time.Duration) time.Duration {
 // missing moves are on their way to them.
 const firstAgain, lastAgain = 10 * time.Millisecond, 160 * time.Millisecond
 
-// ask asks sites for their shares, all at once, in one round. If how is bounded, their
+// ask asks sites for their shares, all at once, in one round. If the read is bounded, their
 // answers include figures heard of other sites, which stand in for sites without an
 // answer. A site that fails to answer again keeps its earlier share.
-func (s *Reads) ask(ctx context.Context, entity string, how samyav1.Consistency, replies []reply, sites []string, round int) {
+func (s *Reads) ask(ctx context.Context, entity string, share teller, replies []reply, sites []string, round int) {
 	var asking sync.WaitGroup
 	for i := range replies {
 		r := &replies[i]
@@ -109,7 +131,7 @@ func (s *Reads) ask(ctx context.Context, entity string, how samyav1.Consistency,
 			continue
 		}
 		asking.Go(func() {
-			resp, err := s.share(ctx, r.site, entity, how)
+			resp, err := share(ctx, r.site, entity)
 			first := r.resp == nil && r.err == nil
 			if err == nil || first || apierr.ReasonOf(err) == apierr.EntityNotFound {
 				*r = reply{site: r.site, resp: resp, err: err, round: round}
@@ -185,7 +207,7 @@ func merge(entity string, replies []reply, old map[string]figure, now time.Time)
 	}
 	owed := ownShare(latest).GetMoves().GetOwed()
 	u := &samyav1.Usage{
-		Complete: true, Surplus: latest.resp.GetUsage().GetSurplus(), Available: -owed, Debt: owed,
+		Complete: true, Surplus: latest.resp.GetUsage().GetSurplus(), WrittenOff: latest.resp.GetUsage().GetWrittenOff(), Available: -owed, Debt: owed,
 		MayExceedBy: mayExceed(latest, replies),
 	}
 	generation := latest.resp.GetEntity().GetGeneration()
@@ -222,7 +244,7 @@ func merge(entity string, replies []reply, old map[string]figure, now time.Time)
 		u.Acquired += f.share.GetNet()
 		u.Debt -= min(0, f.share.GetLeft()) + min(0, f.share.GetOffered())
 	}
-	u.InTransit = latest.resp.GetEntity().GetLimit() - u.GetSurplus() - u.GetAvailable() - u.GetAcquired()
+	u.InTransit = latest.resp.GetEntity().GetLimit() - u.GetSurplus() - u.GetWrittenOff() - u.GetAvailable() - u.GetAcquired()
 	return &samyav1.GetEntityResponse{Entity: latest.resp.GetEntity(), Usage: u}, keep, nil
 }
 
@@ -324,7 +346,7 @@ func (r *reply) share() shares.Share {
 	moves := own.GetMoves()
 	sh := shares.Share{
 		Site: r.site, Round: r.round, Generation: e.GetGeneration(), Limit: e.GetLimit(), Surplus: r.resp.GetUsage().GetSurplus(),
-		Owed:    moves.GetOwed(),
+		WrittenOff: r.resp.GetUsage().GetWrittenOff(), Owed: moves.GetOwed(),
 		Applied: moves.GetApplied(), Pledged: moves.GetPledged(),
 		Left: own.GetLeft(), Offered: own.GetOffered(), Net: own.GetNet(),
 	}

@@ -32,8 +32,8 @@ func (s *Reads) ListEntities(ctx context.Context, in *samyav1.ListEntitiesReques
 	return resp, nil
 }
 
-// ListSites implements samyav1.ClusterServiceServer: it returns the member set as a site
-// told it, with the health and round trips that this app manager sees.
+// ListSites implements samyav1.ClusterServiceServer: it returns the member set, and whom a
+// site refuses, as a site told them, with the health and round trips that this app manager sees.
 func (s *Reads) ListSites(ctx context.Context, _ *samyav1.ListSitesRequest) (*samyav1.ListSitesResponse, error) {
 	set, err := s.router.Members(ctx)
 	if err != nil {
@@ -42,7 +42,10 @@ func (s *Reads) ListSites(ctx context.Context, _ *samyav1.ListSitesRequest) (*sa
 	now := time.Now()
 	resp := &samyav1.ListSitesResponse{Cluster: s.cluster, AnsweredBy: s.name, MembersVersion: set.Version}
 	for _, m := range set.Sites {
-		site := &samyav1.Site{Name: m.GetName(), Region: m.GetRegion(), Address: m.GetAddress()}
+		site := &samyav1.Site{
+			Name: m.GetName(), Region: m.GetRegion(), Address: m.GetAddress(), HttpAddress: m.GetHttpAddress(),
+			OldestVersion: m.GetOldestVersion(), NewestVersion: m.GetNewestVersion(), Refusal: m.GetRefusal(),
+		}
 		if info, h, ok := s.router.State(m.GetName()); ok {
 			site.Region, site.Address, site.Health = info.Region, info.Address, publicHealth(h, now)
 			if h.RTT > 0 {

@@ -60,7 +60,7 @@ func TestMergeKeepsCounts(t *testing.T) {
 // TestAllOfAReplyIsMerged: each field of a site's share comes to the judge of the cut.
 func TestAllOfAReplyIsMerged(t *testing.T) {
 	resp := fake.ShareOf("us", fake.Ent(100, 2, 3), 4, 5)
-	resp.Usage.Surplus = 6
+	resp.Usage.Surplus, resp.Usage.WrittenOff = 6, 16
 	own := resp.GetUsage().GetShares()[0]
 	own.Offered = 7
 	own.Moves = &samyav1.Moves{
@@ -70,7 +70,7 @@ func TestAllOfAReplyIsMerged(t *testing.T) {
 	}
 	r := reply{site: "us", resp: resp, round: 15}
 	want := shares.Share{
-		Site: "us", Round: 15, Generation: 2, Limit: 100, Surplus: 6, Applied: 8, Owed: 9, Pledged: true, Left: 4, Offered: 7, Net: 5,
+		Site: "us", Round: 15, Generation: 2, Limit: 100, Surplus: 6, WrittenOff: 16, Applied: 8, Owed: 9, Pledged: true, Left: 4, Offered: 7, Net: 5,
 		Stars:    []shares.Star{{Leader: "eu", Counter: 10, Applied: true}},
 		Sent:     []shares.Transfer{{Site: "eu", Seq: 11, Tokens: 12}},
 		Received: []shares.Transfer{{Site: "au", Seq: 13, Tokens: 14}},

@@ -135,7 +135,7 @@ func (s *Reads) bounded(ctx context.Context, entity string, age time.Duration) (
 		}
 		asking = append(asking, r.site)
 	}
-	s.ask(ctx, entity, samyav1.Consistency_CONSISTENCY_LOCAL, replies, asking, 0)
+	s.ask(ctx, entity, s.telling(samyav1.Consistency_CONSISTENCY_LOCAL), replies, asking, 0)
 	sum, fresh, err := merge(entity, replies, old, heard)
 	if err != nil {
 		return nil, err

@@ -34,6 +34,7 @@ var masks = []struct{ pattern, by string }{
 	{`("(?:age_ms|remaining_ms|round_trip_ms|retry_after_ms|redistributions|transfers)": )[0-9.]+`, "${1}0"},
 	{`("(?:age|remaining|roundTrip|redistributions|transfers)": )"[0-9.]+s?"`, `${1}"0"`},
 	{`("(?:resume_token|resumeToken)": )"[^"]*"`, `${1}"TOKEN"`},
+	{`("build": )"[^"]*"`, `${1}"BUILD"`},
 	{`("moves": )\{[^{}]*\}`, `${1}{}`},
 	// The refusal of 150 seats makes the site ask the other site for its seats, in its
 	// own time.

@@ -210,10 +210,10 @@ func TestUnknownOutcomeTellsHowToFindOut(t *testing.T) {
 
 func TestSites(t *testing.T) {
 	newShell(t).expect("sites", exitOK, ""+
-		"SITE  REGION   HEALTH       ROUND TRIP  ADDRESS\n"+
-		"eu    eu-west  unreachable  -           127.0.0.1:7002\n"+
-		"us    us-east  serving      0.2 ms      127.0.0.1:7001\n"+
-		"\ncluster demo, as seen by am-us\n")
+		"SITE  REGION   HEALTH       ROUND TRIP  SPEAKS  ADDRESS\n"+
+		"eu    eu-west  unreachable  -           3 to 4  127.0.0.1:7002\n"+
+		"us    us-east  serving      0.2 ms      1 to 2  127.0.0.1:7001\n"+
+		"\neu is refused: the build of site eu is too new\ncluster demo, as seen by am-us\n")
 }
 
 func TestMode(t *testing.T) {
@@ -237,6 +237,36 @@ func TestMode(t *testing.T) {
 	}
 	if got.Protocol != "star" || got.Version != 2 || len(got.Sites) != 2 || got.Sites[1].Protocol != "star" {
 		t.Errorf("%+v", got)
+	}
+}
+
+func TestClusterVersion(t *testing.T) {
+	s := newShell(t)
+	s.expect("cluster version", exitOK, ""+
+		"the cluster is of version 1\n\n"+
+		"SITE  KNOWS  SPEAKS  BUILD\n"+
+		"eu    1      1       samya v1\n"+
+		"us    1      1 to 2  samya v2\n"+
+		"\nVersion 2 waits for another build at: eu.\n")
+	s.expect("cluster version --raise", exitFailed,
+		"samya: raise the version: VERSION_MISMATCH: the cluster stays at version 1: site eu has a build that speaks version 1 alone\n"+
+			"  see what each site knows and speaks with: samya cluster version\n")
+	s.manager.EUBuild = 2
+	s.expect("cluster version", exitOK, ""+
+		"the cluster is of version 1\n\n"+
+		"SITE  KNOWS  SPEAKS  BUILD\n"+
+		"eu    1      1 to 2  samya v1\n"+
+		"us    1      1 to 2  samya v2\n"+
+		"\nAll sites speak version 2: raise it with --raise. No site can go back afterwards.\n")
+	s.expect("cluster version --raise --json", exitOK, "{\n  \"version\": 2\n}\n")
+	s.expect("cluster version --raise", exitOK, "the cluster is of version 2, and no site has a build of a later one\n")
+	code, stdout, _ := s.run("cluster version --json")
+	var got httpapi.VersionStatus
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != exitOK || got.Version.Version != 2 || len(got.Sites) != 2 || !got.Complete {
+		t.Errorf("exit status %d, %v: %s", code, err, stdout)
+	}
+	if _, stdout, _ = s.run("cluster version"); !strings.HasSuffix(stdout, "\nNo site has a build of a later version.\n") {
+		t.Errorf("%s", stdout)
 	}
 }
 

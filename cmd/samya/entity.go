@@ -28,7 +28,7 @@ func (p *program) entityCommand() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	t := p.talk(cmd)
-	cmd.AddCommand(t.entityCreate(), t.entityGet(), t.entityWatch(), t.entityList(), t.entityTree(), t.entitySetLimit(), t.entityMove(), t.entityDelete())
+	cmd.AddCommand(t.entityCreate(), t.entityGet(), t.entityWatch(), t.entityList(), t.entityTree(), t.entitySetLimit(), t.entityReconcile(), t.entityMove(), t.entityDelete())
 	return cmd
 }
 
@@ -149,6 +149,10 @@ func printStatus(w io.Writer, s httpapi.Status) {
 		row(w)
 		row(w, fmt.Sprintf("Debt %d; surplus kept out of circulation %d.", s.Debt, s.Surplus))
 	}
+	if s.WrittenOff != 0 {
+		row(w)
+		row(w, fmt.Sprintf("Written off with lost sites, and out of circulation until it is reconciled: %d.", s.WrittenOff))
+	}
 	if s.MayExceedBy > 0 {
 		row(w)
 		row(w, mayExceed(s.MayExceedBy))
@@ -157,7 +161,7 @@ func printStatus(w io.Writer, s httpapi.Status) {
 		row(w)
 		row(w, "Not every site answered; the sums are over the shares seen.")
 	}
-	if over := s.Available + s.Acquired + s.Surplus - s.Limit; over > 0 {
+	if over := s.Available + s.Acquired + s.Surplus + s.WrittenOff - s.Limit; over > 0 {
 		row(w)
 		row(w, fmt.Sprintf("The shares add up to %d more than the limit: they are of different ages, and count some tokens twice.", over))
 	}

@@ -24,6 +24,8 @@ const (
 	exitNotFound    = 4
 	exitUnreachable = 5
 	exitUnknown     = 6
+	exitWarning     = 7
+	exitCritical    = 8
 	exitInterrupted = 130
 )
 
@@ -64,12 +66,24 @@ func explain(err error, cmd *cobra.Command) (code int, text string) {
 	if errors.Is(err, errReported) {
 		return exitFailed, ""
 	}
+	if e, ok := errors.AsType[*verdictError](err); ok {
+		return e.code, ""
+	}
 	if errors.Is(err, errInterrupted) {
 		return say(exitInterrupted)
 	}
 	if e, ok := errors.AsType[*apierr.Error](err); ok {
 		if e.Reason == apierr.VersionMismatch && cmd.CommandPath() == "samya mode set" {
 			return say(exitFailed, "somebody else changed it; read it again with: samya mode")
+		}
+		if e.Reason == apierr.VersionMismatch && cmd.CommandPath() == "samya cluster version" {
+			return say(exitFailed, "see what each site knows and speaks with: samya cluster version")
+		}
+		if e.Reason == apierr.RouteNotFound && cmd.CommandPath() == "samya cluster version" {
+			return say(exitFailed, "a site or app manager has a build of version 1, which knows no other; upgrade all of them first")
+		}
+		if e.Reason == apierr.VersionMismatch && cmd.CommandPath() == "samya entity reconcile" {
+			return say(exitFailed, "nothing was done; make another cut and count anew: samya entity reconcile "+cmd.Flags().Arg(0))
 		}
 		return explainAnswer(e, cmp.Or(e.Entity, cmd.Flags().Arg(0)), say)
 	}

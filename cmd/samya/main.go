@@ -81,6 +81,8 @@ Exit status:
   4    no such entity, parent or lease; nothing was done
   5    no app manager or no site can be reached; nothing was done
   6    the outcome is unknown: the request may or may not have been done
+  7    samya doctor found something to look after
+  8    samya doctor found something critical
   130  interrupted`,
 		Version:       version(),
 		SilenceUsage:  true,
@@ -100,8 +102,8 @@ Exit status:
 	)
 	root.AddCommand(
 		p.siteCommand(), p.appmgrCommand(), p.localCommand(), p.demoCommand(),
-		p.entityCommand(), p.acquireCommand(), p.releaseCommand(), p.leaseCommand(), p.sitesCommand(), p.memberCommand(), p.modeCommand(),
-		p.forecastCommand(),
+		p.entityCommand(), p.acquireCommand(), p.releaseCommand(), p.leaseCommand(), p.sitesCommand(), p.memberCommand(), p.clusterCommand(), p.modeCommand(),
+		p.forecastCommand(), p.doctorCommand(),
 		p.certsCommand(), p.configCommand(), p.manCommand(), p.versionCommand(),
 	)
 	return root

@@ -90,6 +90,10 @@ func TestGuardedCluster(t *testing.T) {
 		"entity get acme/vm --addr http://" + api + show("admin"):                  {exitUsage, "is not encrypted"},
 		"site inspect --site " + grpc + show("admin"):                              {exitOK, "us"},
 		"site inspect --site " + grpc + show("client"):                             {exitFailed, "PERMISSION_DENIED"},
+		"doctor --watch-for 1s" + at + show("admin"):                               {exitCritical, "2 processes, looked for 1s"},
+		"doctor --json --watch-for 1s" + at + show("admin"):                        {exitCritical, `"id": "SamyaCertificateEndsSoon"`},
+		"doctor --watch-for 1s" + at + show("nobody"):                              {exitWarning, "WARNING SamyaMetricsUnread"},
+		"doctor --watch-for 1s" + at:                                               {exitCritical, "None of 1 processes answers."},
 	} {
 		code, stdout, stderr := s.run(line)
 		if code != want.code || !strings.Contains(stdout+stderr, want.says) {

@@ -28,15 +28,20 @@ func (p *program) sitesCommand() *cobra.Command {
 					return fmt.Errorf("list the sites: %w", err)
 				}
 				return t.print(s, func(w io.Writer) {
-					row(w, "SITE", "REGION", "HEALTH", "ROUND TRIP", "ADDRESS")
+					row(w, "SITE", "REGION", "HEALTH", "ROUND TRIP", "SPEAKS", "ADDRESS")
 					for _, site := range s.Sites {
 						trip := "-"
 						if site.RoundTripMS != nil {
 							trip = strconv.FormatFloat(*site.RoundTripMS, 'f', 1, 64) + " ms"
 						}
-						row(w, site.Name, site.Region, cmp.Or(site.Health, "-"), trip, cmp.Or(site.Address, "-"))
+						row(w, site.Name, site.Region, cmp.Or(site.Health, "-"), trip, spoken(site.OldestVersion, site.NewestVersion), cmp.Or(site.Address, "-"))
 					}
 					row(w)
+					for _, site := range s.Sites {
+						if site.Refusal != "" {
+							row(w, site.Name+" is refused: "+site.Refusal)
+						}
+					}
 					row(w, fmt.Sprintf("cluster %s, as seen by %s", s.Cluster, s.AnsweredBy))
 				})
 			})

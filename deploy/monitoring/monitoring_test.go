@@ -251,7 +251,8 @@ func TestDashboard(t *testing.T) {
 }
 
 // TestRunbooks: every alert has a severity, a text about the fault and a section in the
-// runbooks. Every section has an alert.
+// runbooks. A test of package doctor sees that every section is an alert or another
+// finding.
 func TestRunbooks(t *testing.T) {
 	b, err := os.ReadFile("../../docs/runbooks.md")
 	if err != nil {
@@ -267,7 +268,6 @@ func TestRunbooks(t *testing.T) {
 		if !sections[r.Alert] {
 			t.Errorf("no section for %s", r.Alert)
 		}
-		delete(sections, r.Alert)
 		if s := r.Labels["severity"]; s != "critical" && s != "warning" {
 			t.Errorf("%s is %q", r.Alert, s)
 		}
@@ -275,8 +275,5 @@ func TestRunbooks(t *testing.T) {
 			!strings.HasSuffix(r.Annotations["runbook_url"], "/docs/runbooks.md#"+strings.ToLower(r.Alert)) {
 			t.Errorf("%s says %v", r.Alert, r.Annotations)
 		}
-	}
-	for s := range sections {
-		t.Errorf("no alert %s", s)
 	}
 }

@@ -53,8 +53,13 @@ var demands = map[string]demand{
 	"/samya.v1.EntityService/DeleteEntity": {role: methods.Operator, request: `{"name":"acme/none"}`},
 	"/samya.v1.EntityService/MoveEntity":   {role: methods.Operator, whole: true, request: `{"name":"acme/none","parent":"acme/vm"}`},
 
+	"/samya.v1.EntityService/CutEntity":       {role: methods.Viewer, request: `{"name":"acme/vm"}`},
+	"/samya.v1.EntityService/ReconcileEntity": {role: methods.Admin, request: `{"name":"acme/vm","in_use":"1","cut":"cut1-x"}`},
+
 	"/samya.v1.ClusterService/ListSites":    {role: methods.Viewer, request: `{}`},
 	"/samya.v1.ClusterService/GetMode":      {role: methods.Viewer, request: `{}`},
+	"/samya.v1.ClusterService/GetVersion":   {role: methods.Viewer, request: `{}`},
+	"/samya.v1.ClusterService/RaiseVersion": {role: methods.Admin, whole: true, request: `{"version":65535}`},
 	"/samya.v1.ClusterService/GetForecast":  {role: methods.Viewer, request: `{}`},
 	"/samya.v1.ClusterService/InspectSites": {role: methods.Viewer, whole: true, request: `{}`},
 	"/samya.v1.ClusterService/SetMode":      {role: methods.Admin, whole: true, request: `{"protocol":"none-such"}`},
@@ -85,6 +90,10 @@ var routes = map[string]route{
 	"DeleteEntity": {"/samya.v1.EntityService/DeleteEntity", "/v1/entities/acme/none", ""},
 	"MoveEntity":   {"/samya.v1.EntityService/MoveEntity", "/v1/entities/acme/none:move", `{"parent":"acme/vm"}`},
 	"WatchEntity":  {"/samya.v1.EntityService/WatchEntity", "/v1/entities/acme/vm:watch", ""},
+	"CutEntity":    {"/samya.v1.EntityService/CutEntity", "/v1/entities/acme/vm:cut", ""},
+
+	"ReconcileEntity": {"/samya.v1.EntityService/ReconcileEntity", "/v1/entities/acme/vm:reconcile", `{"in_use":1,"cut":"cut1-x"}`},
+
 	"Acquire":      {"/samya.v1.TokenService/Acquire", "/v1/entities/acme/vm:acquire", `{"tokens":1,"wait":"0s"}`},
 	"Release":      {"/samya.v1.TokenService/Release", "/v1/entities/acme/vm:release", `{"tokens":1}`},
 	"Batch":        {"/samya.v1.TokenService/Batch", "/v1/batch", `{"operations":[{"acquire":{"entity":"acme/vm","tokens":1}}]}`},
@@ -98,6 +107,8 @@ var routes = map[string]route{
 	"SetMode":      {"/samya.v1.ClusterService/SetMode", "/v1/mode", `{"protocol":"none-such"}`},
 	"ListMembers":  {"/samya.v1.ClusterService/ListMembers", "/v1/members", ""},
 	"AddMember":    {"/samya.v1.ClusterService/AddMember", "/v1/members", `{"name":"None/such"}`},
+	"GetVersion":   {"/samya.v1.ClusterService/GetVersion", "/v1/version", ""},
+	"RaiseVersion": {"/samya.v1.ClusterService/RaiseVersion", "/v1/version", `{"version":65535}`},
 	"GetForecast":  {"/samya.v1.ClusterService/GetForecast", "/v1/forecast", ""},
 	"SetForecast":  {"/samya.v1.ClusterService/SetForecast", "/v1/forecast", `{"model":"none-such"}`},
 	"metrics":      {"/samya.v1.ClusterService/InspectSites", "/metrics", ""},

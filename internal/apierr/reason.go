@@ -67,7 +67,7 @@ const (
 	MethodNotAllowed Reason = "METHOD_NOT_ALLOWED"
 	// RouteNotFound: no resource or call has that address.
 	RouteNotFound Reason = "ROUTE_NOT_FOUND"
-	// VersionMismatch: the entity, or the mode, does not have the expected version. Its
+	// VersionMismatch: the entity, the mode or the cluster does not have the expected version. Its
 	// HTTP status is 409, not 412, which RFC 9110 keeps for conditions in headers.
 	VersionMismatch Reason = "VERSION_MISMATCH"
 	// Unauthenticated: the caller has shown no credentials, or none that are good.

@@ -1,4 +1,4 @@
-// Package checks has the checks of acquires, releases and atomic batches. App managers and
+// Package checks has the checks of acquires, releases, atomic batches and reconciliations. App managers and
 // sites make them alike, each at its own boundary: the bounds and formats of all fields,
 // and how a request's fields fit together. The package refuses to know which sites there
 // are, what time it is, and what a request finds at a site.
@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/samya-db/samya/internal/cutid"
 	"github.com/samya-db/samya/internal/name"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
@@ -40,6 +41,17 @@ func (b Boundary) Acquire(r *samyav1.AcquireRequest) error {
 	return errors.Join(
 		name.Entity("entity", r.GetEntity()), name.Tokens("tokens", r.GetTokens()), b.attempts(r), wait("wait", r.GetWait()),
 		name.MinTokens("min_tokens", r.GetMinTokens(), r.GetTokens()), leaseTerms(r.GetLease()),
+	)
+}
+
+// Reconcile checks all fields of a reconciliation, and returns its cut.
+func Reconcile(r *samyav1.ReconcileEntityRequest) (cutid.Cut, error) {
+	cut, err := cutid.Parse("cut", r.GetName(), r.GetCut())
+	if err == nil && r.GetInUse() < cut.Leased {
+		err = &name.Error{Field: "in_use", Problem: fmt.Sprintf("leases alone held %d at the cut: leases that have not ended count as in use", cut.Leased)}
+	}
+	return cut, errors.Join(
+		name.Entity("name", r.GetName()), name.Limit("in_use", r.GetInUse()), err, RequestID("request_id", r.GetRequestId()),
 	)
 }
 

@@ -9,8 +9,40 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/cutid"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
+
+// TestReconcile: each fault of a reconciliation is told with its field.
+func TestReconcile(t *testing.T) {
+	cut := cutid.Cut{Entity: "e", Generation: 3, Version: 2, Counted: 9, Leased: 4}
+	for name, tc := range map[string]struct {
+		change func(r *samyav1.ReconcileEntityRequest)
+		at     string
+	}{
+		"good":                  {func(*samyav1.ReconcileEntityRequest) {}, ""},
+		"as many as leases":     {func(r *samyav1.ReconcileEntityRequest) { r.InUse = 4 }, ""},
+		"fewer than leases":     {func(r *samyav1.ReconcileEntityRequest) { r.InUse = 3 }, "in_use"},
+		"too many":              {func(r *samyav1.ReconcileEntityRequest) { r.InUse = 1 << 53 }, "in_use"},
+		"no cut":                {func(r *samyav1.ReconcileEntityRequest) { r.Cut = "" }, "cut"},
+		"a cut of another":      {func(r *samyav1.ReconcileEntityRequest) { r.Name = "f" }, "cut"},
+		"a bad id":              {func(r *samyav1.ReconcileEntityRequest) { r.RequestId = "a b" }, "request_id"},
+		"a cut of another name": {func(r *samyav1.ReconcileEntityRequest) { r.Name = "" }, "name cut"},
+	} {
+		r := &samyav1.ReconcileEntityRequest{Name: "e", InUse: 5, Cut: cut.String()}
+		tc.change(r)
+		got, err := Reconcile(r)
+		var at []string
+		if err != nil {
+			for _, v := range apierr.FromName(err).Violations {
+				at = append(at, v.Field)
+			}
+		}
+		if strings.Join(at, " ") != tc.at || err == nil && got != cut {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+}
 
 // TestBoundaries: each fault of an acquire is told with its field, at both boundaries or
 // at one of them.

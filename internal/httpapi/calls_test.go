@@ -36,6 +36,10 @@ func TestEveryFieldIsSent(t *testing.T) {
 		{call(func(c *httpapi.Client) (any, error) {
 			return c.UpdateEntity(ctx, "acme", httpapi.Change{Limit: 0, ExpectedVersion: 7, RequestID: "id", WaitApplied: true})
 		}), `PATCH /v1/entities/acme {"limit":0,"expected_version":7,"request_id":"id","wait_applied":true}`},
+		{call(func(c *httpapi.Client) (any, error) { return c.CutEntity(ctx, "acme") }), `GET /v1/entities/acme:cut`},
+		{call(func(c *httpapi.Client) (any, error) {
+			return c.ReconcileEntity(ctx, "acme", httpapi.Truth{InUse: 0, Cut: "cut1-x", RequestID: "id"})
+		}), `POST /v1/entities/acme:reconcile {"in_use":0,"cut":"cut1-x","request_id":"id"}`},
 		{call(func(c *httpapi.Client) (any, error) { return c.ReadEntity(ctx, "acme", "exact", 1500*time.Millisecond) }), `GET /v1/entities/acme?consistency=exact&max_age=1.5s`},
 		{call(func(c *httpapi.Client) (any, error) { return c.ListEntities(ctx, "", 0, "") }), `GET /v1/entities`},
 		{call(func(c *httpapi.Client) (any, error) { return c.ListEntities(ctx, "a/", 3, "t") }), `GET /v1/entities?page_size=3&page_token=t&prefix=a%2F`},
@@ -59,6 +63,8 @@ func TestEveryFieldIsSent(t *testing.T) {
 		{call(func(c *httpapi.Client) (any, error) { return c.ListMembers(ctx) }), `GET /v1/members`},
 		{call(func(c *httpapi.Client) (any, error) { return c.AddMember(ctx, "west", "") }), `POST /v1/members {"name":"west"}`},
 		{call(func(c *httpapi.Client) (any, error) { return c.AddMember(ctx, "west", "id") }), `POST /v1/members {"name":"west","request_id":"id"}`},
+		{call(func(c *httpapi.Client) (any, error) { return c.RaiseVersion(ctx, 2, "") }), `PUT /v1/version {"version":2}`},
+		{call(func(c *httpapi.Client) (any, error) { return c.RaiseVersion(ctx, 2, "id") }), `PUT /v1/version {"request_id":"id","version":2}`},
 		{call(func(c *httpapi.Client) (any, error) { return c.SetForecast(ctx, "none") }), `PUT /v1/forecast {"model":"none"}`},
 		{call(func(c *httpapi.Client) (any, error) { return c.InspectSites(ctx, "us") }), `GET /v1/sites:inspect?site=us`},
 		{call(func(c *httpapi.Client) (any, error) {
@@ -143,7 +149,13 @@ func TestFieldsOfTheAPI(t *testing.T) {
 		"Site":             {value: httpapi.Site{}},
 		"SiteForecast":     {value: httpapi.SiteForecast{}},
 		"SiteMode":         {value: httpapi.SiteMode{}},
+		"SiteVersion":      {value: httpapi.SiteVersion{}},
+		"Version":          {value: httpapi.Version{}},
+		"VersionStatus":    {value: httpapi.VersionStatus{}},
 		"Sites":            {value: httpapi.Sites{}},
+		"Cut":              {value: httpapi.Cut{}},
+		"ReconcileEntity":  {value: httpapi.Truth{}},
+		"ReconciledEntity": {value: httpapi.Reconciled{}},
 		"UpdateEntity":     {value: httpapi.Change{}},
 		// A problem ends a watch as its error.
 		"WatchLine": {value: httpapi.State{}, also: []string{"problem"}},

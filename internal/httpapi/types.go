@@ -62,6 +62,9 @@ type Status struct {
 	MayExceedBy int64 `json:"may_exceed_by"`
 	// Surplus are tokens released and never acquired, kept out of circulation.
 	Surplus int64 `json:"surplus"`
+	// WrittenOff are tokens that lost sites held, kept out of circulation until the entity
+	// is reconciled.
+	WrittenOff int64 `json:"written_off"`
 	// Shares has a share for each site, in the order of the names.
 	Shares []Share `json:"shares"`
 }
@@ -207,6 +210,15 @@ type Site struct {
 	// RoundTripMS is the measured round trip in milliseconds; nil if not
 	// measured.
 	RoundTripMS *float64 `json:"round_trip_ms"`
+	// OldestVersion and NewestVersion are the versions that the site's build speaks; 0 if
+	// not known.
+	OldestVersion uint32 `json:"oldest_version"`
+	NewestVersion uint32 `json:"newest_version"`
+	// Refusal is why another site and this one refuse to work together, as a site told;
+	// empty if none said so.
+	Refusal string `json:"refusal"`
+	// HTTPAddress is the host:port of its metrics and health, if known.
+	HTTPAddress string `json:"http_address"`
 }
 
 // State is a state of a watched entity.

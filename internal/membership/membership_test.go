@@ -19,6 +19,7 @@ import (
 	"github.com/samya-db/samya/internal/name"
 	"github.com/samya-db/samya/internal/preset"
 	"github.com/samya-db/samya/internal/testfuzz"
+	"github.com/samya-db/samya/internal/versions"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -425,8 +426,10 @@ func TestMetaFits(t *testing.T) {
 	n := Node{
 		Name: long, Region: long, Role: RoleAppMgr, Cluster: long, Load: 255,
 		GRPC: strings.Repeat("g", maxAddress-6) + ":65535", HTTP: strings.Repeat("h", maxAddress-6) + ":65535",
+		Versions: versions.Range{Oldest: 1000, Newest: 1001},
 	}
 	b := n.encode()
+	first := len(b) - 4 // without the versions, as the first version has it
 	if len(b) > memberlist.MetaMaxSize {
 		t.Errorf("the longest node takes %d bytes, at most %d", len(b), memberlist.MetaMaxSize)
 	}
@@ -434,6 +437,12 @@ func TestMetaFits(t *testing.T) {
 		t.Errorf("decoded %+v, %v", got, err)
 	}
 	for i := range b {
+		if i == first {
+			if got, err := decode(b[:i]); err != nil || got.Versions != versions.Of(versions.First) || got.Name != n.Name {
+				t.Errorf("a node of the first version: %+v, %v", got, err)
+			}
+			continue
+		}
 		if _, err := decode(b[:i]); !errors.Is(err, errMeta) {
 			t.Fatalf("the first %d bytes: %v", i, err)
 		}

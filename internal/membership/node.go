@@ -4,11 +4,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"strconv"
 	"time"
 
 	"github.com/samya-db/samya/internal/name"
+	"github.com/samya-db/samya/internal/versions"
 )
 
 // Role is the kind of a node in its cluster.
@@ -36,6 +38,8 @@ type Node struct {
 	GRPC, HTTP string
 	// Load is how busy the node says it is: 0 idle to 255 refusing work.
 	Load uint8
+	// Versions are the versions that the node's build speaks.
+	Versions versions.Range
 }
 
 // ID returns the node's name in gossip: role and name, unique in the cluster.
@@ -125,8 +129,8 @@ const metaVersion = 1
 // errMeta is in the chain of every error of decode.
 var errMeta = errors.New("malformed node metadata")
 
-// encode returns n for gossip: the version, the load, and the texts, each after its
-// length as an unsigned varint.
+// encode returns n for gossip: the version, the load, the texts, each after its length as
+// an unsigned varint, and the versions that its build speaks, as such numbers too.
 func (n Node) encode() []byte {
 	b := make([]byte, 0, 256)
 	b = append(b, metaVersion, n.Load)
@@ -134,7 +138,8 @@ func (n Node) encode() []byte {
 		b = binary.AppendUvarint(b, uint64(len(s)))
 		b = append(b, s...)
 	}
-	return b
+	b = binary.AppendUvarint(b, uint64(n.Versions.Oldest))
+	return binary.AppendUvarint(b, uint64(n.Versions.Newest))
 }
 
 // decode is encode's inverse. It refuses every node that Validate refuses.
@@ -157,6 +162,15 @@ func decode(b []byte) (Node, error) {
 		b = b[used+int(l):]
 	}
 	n.Role = Role(role)
+	if n.Versions = versions.Of(versions.First); len(b) > 0 { // else the build is of the first version
+		for _, v := range []*versions.Version{&n.Versions.Oldest, &n.Versions.Newest} {
+			told, used := binary.Uvarint(b)
+			if used <= 0 || told > math.MaxUint32 {
+				return Node{}, fmt.Errorf("%w: its versions are cut short or out of range", errMeta)
+			}
+			*v, b = versions.Version(told), b[used:]
+		}
+	}
 	if err := n.Validate(); err != nil {
 		return Node{}, fmt.Errorf("%w: %w", errMeta, err)
 	}

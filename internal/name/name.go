@@ -156,6 +156,12 @@ func Mode(field, s string) error {
 	return &Error{field, "must be one of " + strings.Join(Modes(), ", ")}
 }
 
+// MaxVersion bounds the version of a cluster.
+const MaxVersion = 65535
+
+// Version checks the version of a cluster: 1 to [MaxVersion].
+func Version(field string, v uint32) error { return within(field, int64(v), 1, MaxVersion) }
+
 // Forecasts returns the forecasting models of a site, in the order of their names.
 func Forecasts() []string {
 	return []string{

@@ -17,6 +17,7 @@ import (
 	"github.com/samya-db/samya/internal/name"
 	"github.com/samya-db/samya/internal/preset"
 	"github.com/samya-db/samya/internal/tlsconf"
+	"github.com/samya-db/samya/internal/versions"
 )
 
 // DefaultMaxConns is the default of Config.MaxConns.
@@ -115,7 +116,7 @@ func (c *Config) exposure(kind tlsconf.Kind, gossips bool) error {
 // listeners.
 func (c *Config) Membership(role membership.Role, grpc, http string) membership.Config {
 	return membership.Config{
-		Self: membership.Node{Name: c.Name, Region: c.Region, Role: role, Cluster: c.Cluster, GRPC: grpc, HTTP: http},
+		Self: membership.Node{Name: c.Name, Region: c.Region, Role: role, Cluster: c.Cluster, GRPC: grpc, HTTP: http, Versions: versions.Own()},
 		Bind: c.Gossip.Bind, Advertise: c.Gossip.Advertise, Join: c.Gossip.Join,
 		Preset: c.Preset, KeyFile: c.Gossip.KeyFile, Logger: c.Logger,
 	}

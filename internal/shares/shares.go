@@ -13,10 +13,12 @@ type Share struct {
 	Absent bool
 	// Generation is the generation of the site's entity.
 	Generation uint64
-	// Limit and Surplus are the values after Applied instances decided by a majority.
-	Limit, Surplus int64
-	Applied        uint64
-	// Owed is by how much the tokens in circulation then exceed Limit less Surplus.
+	// Limit, Surplus and WrittenOff are the values after Applied instances decided by a
+	// majority.
+	Limit, Surplus, WrittenOff int64
+	Applied                    uint64
+	// Owed is by how much the tokens in circulation then exceed Limit less Surplus and
+	// WrittenOff.
 	Owed int64
 	// Pledged: the site has a part in the next such instance. Without such a part, the
 	// site is in no value of the instance that was decided by then.
@@ -51,12 +53,12 @@ type Transfer struct {
 
 // Sums are the sums of shares.
 type Sums struct {
-	// Limit and Surplus are taken from the share that has applied most.
-	Limit, Surplus int64
+	// Limit, Surplus and WrittenOff are taken from the share that has applied most.
+	Limit, Surplus, WrittenOff int64
 	// Available is the tokens left, less Owed; Acquired is the tokens out.
 	Available, Acquired int64
-	// InTransit is the limit less surplus, available and acquired tokens. In a consistent
-	// cut it is the tokens set aside and the tokens under way in transfers.
+	// InTransit is the limit less surplus, written-off, available and acquired tokens. In a
+	// consistent cut it is the tokens set aside and the tokens under way in transfers.
 	InTransit int64
 	// Debt is Owed of the share that has applied most, plus the amounts by which sites
 	// are below zero.
@@ -112,7 +114,7 @@ func Merge(all []Share) Cut {
 
 // sums adds up the shares of the generation of latest.
 func sums(all []Share, latest *Share) Sums {
-	s := Sums{Limit: latest.Limit, Surplus: latest.Surplus, Available: -latest.Owed, Debt: latest.Owed}
+	s := Sums{Limit: latest.Limit, Surplus: latest.Surplus, WrittenOff: latest.WrittenOff, Available: -latest.Owed, Debt: latest.Owed}
 	for i := range all {
 		sh := &all[i]
 		if sh.Generation != latest.Generation {
@@ -122,7 +124,7 @@ func sums(all []Share, latest *Share) Sums {
 		s.Acquired += sh.Net
 		s.Debt -= min(0, sh.Left) + min(0, sh.Offered)
 	}
-	s.InTransit = s.Limit - s.Surplus - s.Available - s.Acquired
+	s.InTransit = s.Limit - s.Surplus - s.WrittenOff - s.Available - s.Acquired
 	return s
 }
 

@@ -32,6 +32,8 @@ func limit(n, surplus int64) func(*shares.Share) {
 	return func(s *shares.Share) { s.Limit, s.Surplus = n, surplus }
 }
 
+func writtenOff(n int64) func(*shares.Share) { return func(s *shares.Share) { s.WrittenOff = n } }
+
 func owed(n int64) func(*shares.Share) { return func(s *shares.Share) { s.Owed = n } }
 
 func sent(to string, seq uint64, tokens int64) func(*shares.Share) {
@@ -188,7 +190,7 @@ func (c mergeCase) check(t *testing.T) {
 	last := c.shares[slices.IndexFunc(c.shares, func(s shares.Share) bool { return s.Limit == cut.Limit })]
 	want := shares.Cut{
 		Sums: shares.Sums{
-			Limit: last.Limit, Surplus: last.Surplus, Available: c.available, Acquired: c.acquired,
+			Limit: last.Limit, Surplus: last.Surplus, WrittenOff: last.WrittenOff, Available: c.available, Acquired: c.acquired,
 			InTransit: c.transit, Debt: c.debt,
 		},
 		Consistent: len(c.again) == 0, Again: c.again,
@@ -216,6 +218,35 @@ func TestMergeOfDebts(t *testing.T) {
 			"a debt is left where tokens are set aside",
 			[]shares.Share{of("a", -10, 20, offered(30)), of("b", 60, 0)},
 			nil, 50, 20, 30, 10,
+		},
+	} {
+		c.check(t)
+	}
+}
+
+// TestMergeOfWrittenOff: tokens written off are part of the limit, and of no share.
+func TestMergeOfWrittenOff(t *testing.T) {
+	for _, c := range []mergeCase{
+		{
+			"a site was lost with its tokens",
+			[]shares.Share{of("a", 40, 10, writtenOff(20)), of("b", 30, 0, writtenOff(20))},
+			nil, 70, 10, 0, 0,
+		},
+		{
+			"one has not heard that they are back",
+			[]shares.Share{of("a", 60, 10, applied(2)), of("b", 30, 0, applied(1), writtenOff(20), round(1))},
+			nil, 90, 10, 0, 0,
+		},
+		{
+			"tokens of a lost site are counted as left",
+			[]shares.Share{of("a", 60, 10, writtenOff(20)), of("b", 30, 0, writtenOff(20))},
+			[]string{"a", "b"},
+			90, 10, -20, 0,
+		},
+		{
+			"fewer are in use than are out",
+			[]shares.Share{of("a", 60, 20, writtenOff(-5)), of("b", 25, 0, writtenOff(-5))},
+			nil, 85, 20, 0, 0,
 		},
 	} {
 		c.check(t)

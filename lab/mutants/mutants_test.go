@@ -58,7 +58,7 @@ func TestCatalogue(t *testing.T) {
 	for what, least := range map[string]int{
 		"majority": 8, "star": 8, "core": 8, "redistribute": 8, "transfer": 12, "log": 12, "persistence": 6, "retry": 5, "safety": 15,
 		"searched": 15, "auto or switch": 8, "judged by test": 70, "judged by order": 17, "race": 10, "credentials": 18,
-		"mux": 12, "access": 15, "tls": 8, "shares": 8, "client": 9, "engine": 7, "partitions": 5, "membership": 5,
+		"mux": 12, "access": 15, "tls": 8, "shares": 8, "client": 9, "engine": 7, "partitions": 5, "membership": 5, "doctor": 8,
 	} {
 		if count[what] < least {
 			t.Errorf("%d bugs are %q, want at least %d", count[what], what, least)
@@ -145,7 +145,7 @@ func compiled(t *testing.T) map[string]string {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-export", "-deps", "-f", "{{if .Export}}{{.ImportPath}} {{.Export}}{{end}}",
 		"./avantan/...", "./redistribute/...", "./predict/...", "./kvpart/...", "./site/...",
-		"./appmgr/...", "./client/...", "./devcluster/...", "./internal/...", "./lab/...")
+		"./appmgr/...", "./client/...", "./devcluster/...", "./doctor/...", "./internal/...", "./lab/...")
 	cmd.Dir, cmd.Env = root, mutants.Environ(root)
 	out, err := cmd.Output()
 	if err != nil {

@@ -169,7 +169,7 @@ func (o *observer) changed(n *node, c *call, a answer.Answer) {
 			return
 		}
 	}
-	if op.kind == setLimit {
+	if op.kind == setLimit || op.kind == reconcile {
 		o.limitSet(n, op, a)
 		return
 	}
@@ -197,7 +197,7 @@ func (o *observer) mutantChanged(n *node, op *op, a answer.Answer) {
 	case answer.NoQuorum, answer.Unknown, answer.Overloaded, answer.Expired:
 		return
 	}
-	if g := a.View().Generation; op.kind == setLimit {
+	if g := a.View().Generation; op.kind == setLimit || op.kind == reconcile {
 		q := o.sequence(sequenceID{op.entity, g})
 		if op.answers[g] == "" || !q.results[op.requestID] {
 			return
@@ -213,10 +213,15 @@ func (o *observer) limitSet(n *node, op *op, a answer.Answer) {
 		return
 	case answer.OK:
 		o.s.report.Limits++
-		if a.View().Limit != op.limit {
+		if op.kind == setLimit && a.View().Limit != op.limit {
 			o.s.fail(Answers, "%s answers %v: limit %d", n.id, op, a.View().Limit)
 		}
 	case answer.Mismatch:
+		if op.kind == reconcile && a.View().Generation == 0 {
+			// The entity was created anew since the cut; nothing was proposed.
+			op.maybe = true
+			return
+		}
 	default:
 		o.s.fail(Answers, "%s answers %v: %v", n.id, op, a.Code)
 	}

@@ -47,6 +47,7 @@ func (s *sim) startClients() {
 	if !s.o.Hungry {
 		s.after(5*second, a.next)
 	}
+	s.startOperator()
 	for range s.load.clients + s.r.IntN(s.load.clients) {
 		s.addClient()
 	}
@@ -156,6 +157,9 @@ func (c *client) took(p *op, a *answer.Answer) {
 		return
 	}
 	c.s.observe.taken(p, a)
+	if c.s.operator.dies(p) {
+		return
+	}
 	for _, part := range p.parts {
 		c.held[part.Entity] += part.Tokens
 	}

@@ -115,7 +115,7 @@ func (r *exactRead) answered(n *node, a *answer.Answer) {
 // share converts a site's view into the form that is added up.
 func share(site core.SiteID, round int, v *answer.View) shares.Share {
 	sh := shares.Share{
-		Site: string(site), Round: round, Generation: v.Generation, Limit: int64(v.Limit), Surplus: int64(v.Surplus), Owed: int64(v.Debt),
+		Site: string(site), Round: round, Generation: v.Generation, Limit: int64(v.Limit), Surplus: int64(v.Surplus), WrittenOff: int64(v.WrittenOff), Owed: int64(v.Debt),
 		Applied: uint64(v.Applied), Pledged: v.Moves.Pledged, Left: int64(v.Left), Offered: int64(v.Offered), Net: int64(v.Net),
 	}
 	for _, st := range v.Moves.Stars {
@@ -170,7 +170,7 @@ func (r *exactRead) check(cut *shares.Cut) {
 			}
 		}
 	}
-	if sum != cut.Limit-cut.Surplus || cut.Available+cut.Acquired+cut.InTransit != sum {
+	if sum != cut.Limit-cut.Surplus-cut.WrittenOff || cut.Available+cut.Acquired+cut.InTransit != sum {
 		s.fail(Reads, "%q: a cut of %d tokens is called consistent: %+v of %+v", r.name, sum, cut, r.all)
 	}
 	r.checkAcquired(cut)

@@ -71,7 +71,9 @@ func (o *observer) withinTold(n *node, p *op, q *sequence, r *stored.Records) {
 		e, found := d.Entities[q.id.entity]
 		switch {
 		case found && e.Generation == q.id.generation:
-			out += d.Books[q.id.entity].Net
+			// Others may grant tokens that come back by a reconciliation before the site
+			// that counted them has heard.
+			out += d.Books[q.id.entity].Net - q.driftsAhead(m.id, e.Protocol.Applied)
 		case d.generation() >= q.id.generation:
 			// A site has dropped the entity, and the tokens out there.
 			return

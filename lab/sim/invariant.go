@@ -60,6 +60,9 @@ const (
 	// Surplus: no more is set aside as surplus than clients have released without having
 	// acquired it, by the answers they had. In the end all of it is set aside.
 	Surplus Invariant = "surplus"
+	// Reconciled: no more comes back to an entity by reconciliations than clients had that
+	// died, as long as an operator counts all others.
+	Reconciled Invariant = "reconciled"
 	// ModeKept: a site begins instances under the variant that the mode in force
 	// there says.
 	ModeKept Invariant = "mode"
@@ -87,7 +90,7 @@ const (
 func Invariants() []Invariant {
 	return []Invariant{
 		Conservation, OverGrant, Books, Bounds, Agreement, Integrity, Monotonic, Durability, AppliedOnce, Reallocation,
-		ExactlyOnce, Leases, Answers, Reads, Refusal, Serving, Catalogue, Surplus, ModeKept, Deadline, Liveness, Bounded, StaleData, Recovery, Sound,
+		ExactlyOnce, Leases, Answers, Reads, Refusal, Serving, Catalogue, Surplus, Reconciled, ModeKept, Deadline, Liveness, Bounded, StaleData, Recovery, Sound,
 		Determinism,
 	}
 }

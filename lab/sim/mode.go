@@ -156,7 +156,7 @@ func (n *node) changing(entity string) bool {
 		return true
 	}
 	for c := range n.calls {
-		if c.op.kind == setLimit && c.op.entity == entity {
+		if (c.op.kind == setLimit || c.op.kind == reconcile) && c.op.entity == entity {
 			return true
 		}
 	}

@@ -60,6 +60,8 @@ type sequence struct {
 	direct *transfers
 	// promises are the last durable states by site.
 	promises []promise
+	// drifts are the effects of the reconciliations, by instance.
+	drifts map[avantan.Instance]drift
 	// results are the decided changes. clock is the latest time at which a decided change
 	// was asked for: see stored.ChangeTimes. No change runs twice.
 	results map[string]bool
@@ -86,7 +88,7 @@ func newSequence(id sequenceID) *sequence {
 	return &sequence{
 		id: id, proposed: make(map[vote]*avantan.Value), accepts: make(map[vote]map[core.SiteID]bool),
 		chosen: make(map[avantan.Instance]*avantan.Value), results: make(map[string]bool),
-		ran: make(map[string]uint64),
+		ran: make(map[string]uint64), drifts: make(map[avantan.Instance]drift),
 	}
 }
 
@@ -141,6 +143,8 @@ type limitChange struct {
 	Surplus core.Tokens `json:"surplus"`
 	// View, if not 0, is the version of the roster whose view follows; nothing else changes.
 	View uint16 `json:"view"`
+	// Truth, if not nil, reconciles the entity, and the limit stays as it is.
+	Truth *truth `json:"truth"`
 	stored.ChangeTimes
 }
 
@@ -154,6 +158,7 @@ func (q *sequence) settle(o *observer) error {
 		now, aside, debt := q.limits[q.settled], q.aside[q.settled], q.debts[q.settled]
 		var delta core.Tokens
 		voters := q.voters[q.settled]
+		reconciled := false
 		if len(v.Change) > 0 {
 			var ch limitChange
 			if err := json.Unmarshal(v.Change, &ch); err != nil {
@@ -166,6 +171,10 @@ func (q *sequence) settle(o *observer) error {
 				q.clock = max(q.clock, ch.Asked)
 				switch {
 				case ch.Expected != 0 && ch.Expected != now.version:
+				case ch.Truth != nil:
+					reconciled = true
+					delta = o.reconciles(q, v, ch.Truth)
+					now.version++
 				case ch.Surplus > 0:
 					delta = -ch.Surplus
 					aside += ch.Surplus
@@ -178,7 +187,12 @@ func (q *sequence) settle(o *observer) error {
 			}
 		}
 		q.lowered = q.lowered || delta < 0
-		q.raised += max(delta, 0)
+		if reconciled {
+			// More in use than was counted needs no grant.
+			q.raised += max(-delta, 0)
+		} else {
+			q.raised += max(delta, 0)
+		}
 		holdings := slices.Clone(q.holdings[q.settled])
 		if len(v.Contributions) > 0 {
 			grants, owed := o.grants(q, v, delta, debt)
@@ -189,6 +203,7 @@ func (q *sequence) settle(o *observer) error {
 			for i, c := range v.Contributions {
 				holdings[slices.Index(o.s.names, c.Site)] += grants[i] - c.Offered
 			}
+			holdings[slices.Index(o.s.names, v.Contributions[0].Site)] -= q.drifts[q.settled+1].tokens
 		}
 		q.voters = append(q.voters, voters)
 		q.limits, q.aside, q.holdings = append(q.limits, now), append(q.aside, aside), append(q.holdings, holdings)

@@ -27,6 +27,8 @@ func (p *op) mutate() {
 		other.subtree = !p.subtree
 	case p.kind == addSite:
 		other.entity += "x"
+	case p.kind == reconcile:
+		other.truth.InUse++
 	default:
 		other.limit++
 		other.expected++

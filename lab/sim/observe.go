@@ -24,6 +24,11 @@ type observer struct {
 	outstanding map[string]core.Tokens
 	// ledgers are the clients' knowledge of each entity.
 	ledgers map[sequenceID]*ledger
+	// dead are the tokens of clients that have died, drifted the tokens that came back by
+	// reconciliations: of each entity by itself.
+	dead, drifted map[sequenceID]core.Tokens
+	// charged is set for a transaction that charges tokens that no request has moved.
+	charged bool
 	// net is how many tokens each site has out by its recorded requests, of an entity
 	// with all entities below it. own is how many it has out of the entity by itself.
 	net, own []map[string]core.Tokens
@@ -40,7 +45,7 @@ type observer struct {
 	children map[string]map[string]bool
 	ghosts   map[string]core.Tokens
 	// mixed is by how much the tokens out go down and up within the transaction under
-	// check, by entity; nil if it changes no lease.
+	// check, by entity; nil if it changes no lease and applies no reconciliation.
 	mixed map[string]span
 	// batch is the transaction that is about to become durable.
 	batch *stored.Records
@@ -54,6 +59,7 @@ func newObserver(s *sim) *observer {
 	o := &observer{
 		s: s, sequences: make(map[sequenceID]*sequence),
 		created: make(map[string][]*sequence), highest: make(map[string]core.Tokens), outstanding: make(map[string]core.Tokens),
+		dead: make(map[sequenceID]core.Tokens), drifted: make(map[sequenceID]core.Tokens),
 		ledgers: make(map[sequenceID]*ledger), names: make(map[uint64]string), planted: make(map[string]bool), children: make(map[string]map[string]bool), ghosts: make(map[string]core.Tokens),
 		catalogue: catalogueModel{
 			states:  []catalogueState{{entities: map[string]uint64{}, parents: map[string]string{}, roster: stored.Founded(s.founders)}},

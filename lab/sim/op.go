@@ -24,6 +24,7 @@ const (
 	addSite
 	read
 	renew
+	reconcile
 )
 
 // recorded reports whether sites record the requests of a kind by their ids.
@@ -47,10 +48,12 @@ type op struct {
 	parent  string
 	subtree bool
 	// least is the fewest tokens that an acquire is content with; 0 for all.
-	least    core.Tokens
-	dry      bool
-	limit    core.Tokens
-	mode     string
+	least core.Tokens
+	dry   bool
+	limit core.Tokens
+	mode  string
+	// truth belongs to a reconcile.
+	truth    input.Truth
 	expected uint64
 	wait     micros
 	// ttl is the time to live of the lease asked for, or renewed; 0 for none.
@@ -87,7 +90,7 @@ type op struct {
 // String implements fmt.Stringer.
 func (p *op) String() string {
 	kind := [...]string{
-		"acquire", "acquire of all", "release", "commit", "create", "delete", "move", "set limit", "set mode " + p.mode, "read", "renewal",
+		"acquire", "acquire of all", "release", "commit", "create", "delete", "move", "set limit", "set mode " + p.mode, "read", "renewal", "reconcile",
 	}[p.kind]
 	about := fmt.Sprintf("%s #%d of %q, tokens %d, limit %d, wait %d ms", kind, p.id, p.entity, p.tokens, p.limit,
 		p.wait/millisecond)
@@ -360,6 +363,10 @@ func (p *op) input(c *call, tokens, limit core.Tokens) input.Input {
 		return &input.Change{
 			Call: c, Kind: input.SetMode, Mode: p.mode, Expected: p.expected, RequestID: p.requestID, Wait: wait, NotAfter: p.tries.notAfter,
 		}
+	case reconcile:
+		return &input.Change{
+			Call: c, Kind: input.Reconcile, Name: p.entity, Truth: p.truth, Expected: p.expected, RequestID: p.requestID, Wait: wait, NotAfter: p.tries.notAfter,
+		}
 	default:
 		return &input.Change{
 			Call: c, Kind: input.SetLimit, Name: p.entity, Limit: limit, Expected: p.expected,
@@ -383,7 +390,7 @@ func (p *op) returned(n *node, c *call, a answer.Answer) {
 	final := a.Code == answer.OK || a.Code == answer.Expired && !p.kind.recorded() || a.Code == answer.OutOfTokens || a.Code == answer.ExceedsLimit || a.Code == answer.NoLease || !p.kind.recorded() && p.decided
 	// A missing entity may come to be, but need not.
 	// A table of a few results may stay full for longer than a client goes on.
-	hopeless := a.Code == answer.NotFound || a.Code == answer.Overloaded && s.report.Bounded > 0 && !p.kind.recorded()
+	hopeless := a.Code == answer.NotFound || a.Code == answer.Mismatch || a.Code == answer.Overloaded && s.report.Bounded > 0 && !p.kind.recorded()
 	again := !final && !p.once && (s.chance(500) || s.healed && !hopeless)
 	if again && s.healed && (c.number < p.attempts || p.due) {
 		// Every answer has a client try again now. If both of a hedged pair did so, there

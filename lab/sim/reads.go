@@ -174,7 +174,7 @@ func (o *observer) viewed(n *node, was looked, v *answer.View) {
 	if i < 0 {
 		return
 	}
-	want := v.Limit - v.Surplus + v.Debt
+	want := v.Limit - v.Surplus - v.WrittenOff + v.Debt
 	if len(o.s.nodes) > 1 {
 		if owed := o.sequence(sequenceID{v.Name, v.Generation}).debts[v.Applied]; v.Debt != owed {
 			o.s.fail(Reads, "%s tells of %+v; after instance %d %d are owed", n.id, v, v.Applied, owed)

@@ -101,6 +101,9 @@ type Report struct {
 	// Careless counts the releases of tokens that no client had, SetAside how often a
 	// surplus was set aside.
 	Careless, SetAside int
+	// Died counts the acquires that were the last of their clients, Cuts the cuts of an
+	// operator, Reconciled the reconciliations decided.
+	Died, Cuts, Reconciled int
 	// Divided are the runs in which sites have partitions. Parted are the requests that
 	// partitions served, PartedAcross the served requests of several partitions,
 	// PartedPassed the requests that no partition served. FromSlots are the requests
@@ -234,6 +237,9 @@ func (r *Report) counts() []count {
 		{"acquires of several entities undone", &r.BatchesUndone},
 		{"releases of what nobody had", &r.Careless},
 		{"surpluses set aside", &r.SetAside},
+		{"acquires of clients that died", &r.Died},
+		{"cuts", &r.Cuts},
+		{"reconciliations", &r.Reconciled},
 		{"runs with partitions", &r.Divided},
 		{"runs with bounds of 1 or 2", &r.Bounded},
 		{"runs with small tables of requests", &r.Crowded},

@@ -59,7 +59,8 @@ func (o *observer) requests(n *node, r *stored.Records) {
 	o.mixed, o.batch = nil, r
 	o.replants, o.mixes = o.replanting(n, r), 0
 	defer func() { o.batch = nil }()
-	if len(r.Leases)+len(r.EndedLeases) > 0 && !o.replants {
+	drifts := o.drifting(n, r)
+	if len(r.Leases)+len(r.EndedLeases)+len(drifts) > 0 && !o.replants {
 		o.mixed = make(map[string]span)
 	}
 	o.leasesStored(n, r)
@@ -77,6 +78,7 @@ func (o *observer) requests(n *node, r *stored.Records) {
 			o.moves(n, op.entity, moved)
 		}
 	}
+	o.driftsApplied(n, drifts)
 	for _, number := range r.SettledClaims {
 		o.settledUnrecorded(n, r, number)
 	}

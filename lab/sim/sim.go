@@ -165,6 +165,8 @@ type sim struct {
 	observe *observer
 	clients []*client
 	admin   *admin
+	// operator reconciles entities; nil in most runs.
+	operator *operator
 	// switcher is nil unless the mode is Switching.
 	switcher *switcher
 	ops      int

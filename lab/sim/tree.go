@@ -287,10 +287,10 @@ func (m *Memory) subtree(name string) []string {
 
 // borrowed fails if requests have taken more of an entity than the site had left. The
 // requests name the entity, or an entity below it. A debt grows only by a change of a
-// limit, by a change of where entities stand, or by the protocols' sharing out. A
+// limit, by a reconciliation, by a change of where entities stand, or by the protocols' sharing out. A
 // transaction with any of these changes is left out.
 func (o *observer) borrowed(n *node, r *stored.Records) {
-	if r.Catalogue != nil {
+	if r.Catalogue != nil || o.charged {
 		return
 	}
 	for _, b := range r.Books {

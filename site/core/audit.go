@@ -97,7 +97,7 @@ func (c *auditing) auditID() uint64 { return max(1, c.cfg.Rand.Uint64N(1<<63)) }
 
 func (c *auditing) beginAudit(e *entity) {
 	a := e.audit
-	a.number, a.begun, a.version, a.surplus = c.auditID(), max(1, c.now.Tick), e.version, e.surplus()
+	a.number, a.begun, a.version, a.keptOut = c.auditID(), max(1, c.now.Tick), e.version, e.keptOut()
 	a.members = make([]audited, c.roster.places())
 	a.members[c.roster.at()].watch = c.watchNet(e, c.cfg.Self)
 	c.out.Events = append(c.out.Events, event.Event{Kind: event.AuditBegun, Entity: e.name})
@@ -176,7 +176,7 @@ func (c *auditing) endAudit(e *entity) {
 	}
 	a.number, a.members = 0, nil
 	a.watches = slices.DeleteFunc(a.watches, func(w netWatch) bool { return w.auditor == c.cfg.Self })
-	if surplus := -(out + a.surplus); on && surplus > 0 && e.version == a.version {
+	if surplus := -(out + a.keptOut); on && surplus > 0 && e.version == a.version {
 		c.out.Events = append(c.out.Events, event.Event{Kind: event.SurplusFound, Entity: e.name})
 		c.setAside(e, min(surplus, input.MaxTokens))
 	}

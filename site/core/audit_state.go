@@ -8,9 +8,9 @@ type audit struct {
 	// begun is the beginning of the last audit here, suspected the time since which the
 	// entity is suspicious; 0 for never.
 	begun, suspected Tick
-	// version and surplus are the entity's at the beginning of the audit.
+	// version and keptOut are the entity's at the beginning of the audit.
 	version uint64
-	surplus Tokens
+	keptOut Tokens
 	// members holds the progress of the others, in the order of the members.
 	members []audited
 }
@@ -38,9 +38,9 @@ func (a *audit) note(net Tokens) {
 	}
 }
 
-// negative reports whether fewer than zero tokens seem to be out, beyond the surplus set
-// aside, by the reports of others at any time.
-func (e *entity) negative() bool { return e.books.Net()+e.outside+e.surplus() < 0 }
+// negative reports whether fewer than zero tokens seem to be out, beyond the tokens kept
+// out of circulation, by the reports of others at any time.
+func (e *entity) negative() bool { return e.books.Net()+e.outside+e.keptOut() < 0 }
 
 // most is the most tokens out during a watch, if the watch is still on.
 func (a *audit) most(auditor SiteID, id uint64) (Tokens, bool) {

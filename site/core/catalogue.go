@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/event"
 	"github.com/samya-db/samya/site/core/input"
@@ -40,6 +41,10 @@ type catalogue struct {
 	changes changeResults
 	// clock is the latest Asked of all changes decided.
 	clock int64
+	// version is the version of the cluster; 0 before the first change.
+	version versions.Version
+	// speak are the versions that other members told last.
+	speak map[SiteID]versions.Range
 	// gap says that a snapshot installed in this step has no results by time: some may
 	// have been forgotten.
 	gap bool
@@ -76,6 +81,9 @@ func (c *cataloguing) proposeChanges() {
 	var changes []stored.CatalogueChange
 	for _, p := range c.cat.pending {
 		if !p.late && len(changes) < c.cfg.MaxBatch {
+			if p.catalogue.Begin = 0; len(changes) == 0 {
+				p.catalogue.Begin = c.begin()
+			}
 			changes = append(changes, p.catalogue)
 			p.proposed = true
 		}
@@ -137,6 +145,9 @@ func (cat *catalogue) answer(r stored.Change, body uint64) answer.Answer {
 	if r.Change.Body != body {
 		return answer.Answer{Code: answer.Reused}
 	}
+	if r.Change.Kind == input.RaiseVersion {
+		return answer.Answer{Code: r.Outcome, Details: &answer.Details{Version: versions.Version(r.Generation)}}
+	}
 	if r.Change.Kind == input.SetMode {
 		decided := answer.DecidedMode{Version: r.Generation}
 		if r.Outcome == answer.OK {
@@ -158,6 +169,7 @@ func (cat *catalogue) settle(t avantan.Instance, ch stored.CatalogueChange) {
 	if _, repeated := cat.result(ch.RequestID); repeated || ch.Dead(cat.clock) {
 		return
 	}
+	cat.settleBegin(&ch)
 	cat.numbered++
 	r := stored.Change{Instance: t, Change: ch, Number: cat.numbered}
 	c := cat.c
@@ -167,6 +179,8 @@ func (cat *catalogue) settle(t avantan.Instance, ch stored.CatalogueChange) {
 		r.Outcome, r.Generation = cat.settleMode(&ch)
 	case ch.Kind == input.AddSite, ch.Kind == input.AdmitSite:
 		r.Outcome, r.Generation = cat.settleSite(t, &ch)
+	case ch.Kind == input.RaiseVersion:
+		r.Outcome, r.Generation = cat.settleVersion(&ch)
 	case ch.Kind == input.CreateEntity && e != nil:
 		r.Outcome, r.Generation = answer.Exists, e.generation
 	case ch.Kind == input.CreateEntity:
@@ -225,7 +239,7 @@ func decodeChanges(v *avantan.Value) ([]stored.CatalogueChange, error) {
 }
 
 func validateChange(ch *stored.CatalogueChange) error {
-	good := ch.RequestID != "" && ch.Limit >= 0 && ch.Limit <= input.MaxTokens
+	good := ch.RequestID != "" && ch.Limit >= 0 && ch.Limit <= input.MaxTokens && (ch.Version != 0) == (ch.Kind == input.RaiseVersion)
 	switch ch.Kind {
 	case input.CreateEntity, input.MoveEntity:
 		good = good && ch.Name != "" && ch.Mode == "" && !ch.Subtree
@@ -236,6 +250,8 @@ func validateChange(ch *stored.CatalogueChange) error {
 	case input.SetMode:
 		_, err := policy.ProtocolNamed(ch.Mode)
 		good = good && err == nil && ch.Name == "" && ch.Parent == "" && !ch.Subtree
+	case input.RaiseVersion:
+		good = good && ch.Name == "" && ch.Mode == "" && ch.Parent == "" && !ch.Subtree
 	default:
 		return fmt.Errorf("change of unknown kind %q", ch.Kind)
 	}
@@ -247,7 +263,10 @@ func validateChange(ch *stored.CatalogueChange) error {
 
 // CanApply implements avantan.Ledger.
 func (cat *catalogue) CanApply(v *avantan.Value) error {
-	_, err := decodeChanges(v)
+	changes, err := decodeChanges(v)
+	if err == nil {
+		err = cat.c.speaksAll(changes)
+	}
 	return err
 }
 

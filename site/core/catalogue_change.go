@@ -1,6 +1,7 @@
 package core
 
 import (
+	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/core/policy"
@@ -20,6 +21,15 @@ func changeBody(ch *input.Change) uint64 {
 	if ch.Incarnation != 0 {
 		h = mixBody(h, ch.Incarnation)
 	}
+	if ch.Version != 0 {
+		h = mixBody(h, uint64(ch.Version))
+	}
+	if ch.Kind == input.Reconcile {
+		t := &ch.Truth
+		for _, n := range []uint64{uint64(t.InUse), uint64(t.Counted), uint64(t.Returning), t.Generation} { //nolint:gosec // only mixed
+			h = mixBody(h, n)
+		}
+	}
 	return h
 }
 
@@ -31,7 +41,9 @@ func validRequest(ch *input.Change) bool {
 	}
 	return ch.Limit >= 0 && ch.Limit <= input.MaxTokens && ch.RequestID != "" && (err == nil) == (ch.Kind == input.SetMode) &&
 		(ch.Parent == "" || ch.Kind == input.CreateEntity || ch.Kind == input.MoveEntity) && (!ch.Subtree || ch.Kind == input.DeleteEntity) &&
-		(!ch.Applied || ch.Kind == input.SetLimit)
+		(!ch.Applied || ch.Kind == input.SetLimit) && (ch.Version != 0) == (ch.Kind == input.RaiseVersion) &&
+		(ch.Kind == input.Reconcile || ch.Truth == input.Truth{}) &&
+		(ch.Kind != input.Reconcile || ch.Truth.Valid() && ch.Expected != 0 && ch.Limit == 0)
 }
 
 func (c *cataloguing) change(ch *input.Change) {
@@ -43,8 +55,13 @@ func (c *cataloguing) change(ch *input.Change) {
 	p := &pendingChange{
 		requestID: ch.RequestID, body: body, until: until, callers: []changeCaller{{ch.Call, until, ch.Applied}},
 	}
-	if ch.Kind == input.SetLimit {
+	if ch.Kind == input.SetLimit || ch.Kind == input.Reconcile {
 		c.limiting.changeLimit(ch, p)
+		return
+	}
+	if ch.Kind == input.AddSite && !c.can(versions.Members) {
+		// An older build could not apply it.
+		c.reply(ch.Call, answer.Answer{Code: answer.Mismatch})
 		return
 	}
 	if r, ok := c.cat.result(ch.RequestID); ok {
@@ -52,6 +69,9 @@ func (c *cataloguing) change(ch *input.Change) {
 		return
 	}
 	if joinPending(c.common, c.cat.pending, p) {
+		return
+	}
+	if ch.Kind == input.RaiseVersion && c.answeredRaise(ch) {
 		return
 	}
 	times, code := c.changeTimes(ch, c.cat.clock)
@@ -72,7 +92,7 @@ func (c *cataloguing) change(ch *input.Change) {
 	}
 	p.catalogue = stored.CatalogueChange{
 		Kind: ch.Kind, Name: ch.Name, Limit: ch.Limit, Mode: ch.Mode, Generation: ch.Expected,
-		Parent: ch.Parent, Subtree: ch.Subtree, Incarnation: ch.Incarnation, RequestID: ch.RequestID, Body: body, ChangeTimes: times,
+		Version: ch.Version, Parent: ch.Parent, Subtree: ch.Subtree, Incarnation: ch.Incarnation, RequestID: ch.RequestID, Body: body, ChangeTimes: times,
 	}
 	c.pin(&p.catalogue)
 	c.cat.pending = append(c.cat.pending, p)

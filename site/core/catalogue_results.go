@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/core/stored"
@@ -77,7 +78,7 @@ type packedChange string
 
 // packedKinds are the kinds that take one byte; a kind that is not among them is packed
 // as a string behind the number of them.
-var packedKinds = [...]input.ChangeKind{input.CreateEntity, input.DeleteEntity, input.MoveEntity, input.SetMode, input.AddSite, input.AdmitSite}
+var packedKinds = [...]input.ChangeKind{input.CreateEntity, input.DeleteEntity, input.MoveEntity, input.SetMode, input.AddSite, input.AdmitSite, input.RaiseVersion}
 
 func packChange(r *stored.Change) packedChange {
 	ch := &r.Change
@@ -108,6 +109,8 @@ func packChange(r *stored.Change) packedChange {
 	}
 	number(subtree)
 	text(ch.Mode)
+	number(uint64(ch.Version))
+	number(uint64(ch.Begin))
 	number(ch.Generation)
 	text(ch.RequestID)
 	b = binary.LittleEndian.AppendUint64(b, ch.Body)
@@ -131,7 +134,8 @@ func (p packedChange) unpack() stored.Change {
 		ch.Kind = input.ChangeKind(u.text())
 	}
 	ch.Name, ch.Limit, ch.Parent, ch.Subtree = u.text(), Tokens(u.signed()), u.text(), u.number() == 1
-	ch.Mode, ch.Generation, ch.RequestID, ch.Body = u.text(), u.number(), u.text(), u.fixed()
+	ch.Mode, ch.Version, ch.Begin = u.text(), versions.Version(u.number()), versions.Version(u.number())
+	ch.Generation, ch.RequestID, ch.Body = u.number(), u.text(), u.fixed()
 	ch.Asked = u.signed()
 	ch.NotAfter, ch.Keep = ch.Asked+u.signed(), ch.Asked+u.signed()
 	ch.Incarnation = u.number()

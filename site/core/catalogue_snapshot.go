@@ -8,6 +8,7 @@ import (
 	"sort"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/stored"
 )
@@ -27,8 +28,10 @@ type catalogueWhole struct {
 	Generation uint64             `json:"generation"`
 	Numbered   uint64             `json:"numbered"`
 	Mode       answer.DecidedMode `json:"mode"`
-	Entities   []createdEntry     `json:"entities"`
-	Changes    []stored.Change    `json:"changes"`
+	// Version is as in stored.Catalogue.
+	Version  versions.Version `json:"version,omitempty"`
+	Entities []createdEntry   `json:"entities"`
+	Changes  []stored.Change  `json:"changes"`
 	// Roster has version 0 if the founders are the only sites ever.
 	Roster stored.Roster `json:"roster,omitzero"`
 }
@@ -66,7 +69,7 @@ func (cat *catalogue) Snapshot(since avantan.Instance) []byte {
 
 func (cat *catalogue) whole() *catalogueWhole {
 	w := &catalogueWhole{
-		Generation: cat.generation, Numbered: cat.numbered, Mode: cat.c.mode, Changes: slices.Collect(cat.changes.from(0)),
+		Generation: cat.generation, Numbered: cat.numbered, Mode: cat.c.mode, Version: cat.recordedVersion(), Changes: slices.Collect(cat.changes.from(0)),
 	}
 	w.Roster = cat.c.roster.changed()
 	cat.c.space.ascend("", func(e *entity) bool {
@@ -90,7 +93,12 @@ func (cat *catalogue) Install(_ avantan.Instance, snapshot []byte) error {
 		return fmt.Errorf("decoding a snapshot of the catalogue: %w", err)
 	}
 	if s.Whole != nil {
-		if err := s.Whole.validate(); err != nil {
+		if err := errors.Join(s.Whole.validate(), cat.c.speaksVersion(s.Whole.Version)); err != nil {
+			return fmt.Errorf("a snapshot of the catalogue: %w", err)
+		}
+	}
+	for _, r := range s.Missed {
+		if err := cat.c.speaksVersion(max(r.Change.Version, r.Change.Begin)); err != nil {
 			return fmt.Errorf("a snapshot of the catalogue: %w", err)
 		}
 	}
@@ -144,6 +152,7 @@ func (cat *catalogue) replace(w *catalogueWhole) {
 	})
 	cat.reshapes = true
 	cat.generation, cat.numbered, cat.c.mode = w.Generation, w.Numbered, w.Mode
+	cat.setVersion(versionOf(w.Version, w.Numbered))
 	cat.changes, cat.clock = newChangeResults(), 0
 	// An older version forgets results by count.
 	cat.gap = len(w.Changes) >= legacyChanges && w.Changes[0].Change.Keep == 0

@@ -10,7 +10,8 @@ import (
 )
 
 // limitChange is a change of an entity's limit as its sequence decides it. If Surplus is
-// not 0, it sets Surplus tokens aside and leaves the limit as it is.
+// not 0, it sets Surplus tokens aside and leaves the limit as it is. If Truth is set, it
+// reconciles the entity and leaves the limit as it is; Surplus is then notSurplus.
 type limitChange struct {
 	RequestID string `json:"request_id"`
 	Body      uint64 `json:"body"`
@@ -18,7 +19,8 @@ type limitChange struct {
 	Expected  uint64 `json:"expected,omitempty"`
 	Surplus   Tokens `json:"surplus,omitempty"`
 	// View, if not 0, adopts a version of the roster; such a change does nothing else.
-	View uint16 `json:"view,omitempty"`
+	View  uint16 `json:"view,omitempty"`
+	Truth *truth `json:"truth,omitempty"`
 	stored.ChangeTimes
 }
 
@@ -27,6 +29,10 @@ type settledLimit struct {
 	stored.LimitResult
 	// setAside is the number of tokens that the change sets aside.
 	setAside Tokens
+	// drift is the number of tokens that the books count as in use and that are not, and
+	// unretired the number of tokens that are not written off any more. Each may be
+	// negative.
+	drift, unretired Tokens
 	// void says that the change does nothing: its request id was decided before, or its
 	// time was over.
 	void bool
@@ -39,7 +45,7 @@ func (r *settledLimit) delta(e *entity) Tokens {
 	if r.void {
 		return 0
 	}
-	return r.Limit - e.limit - r.setAside
+	return r.Limit - e.limit - r.setAside + r.drift + r.unretired
 }
 
 // classify works out the effect of a limit change on the present entity.
@@ -48,7 +54,7 @@ func (e *entity) classify(encoded []byte) (settledLimit, error) {
 	if err := json.Unmarshal(encoded, &ch); err != nil {
 		return settledLimit{}, fmt.Errorf("decoding a limit change: %w", err)
 	}
-	if ch.Limit < 0 || ch.Limit > input.MaxTokens || ch.Surplus < 0 || ch.Surplus > input.MaxTokens {
+	if ch.Limit < 0 || ch.Limit > input.MaxTokens || ch.Surplus > input.MaxTokens || !ch.Truth.fits(ch.Surplus) {
 		return settledLimit{}, fmt.Errorf("limit change to %d, surplus %d: out of range", ch.Limit, ch.Surplus)
 	}
 	if ch.View > 0 {
@@ -62,6 +68,9 @@ func (e *entity) classify(encoded []byte) (settledLimit, error) {
 		r.void = true
 	case ch.Expected != 0 && ch.Expected != e.version:
 		r.Outcome = answer.Mismatch
+	case ch.Truth != nil:
+		counted := ch.Truth.told()
+		r.Version, r.drift, r.unretired = e.version+1, counted.Drift(), e.writtenOff()
 	case ch.Surplus > 0:
 		r.Version, r.setAside = e.version+1, ch.Surplus
 	default:

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/event"
 	"github.com/samya-db/samya/site/core/input"
@@ -36,8 +37,14 @@ type common struct {
 	halt      halt
 	// mode is the last mode decided.
 	mode answer.DecidedMode
+	// versions is what the site tells of its versions.
+	versions versions.Speaker
+	// learnt: the version of the cluster is not handed over to become durable yet.
+	learnt bool
 	// surplus is the number of tokens kept out of circulation, of all entities.
 	surplus Tokens
+	// writtenOff is the number of tokens written off, of all entities.
+	writtenOff Tokens
 
 	now input.Now
 	out Effects

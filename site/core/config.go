@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/predict"
 	"github.com/samya-db/samya/redistribute"
 	"github.com/samya-db/samya/site/core/message"
@@ -23,6 +24,9 @@ type Config struct {
 	// Joining says that this site joins a cluster. Without data of its own, it waits to
 	// be admitted.
 	Joining bool
+
+	// Versions are the versions that the build speaks; default [versions.Own].
+	Versions versions.Range
 
 	// Protocol, Strategy, Policy, Offer, Trigger, Forecast and Admission choose the
 	// modules by name: see the exported name list of each. Protocol holds until the
@@ -157,6 +161,7 @@ func (c Config) WithDefaults() Config {
 }
 
 func (c *Config) setDefaults() {
+	orDefault(&c.Versions, versions.Own())
 	orDefault(&c.Protocol, "majority")
 	orDefault(&c.Policy, redistribute.EqualRisk)
 	orDefault(&c.Strategy, "transfer")

@@ -7,6 +7,7 @@ import (
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/avantan/transfer"
+	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/attempt"
 	"github.com/samya-db/samya/site/core/input"
@@ -159,7 +160,7 @@ func (c *Core) Step(now input.Now, in input.Input) {
 			c.remembering.cancel(in.Call)
 		}
 	case *input.Read:
-		c.reading.readEntity(in)
+		c.readEntity(in)
 	case *input.ReadMode:
 		c.reply(in.Call, answer.Answer{Details: &answer.Details{Mode: c.assessing.modeNow()}})
 	case *input.ReadMembers:
@@ -181,6 +182,8 @@ func (c *Core) Step(now input.Now, in input.Input) {
 		c.deliver(in)
 	case input.Reachable:
 		c.fencing.reach(in.Sites)
+	case input.Speaks:
+		c.cataloguing.speaks(in)
 	case input.Stop:
 		c.stop()
 		c.reading.stopWatches()
@@ -209,12 +212,16 @@ type Status struct {
 	// Settling is Missing where the data is vouched for and the members have to hear of
 	// this site.
 	Settling int
+	// WrittenOff is the number of tokens written off with lost sites, of all entities.
+	WrittenOff Tokens
 	// Members is the number of members, and Behind the number of entities that have not
 	// adopted their view yet, as far as this site knows.
 	Members, Behind int
 	Catalogue       avantan.Instance
 	// Mode names the protocol under which the site begins instances.
 	Mode answer.Mode
+	// Versions is what the site tells of its versions.
+	Versions versions.Speaker
 }
 
 // settling is the number of members that have to hear of this site before it serves.
@@ -233,8 +240,9 @@ func (c *Core) Status() Status {
 	return Status{
 		Entities: c.space.len(), Waiting: len(c.waiting), Waited: c.arrivals, Requests: c.requests.len(),
 		Changes: len(c.cat.pending), Leases: len(c.leases.byKey), Watchers: len(c.watchers), Claims: c.queries.open,
-		Surplus: c.surplus, Halted: len(c.halt.generations),
+		Surplus: c.surplus, WrittenOff: c.writtenOff, Halted: len(c.halt.generations),
 		Members: c.roster.size(), Behind: c.roster.behind,
 		Missing: c.fence.missing() + c.settling(), Settling: c.settling(), Catalogue: c.cat.protocol.State().Applied, Mode: c.assessing.modeNow(),
+		Versions: c.versions,
 	}
 }

@@ -25,6 +25,7 @@ func (c *Core) Drain(e *Effects) {
 		rec.Catalogue = &stored.Catalogue{
 			Generation: c.cat.generation, Numbered: c.cat.numbered, Mode: c.mode,
 			Protocol: c.cat.protocol.State().Clone(), Roster: c.roster.changed(), SettledIn: c.settledIn && c.roster.Changed > 0,
+			Version: c.cat.recordedVersion(),
 		}
 	}
 	if len(rec.Block.Records) > 0 {
@@ -52,7 +53,7 @@ func (c *Core) recordEntity(rec *stored.Records, e *entity) {
 		r := stored.Entity{
 			Name: e.name, Generation: e.generation, Initial: e.initial, Limit: e.limit, Version: e.version,
 			Results: append([]stored.LimitResult(nil), e.limitResults()...), Moved: e.moved, Fetches: e.fetches,
-			Surplus: e.surplus(), Shape: c.space.shapes[e],
+			Surplus: e.surplus(), WrittenOff: e.writtenOff(), Shape: c.space.shapes[e],
 		}
 		if e.voters > 1 {
 			r.Born, r.Voters = e.born, e.voters

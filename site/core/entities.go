@@ -52,6 +52,7 @@ func (c *cataloguing) dropEntity(e *entity) {
 	c.timers.remove(e)
 	c.leasing.deletedLeases(e)
 	c.keepOut(e, 0)
+	c.retire(e, 0)
 	c.sharding.unsplit(e)
 	c.forecasting.unpark(e.name)
 	delete(c.halt.generations, e.generation)

@@ -100,6 +100,8 @@ type seldom struct {
 	turns Tick
 	// surplus is the number of tokens kept out of circulation.
 	surplus Tokens
+	// writtenOff is the number of tokens written off with lost sites.
+	writtenOff Tokens
 	// changes are the limit changes requested here without a decision, results the changes
 	// decided lately.
 	changes []*pendingChange
@@ -143,6 +145,18 @@ func (e *entity) surplus() Tokens {
 	}
 	return e.seldom.surplus
 }
+
+// writtenOff is the number of tokens written off; see stored.Entity.
+func (e *entity) writtenOff() Tokens {
+	if e.seldom == nil {
+		return 0
+	}
+	return e.seldom.writtenOff
+}
+
+// keptOut is the number of tokens that no site's books have: the surplus, and tokens
+// written off.
+func (e *entity) keptOut() Tokens { return e.surplus() + e.writtenOff() }
 
 // halted reports whether a balance of the entity, or of an entity in its tree, is broken.
 func (e *entity) halted() bool { return e.books.Closed() }

@@ -132,3 +132,27 @@ func (c *Core) Unpledge(name string) {
 	c.keepWhole(e, e.books.Withdraw(e.books.Aside()))
 	c.dirtyBooks(e)
 }
+
+// Recode decodes what a value decides, or a snapshot, and encodes it again. The kind is
+// one of those of TestGoldenTexts.
+func Recode(kind string, text []byte) ([]byte, error) {
+	recode := func(into any) ([]byte, error) {
+		if err := json.Unmarshal(text, into); err != nil {
+			return nil, err
+		}
+		return json.Marshal(into)
+	}
+	switch kind {
+	case "catalogue":
+		if _, err := decodeChanges(&avantan.Value{Change: text}); err != nil {
+			return nil, err
+		}
+		return recode(new([]stored.CatalogueChange))
+	case "catalogue-snapshot":
+		return recode(new(catalogueSnapshot))
+	case "limit":
+		return recode(new(limitChange))
+	default:
+		return recode(new(limitSnapshot))
+	}
+}

@@ -179,6 +179,8 @@ func (c *fencing) stepFenced(in input.Input) {
 		}
 	case input.Reachable:
 		c.reach(in.Sites)
+	case input.Speaks:
+		c.speaks(in)
 	case input.Wake:
 		c.wakeFence()
 	}

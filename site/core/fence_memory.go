@@ -125,6 +125,9 @@ func (c *fencing) seal() {
 			g.nextRound = c.now.Tick + c.cfg.Tell
 		}
 	}
+	if c.learnt {
+		rec.Version, c.learnt = c.versions.Cluster, false
+	}
 	if g.forgetful && (g.flush || rec.Commits != 0) {
 		for i := range g.peers {
 			if p := &g.peers[i]; p.dirty {

@@ -43,7 +43,7 @@ func (c *Core) refuseHalted(in input.Input) bool {
 	case *input.CommitLease:
 		call, halted = in.Call, leased(in.Lease)
 	case *input.Change:
-		call, halted = in.Call, in.Kind == input.SetLimit && named(in.Name)
+		call, halted = in.Call, (in.Kind == input.SetLimit || in.Kind == input.Reconcile) && named(in.Name)
 	}
 	if halted {
 		c.reply(call, answer.Answer{Code: answer.Halted})

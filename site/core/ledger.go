@@ -93,7 +93,7 @@ func (l *entityLedger) outcome(v *avantan.Value) (outcome, error) {
 		}
 	}
 	if len(v.Contributions) == 0 {
-		if delta != 0 {
+		if delta != 0 || o.result != nil && o.result.drift != 0 {
 			return outcome{}, fmt.Errorf("a limit change of %d falls on no site", delta)
 		}
 		return o, nil
@@ -134,6 +134,7 @@ func (l *entityLedger) Apply(t avantan.Instance, v *avantan.Value) {
 	if o.result != nil && !o.result.void {
 		e.settleLimit(*o.result)
 		c.keepOut(e, e.surplus()+o.result.setAside)
+		c.reconciled(e, v, o.result)
 		c.limiting.limitChanged(e, t)
 	}
 	c.limiting.setDebt(e, o.debt, t, v)

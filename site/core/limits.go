@@ -37,6 +37,10 @@ func (c *limiting) changeLimit(ch *input.Change, p *pendingChange) {
 			c.reply(ch.Call, answer.Answer{Code: answer.Overloaded, RetryAfter: 1000})
 			return
 		}
+		if ch.Kind == input.Reconcile && ch.Truth.Generation != e.generation {
+			c.reply(ch.Call, answer.Answer{Code: answer.Mismatch})
+			return
+		}
 		times, code := c.changeTimes(ch, e.clock())
 		if code != answer.OK {
 			c.reply(ch.Call, answer.Answer{Code: code})
@@ -48,9 +52,11 @@ func (c *limiting) changeLimit(ch *input.Change, p *pendingChange) {
 		}
 		p.times = times
 		c.limitUntil(p, e.clock())
-		encoded, err := json.Marshal(limitChange{
-			RequestID: ch.RequestID, Body: p.body, Limit: ch.Limit, Expected: ch.Expected, ChangeTimes: times,
-		})
+		lc := limitChange{RequestID: ch.RequestID, Body: p.body, Limit: ch.Limit, Expected: ch.Expected, ChangeTimes: times}
+		if ch.Kind == input.Reconcile {
+			lc.Surplus, lc.Truth = notSurplus, truthOf(&ch.Truth)
+		}
+		encoded, err := json.Marshal(lc)
 		if err != nil {
 			c.reply(ch.Call, answer.Answer{Code: answer.Invalid})
 			return

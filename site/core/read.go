@@ -5,12 +5,16 @@ import (
 	"github.com/samya-db/samya/site/core/input"
 )
 
-func (c *reading) readEntity(r *input.Read) {
+func (c *Core) readEntity(r *input.Read) {
 	c.space.Execute([]string{r.Entity}, func(es []*entity) {
 		if es[0] == nil {
 			c.reply(r.Call, answer.Answer{Code: answer.NotFound})
 			return
 		}
-		c.reply(r.Call, answer.Answer{Details: &answer.Details{View: c.read(es[0])}})
+		v := c.reading.read(es[0])
+		if r.Cut {
+			v.Count = c.counted(es[0])
+		}
+		c.reply(r.Call, answer.Answer{Details: &answer.Details{View: v}})
 	})
 }

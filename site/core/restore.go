@@ -7,12 +7,13 @@ import (
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/avantan/transfer"
+	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/site/core/books"
 	"github.com/samya-db/samya/site/core/stored"
 )
 
 func (c *Core) restore(from *stored.Restored) error {
-	c.cat = catalogue{c: c.cataloguing, changes: newChangeResults(), asks: make(asks)}
+	c.cat = catalogue{c: c.cataloguing, changes: newChangeResults(), asks: make(asks), speak: make(map[SiteID]versions.Range)}
 	var state avantan.State
 	if r := from.Catalogue; r != nil {
 		c.settledIn = c.settledIn || r.SettledIn
@@ -20,6 +21,9 @@ func (c *Core) restore(from *stored.Restored) error {
 		if err := errors.Join(state.Validate(), validMode(r.Mode)); err != nil {
 			return fmt.Errorf("catalogue: %w", err)
 		}
+	}
+	if err := c.cataloguing.restoreVersion(from); err != nil {
+		return err
 	}
 	for _, r := range from.Changes {
 		c.cat.note(r)
@@ -64,6 +68,7 @@ func (c *Core) restore(from *stored.Restored) error {
 			return fmt.Errorf("entity %q: %w", r.Name, err)
 		}
 		c.keepOut(e, r.Surplus)
+		c.retire(e, r.WrittenOff)
 		if r.Debt != 0 || r.Held != 0 {
 			*e.itsDebt() = debt{amount: r.Debt, since: r.DebtSince, held: r.Held, unheard: c.peers() &^ c.membersOf(r.DebtHeard), of: c.peers()}
 			e.restand()

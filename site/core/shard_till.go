@@ -110,7 +110,7 @@ func (l *shard) fits(e *entity, tokens Tokens) bool {
 	if s := l.stripe(e); s != nil {
 		return e.takesBack(s, tokens)
 	}
-	return l.c.sharding.atEase(e) && e.books.Fits(tokens) && e.books.Net()-tokens+e.outside+e.surplus() >= 0
+	return l.c.sharding.atEase(e) && e.books.Fits(tokens) && e.books.Net()-tokens+e.outside+e.keptOut() >= 0
 }
 
 // give implements mover.

@@ -14,6 +14,8 @@ type limitSnapshot struct {
 	Limit   Tokens `json:"limit"`
 	Version uint64 `json:"version"`
 	Surplus Tokens `json:"surplus,omitempty"`
+	// WrittenOff is as in stored.Entity.
+	WrittenOff Tokens `json:"written_off,omitempty"`
 	// Debt is the entity's debt, DebtSince the instance that last raised it; DebtHeard
 	// are the members that go by it.
 	Debt      Tokens               `json:"debt,omitempty"`
@@ -26,7 +28,7 @@ type limitSnapshot struct {
 
 // Snapshot implements avantan.Ledger.
 func (l *entityLedger) Snapshot(avantan.Instance) []byte {
-	s := limitSnapshot{Limit: l.e.limit, Version: l.e.version, Surplus: l.e.surplus(), Results: l.e.limitResults()}
+	s := limitSnapshot{Limit: l.e.limit, Version: l.e.version, Surplus: l.e.surplus(), WrittenOff: l.e.writtenOff(), Results: l.e.limitResults()}
 	if l.e.voters > 1 {
 		s.Voters = l.e.voters
 	}
@@ -56,6 +58,7 @@ func (l *entityLedger) Install(t avantan.Instance, snapshot []byte) error {
 	l.e.limit, l.e.version = s.Limit, s.Version
 	l.e.setLimitResults(s.Results)
 	l.c.keepOut(l.e, s.Surplus)
+	l.c.retire(l.e, s.WrittenOff)
 	l.c.limiting.knowDebt(l.e, s.Debt, s.DebtSince, s.DebtHeard)
 	if l.c.applied == nil {
 		l.c.applied = new(settled)

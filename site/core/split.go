@@ -20,7 +20,7 @@ type split struct {
 // takesBack reports whether tokens may be given back to a stripe. A stripe without tokens
 // takes none: something then depends on the number of tokens in all.
 func (e *entity) takesBack(s *books.Stripe, tokens Tokens) bool {
-	return s.Left() > 0 && s.Fits(tokens) && e.books.Net()+s.Net()-tokens+e.outside+e.surplus() >= 0
+	return s.Left() > 0 && s.Fits(tokens) && e.books.Net()+s.Net()-tokens+e.outside+e.keptOut() >= 0
 }
 
 // leftOf is the number of tokens left of an entity as told by a shard. For a split entity

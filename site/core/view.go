@@ -11,7 +11,7 @@ func (e *entity) view() answer.View {
 		Name: e.name, Limit: e.limit, Generation: e.generation, Version: e.version,
 		Left: e.books.Left(), Offered: e.offered(), Net: e.books.Net(),
 		Waiting: e.queue.len(), Applied: e.applied(), Moved: e.moved,
-		Fetches: e.fetches, Surplus: e.surplus(), Debt: e.owed(), Usable: e.usable(), Children: int(e.children),
+		Fetches: e.fetches, Surplus: e.surplus(), WrittenOff: e.writtenOff(), Debt: e.owed(), Usable: e.usable(), Children: int(e.children),
 	}
 	if d := e.debt(); d != nil {
 		v.DebtSince, v.MayExceed = d.since, d.mayExceed()

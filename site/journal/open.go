@@ -125,13 +125,7 @@ func (j *Journal) list() ([]Number, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing the directory: %w", err)
 	}
-	var firsts []Number
-	for _, name := range names {
-		if first, ok := firstOf(name); ok {
-			firsts = append(firsts, first)
-		}
-	}
-	slices.Sort(firsts)
+	firsts := firstsOf(names)
 	if slices.Contains(names, nameNew) {
 		if err := j.dir.Remove(nameNew); err != nil {
 			return nil, fmt.Errorf("removing %s: %w", nameNew, err)

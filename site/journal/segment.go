@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -30,6 +31,18 @@ func firstOf(name string) (first Number, ok bool) {
 	}
 	n, err := strconv.ParseUint(hex, 16, 64)
 	return Number(n), err == nil && segmentName(Number(n)) == name
+}
+
+// firstsOf returns the first numbers of the segments among names, in order.
+func firstsOf(names []string) []Number {
+	var firsts []Number
+	for _, name := range names {
+		if first, ok := firstOf(name); ok {
+			firsts = append(firsts, first)
+		}
+	}
+	slices.Sort(firsts)
+	return firsts
 }
 
 // segment is an open file of the log.

@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/samya-db/samya/internal/tlsconf"
@@ -178,6 +180,7 @@ func (k *link) connect(ctx context.Context) error {
 	if err := k.introduce(stream, cancel); err != nil {
 		return err
 	}
+	k.owner.accepted(k.to)
 	k.forget()
 	stale := k.dropStale()
 	k.owner.setConnected(k.to, true)
@@ -213,15 +216,19 @@ func (k *link) introduce(stream clientStream, cancel context.CancelCauseFunc) er
 	}
 	answer, err := stream.Recv()
 	if err != nil {
+		if s, told := status.FromError(err); told && s.Code() == codes.FailedPrecondition {
+			k.owner.refusedBy(k.to, fmt.Errorf("site %s refuses this site: %s", k.to, s.Message()))
+		}
 		return fmt.Errorf("being greeted: %w", err)
 	}
 	if err := k.owner.greet(answer.GetHello()); err != nil {
+		k.owner.refuse(k.to, err)
 		return fmt.Errorf("the peer is refused: %w", err)
 	}
 	if got := core.SiteID(answer.GetHello().GetSite()); got != k.to {
 		return fmt.Errorf("site %q answers at the address of %q", got, k.to)
 	}
-	return nil
+	return k.owner.cfg.Speaks(k.to, speaker(answer.GetHello()))
 }
 
 // serve sends queued messages, held back by the link's latency.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/internal/tlsconf"
+	"github.com/samya-db/samya/internal/versions"
 	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/message"
@@ -45,6 +46,12 @@ type Config struct {
 	// Fault drops messages to a member while it returns true: the hook of tests that
 	// cut sites off. Nil never drops.
 	Fault func(to core.SiteID) bool
+	// Versions returns the versions that this site tells. Speaks is told the versions that a
+	// member told, before Receive gets any message that the member sent after it.
+	// An error of Speaks ends the link. Nil Versions: this build's, of a cluster
+	// not begun. Nil Speaks tells nobody.
+	Versions func() versions.Speaker
+	Speaks   func(from core.SiteID, s versions.Speaker) error
 	// Receive takes a batch of messages from a member. It must not block.
 	Receive func(from core.SiteID, messages []message.Envelope)
 	// Connected is told whenever the set of members that this site has a link to
@@ -71,6 +78,13 @@ func (c *Config) setDefaults() {
 	c.MaxBatch = cmp.Or(c.MaxBatch, 1024)
 	c.MaxBatchBytes = cmp.Or(c.MaxBatchBytes, 8<<20)
 	c.Stale = cmp.Or(c.Stale, 5*time.Second)
+	if c.Versions == nil {
+		own := versions.Own()
+		c.Versions = func() versions.Speaker { return versions.Speaker{Range: own, Cluster: own.Newest} }
+	}
+	if c.Speaks == nil {
+		c.Speaks = func(core.SiteID, versions.Speaker) error { return nil }
+	}
 }
 
 // Bounds of a link.
@@ -102,6 +116,8 @@ type Links struct {
 	connected []core.SiteID
 	// start runs a link; nil while Run does not run.
 	start func(*link)
+	// refusals has the members with which this site does not work together.
+	refusals map[core.SiteID]refusal
 }
 
 // New makes the links; Run brings them up.
@@ -112,7 +128,7 @@ func New(cfg Config) *Links {
 		set = fmt.Appendf(set, "%d:%s", len(m), m)
 	}
 	hash := sha256.Sum256(set)
-	l := &Links{cfg: cfg, hash: hash[:], closing: make(chan struct{})}
+	l := &Links{cfg: cfg, hash: hash[:], closing: make(chan struct{}), refusals: make(map[core.SiteID]refusal)}
 	l.links.Store(&map[core.SiteID]*link{})
 	l.SetPeers(cfg.Members)
 	return l
@@ -190,11 +206,31 @@ func (l *Links) setConnected(to core.SiteID, up bool) {
 }
 
 func (l *Links) hello() *peerv1.Hello {
+	mine := l.cfg.Versions()
 	return &peerv1.Hello{
-		OldestVersion: wire.Oldest, NewestVersion: wire.Version,
+		OldestVersion: helloBase + uint32(mine.Oldest), NewestVersion: helloBase + uint32(mine.Newest),
 		Cluster: l.cfg.Cluster, Site: string(l.cfg.Self),
 		MembersVersion: l.cfg.MembersVersion, MembersHash: l.hash,
+		ClusterVersion: uint32(mine.Cluster), Undecided: !mine.Begun,
 	}
+}
+
+// helloBase is what a greeting adds to a version: there were four formats of messages
+// before the first version.
+const helloBase = 4
+
+// speaker returns the versions that a greeting tells. A build of the first version has no
+// word of the cluster's, and serves in clusters of that version alone.
+func speaker(h *peerv1.Hello) versions.Speaker {
+	from := func(told uint32) versions.Version { return versions.Version(told - min(told, helloBase)) }
+	s := versions.Speaker{
+		Range:   versions.Range{Oldest: from(h.GetOldestVersion()), Newest: from(h.GetNewestVersion())},
+		Cluster: versions.Version(h.GetClusterVersion()), Begun: !h.GetUndecided(),
+	}
+	if s.Cluster == 0 {
+		s.Cluster, s.Begun = versions.First, true
+	}
+	return s
 }
 
 // greet returns why a peer with this greeting is refused, or nil.
@@ -207,10 +243,11 @@ func (l *Links) greet(h *peerv1.Hello) error {
 		return fmt.Errorf("it belongs to cluster %q, not %q", h.GetCluster(), l.cfg.Cluster)
 	case h.GetSite() == string(l.cfg.Self) || l.cfg.MembersVersion > 0 && l.link(core.SiteID(h.GetSite())) == nil:
 		return fmt.Errorf("site %q is no other member", h.GetSite())
-	case h.GetNewestVersion() < wire.Oldest || h.GetOldestVersion() > wire.Version:
-		return fmt.Errorf("it speaks versions %d to %d, this site %d to %d",
-			h.GetOldestVersion(), h.GetNewestVersion(), wire.Oldest, wire.Version)
-	case h.GetMembersVersion() == mine.MembersVersion && mine.MembersVersion > 0 && !slices.Equal(h.GetMembersHash(), mine.MembersHash):
+	}
+	if err := versions.Judge(string(l.cfg.Self), l.cfg.Versions(), h.GetSite(), speaker(h)); err != nil {
+		return err
+	}
+	if h.GetMembersVersion() == mine.MembersVersion && mine.MembersVersion > 0 && !slices.Equal(h.GetMembersHash(), mine.MembersHash) {
 		return fmt.Errorf("it was bootstrapped with another member set")
 	}
 	return nil

@@ -301,13 +301,19 @@ var greetings = map[string]struct {
 	change func(t *testing.T, h *peerv1.Hello)
 	says   string
 }{
-	"a member":       {func(*testing.T, *peerv1.Hello) {}, ""},
-	"other cluster":  {func(_ *testing.T, h *peerv1.Hello) { h.Cluster = "test" }, `"test"`},
-	"no cluster":     {func(_ *testing.T, h *peerv1.Hello) { h.Cluster = "" }, `cluster ""`},
-	"a stranger":     {func(_ *testing.T, h *peerv1.Hello) { h.Site = "sa" }, `"sa"`},
-	"no name":        {func(_ *testing.T, h *peerv1.Hello) { h.Site = "" }, `""`},
-	"too new":        {func(_ *testing.T, h *peerv1.Hello) { h.OldestVersion, h.NewestVersion = 7, 9 }, "versions 7 to 9"},
-	"too old":        {func(_ *testing.T, h *peerv1.Hello) { h.OldestVersion, h.NewestVersion = 0, 0 }, "versions 0 to 0"},
+	"a member":      {func(*testing.T, *peerv1.Hello) {}, ""},
+	"other cluster": {func(_ *testing.T, h *peerv1.Hello) { h.Cluster = "test" }, `"test"`},
+	"no cluster":    {func(_ *testing.T, h *peerv1.Hello) { h.Cluster = "" }, `cluster ""`},
+	"a stranger":    {func(_ *testing.T, h *peerv1.Hello) { h.Site = "sa" }, `"sa"`},
+	"no name":       {func(_ *testing.T, h *peerv1.Hello) { h.Site = "" }, `""`},
+	"too new":       {func(_ *testing.T, h *peerv1.Hello) { h.OldestVersion, h.NewestVersion = 7, 8 }, "site us has a build that speaks versions 3 to 4, site eu a build that speaks versions 1 to 2"},
+	"too old":       {func(_ *testing.T, h *peerv1.Hello) { h.OldestVersion, h.NewestVersion = 0, 0 }, "speaks version 0 alone"},
+	"of the first version": {func(_ *testing.T, h *peerv1.Hello) {
+		h.OldestVersion, h.NewestVersion, h.ClusterVersion, h.Undecided = 5, 5, 0, false
+	}, ""},
+	"in a later cluster": {func(_ *testing.T, h *peerv1.Hello) {
+		h.OldestVersion, h.NewestVersion, h.ClusterVersion, h.Undecided = 6, 7, 3, false
+	}, "the cluster is of version 3, for which the build of site eu is too old; start there a build of version 3 or 4"},
 	"newer and able": {func(_ *testing.T, h *peerv1.Hello) { h.NewestVersion = 9 }, ""},
 	"other members": {func(t *testing.T, h *peerv1.Hello) {
 		t.Helper()

@@ -24,22 +24,26 @@ func (l *Links) Link(stream grpc.BidiStreamingServer[peerv1.LinkRequest, peerv1.
 	if err != nil {
 		return err
 	}
+	from := core.SiteID(first.GetHello().GetSite())
 	if err := l.greet(first.GetHello()); err != nil {
-		l.cfg.Logger.LogAttrs(stream.Context(), slog.LevelWarn, "a peer is refused", slog.Any("error", err))
+		l.refuse(from, err)
 		return status.Error(codes.FailedPrecondition, err.Error())
 	}
-	if err := l.vouched(stream.Context(), first.GetHello().GetSite()); err != nil {
+	if err := l.vouched(stream.Context(), string(from)); err != nil {
 		l.cfg.Logger.LogAttrs(stream.Context(), slog.LevelWarn, "a peer is refused", slog.Any("error", err))
 		return status.Error(codes.PermissionDenied, err.Error())
+	}
+	if err := l.cfg.Speaks(from, speaker(first.GetHello())); err != nil {
+		return status.Error(codes.Unavailable, err.Error())
 	}
 	if err := stream.Send(&peerv1.LinkResponse{Hello: l.hello()}); err != nil {
 		return err
 	}
-	if k := l.link(core.SiteID(first.GetHello().GetSite())); k != nil {
+	if k := l.link(from); k != nil {
 		k.hear()
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- l.take(stream, core.SiteID(first.GetHello().GetSite())) }()
+	go func() { ended <- l.take(stream, from) }()
 	select {
 	case err := <-ended:
 		return err

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/internal/versions"
 	storev1 "github.com/samya-db/samya/proto/samya/store/v1"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/answer"
@@ -73,7 +74,7 @@ func encodeEntity(e *stored.Entity) ([]byte, error) {
 		Generation: e.Generation, Initial: int64(e.Initial), Limit: int64(e.Limit), Version: e.Version,
 		Protocol: encodeProtocol(&e.Protocol), Star: encodeStar(&e.Star), Moved: e.Moved,
 		Transfer: encodeTransfer(&e.Transfer), Fetches: e.Fetches, Surplus: int64(e.Surplus),
-		Parent: e.Parent, Shape: e.Shape, Born: uint32(e.Born), Voters: uint32(e.Voters),
+		Parent: e.Parent, Shape: e.Shape, WrittenOff: int64(e.WrittenOff), Born: uint32(e.Born), Voters: uint32(e.Voters),
 		Debt: int64(e.Debt), DebtSince: uint64(e.DebtSince), Held: uint64(e.Held),
 	}
 	for _, site := range e.DebtHeard {
@@ -102,7 +103,8 @@ func decodeEntity(name string, raw []byte) (stored.Entity, error) {
 		Limit: core.Tokens(p.GetLimit()), Version: p.GetVersion(), Protocol: decodeProtocol(p.GetProtocol()),
 		Star: decodeStar(p.GetStar()), Moved: p.GetMoved(), Transfer: decodeTransfer(p.GetTransfer()),
 		Fetches: p.GetFetches(), Surplus: core.Tokens(p.GetSurplus()), Parent: p.GetParent(), Shape: p.GetShape(),
-		Debt: core.Tokens(p.GetDebt()), DebtSince: avantan.Instance(p.GetDebtSince()), Held: avantan.Instance(p.GetHeld()),
+		WrittenOff: core.Tokens(p.GetWrittenOff()),
+		Debt:       core.Tokens(p.GetDebt()), DebtSince: avantan.Instance(p.GetDebtSince()), Held: avantan.Instance(p.GetHeld()),
 	}
 	for _, site := range p.GetDebtHeard() {
 		e.DebtHeard = append(e.DebtHeard, core.SiteID(site))
@@ -121,6 +123,7 @@ func encodeCatalogue(c *stored.Catalogue) ([]byte, error) {
 	return proto.Marshal(&storev1.Catalogue{
 		Generation: c.Generation, Numbered: c.Numbered, Protocol: encodeProtocol(&c.Protocol),
 		Mode: c.Mode.Protocol, ModeVersion: c.Mode.Version, Roster: encodeRoster(&c.Roster), SettledIn: c.SettledIn,
+		Version: uint32(c.Version),
 	})
 }
 
@@ -174,7 +177,8 @@ func decodeCatalogue(raw []byte) (*stored.Catalogue, error) {
 	return &stored.Catalogue{
 		Roster: roster, SettledIn: p.GetSettledIn(),
 		Generation: p.GetGeneration(), Numbered: p.GetNumbered(), Protocol: decodeProtocol(p.GetProtocol()),
-		Mode: answer.DecidedMode{Protocol: p.GetMode(), Version: p.GetModeVersion()},
+		Mode:    answer.DecidedMode{Protocol: p.GetMode(), Version: p.GetModeVersion()},
+		Version: versions.Version(p.GetVersion()),
 	}, nil
 }
 
@@ -185,6 +189,7 @@ func encodeChange(r *stored.Change) ([]byte, error) {
 		Expected: ch.Generation, RequestId: ch.RequestID, Body: ch.Body,
 		Outcome: uint32(r.Outcome), Generation: r.Generation, Mode: ch.Mode,
 		Parent: ch.Parent, Subtree: ch.Subtree, Asked: ch.Asked, NotAfter: ch.NotAfter, Keep: ch.Keep, Incarnation: ch.Incarnation,
+		Version: uint32(ch.Version), Begin: uint32(ch.Begin),
 	})
 }
 
@@ -200,6 +205,7 @@ func decodeChange(number uint64, raw []byte) (stored.Change, error) {
 			Kind: input.ChangeKind(p.GetKind()), Name: p.GetName(), Limit: core.Tokens(p.GetLimit()), Mode: p.GetMode(),
 			Generation: p.GetExpected(), RequestID: p.GetRequestId(), Body: p.GetBody(),
 			Parent: p.GetParent(), Subtree: p.GetSubtree(), Incarnation: p.GetIncarnation(),
+			Version: versions.Version(p.GetVersion()), Begin: versions.Version(p.GetBegin()),
 			ChangeTimes: stored.ChangeTimes{Asked: p.GetAsked(), NotAfter: p.GetNotAfter(), Keep: p.GetKeep()},
 		},
 	}, nil

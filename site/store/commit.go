@@ -32,6 +32,11 @@ func (s *Store) append(r *stored.Records) error {
 	if err := s.checkpoints.room(s); err != nil {
 		return err
 	}
+	if r.Version != 0 {
+		if err := s.raise(r.Version); err != nil {
+			return err
+		}
+	}
 	s.batch.Reset()
 	if err := s.encode(r); err != nil {
 		return err

@@ -7,7 +7,10 @@ import (
 )
 
 // ErrFormat is the error of data that cannot be read, which only tests tell from others.
-var ErrFormat = errFormat
+var (
+	ErrFormat  = errFormat
+	ErrVersion = errVersion
+)
 
 // OpenWith is Open with something put around the base.
 func OpenWith(o Options, wrap func(journal.Base) journal.Base) (*Store, error) { return open(o, wrap) }

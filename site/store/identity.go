@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/samya-db/samya/internal/versions"
 	storev1 "github.com/samya-db/samya/proto/samya/store/v1"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/message"
@@ -37,7 +38,7 @@ func bootstrap(o *Options) (m Members, incarnation message.Incarnation, first []
 	if err != nil {
 		return m, 0, nil, fmt.Errorf("encoding the member set: %w", err)
 	}
-	identity, err := identityOp(o)
+	identity, err := identityOp(o, o.Versions.Newest)
 	return m, incarnation, []journal.Op{
 		{Kind: journal.Put, Bucket: bucketGuard, Key: keyIncarnation, Value: sequenceKey(uint64(incarnation))},
 		{Kind: journal.Put, Bucket: bucketIdentity, Key: keyMembers, Value: members},
@@ -45,10 +46,14 @@ func bootstrap(o *Options) (m Members, incarnation message.Incarnation, first []
 	}, err
 }
 
-// identityOp returns the record that names the site and cluster of the data, in the
-// format of new data.
-func identityOp(o *Options) (journal.Op, error) {
-	raw, err := proto.Marshal(&storev1.Identity{Format: format, Cluster: o.Cluster, Site: string(o.Site)})
+// identityOp returns the record that names the site and cluster of the data, and the
+// version of the cluster.
+func identityOp(o *Options, v versions.Version) (journal.Op, error) {
+	identity := &storev1.Identity{Format: formatFirst, Cluster: o.Cluster, Site: string(o.Site)}
+	if v != versions.First {
+		identity.Format, identity.Version = formatVersioned, uint32(v)
+	}
+	raw, err := proto.Marshal(identity)
 	if err != nil {
 		return journal.Op{}, fmt.Errorf("encoding whose data it is: %w", err)
 	}
@@ -76,16 +81,19 @@ func claim(base journal.Base, o *Options) (m Members, incarnation message.Incarn
 	if err != nil {
 		return m, 0, nil, err
 	}
-	switch identity.GetFormat() {
-	case format:
-	case formatNoLog, formatFlat:
-		op, err := identityOp(o)
+	version, err := versionOf(&identity)
+	if err != nil {
+		return m, 0, nil, err
+	}
+	if err := o.Versions.Data(version); err != nil {
+		return m, 0, nil, fmt.Errorf("%w: %w", errVersion, err)
+	}
+	if identity.GetFormat() < formatFirst {
+		op, err := identityOp(o, version)
 		if err != nil {
 			return m, 0, nil, err
 		}
 		first = []journal.Op{op}
-	default:
-		return m, 0, nil, fmt.Errorf("%w: format %d, known are %d to %d", errFormat, identity.GetFormat(), formatNoLog, format)
 	}
 	if identity.GetCluster() != o.Cluster || identity.GetSite() != string(o.Site) {
 		return m, 0, nil, fmt.Errorf("%w: it is of site %q of cluster %q, not site %q of cluster %q", ErrForeign,
@@ -101,6 +109,34 @@ func claim(base journal.Base, o *Options) (m Members, incarnation message.Incarn
 	}
 	incarnation, err = incarnationOf(base)
 	return m, incarnation, first, err
+}
+
+// versionOf returns the version of the cluster that an identity names.
+func versionOf(identity *storev1.Identity) (versions.Version, error) {
+	switch f, v := identity.GetFormat(), versions.Version(identity.GetVersion()); {
+	case f >= formatNoLog && f <= formatFirst && v == 0:
+		return versions.First, nil
+	case f == formatVersioned && v > versions.First:
+		return v, nil
+	default:
+		return 0, fmt.Errorf("%w: format %d of version %d; known are the formats %d to %d", errFormat, f, v, formatNoLog, formatVersioned)
+	}
+}
+
+// raise has the data name another version of the cluster, before anything in that
+// version's form is appended to the log. It writes to the base itself: a build that does
+// not speak the version must refuse the data before it reads the log.
+func (s *Store) raise(v versions.Version) error {
+	op, err := identityOp(&s.options, v)
+	if err != nil {
+		return err
+	}
+	s.checkpoints.stepping.Lock()
+	defer s.checkpoints.stepping.Unlock()
+	if err := s.base.Apply([]journal.Op{op}, nil); err != nil {
+		return fmt.Errorf("writing version %d of the cluster: %w", v, err)
+	}
+	return nil
 }
 
 func sorted(sites []core.SiteID) []core.SiteID {

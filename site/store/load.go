@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"slices"
 
+	storev1 "github.com/samya-db/samya/proto/samya/store/v1"
 	"github.com/samya-db/samya/site/core/stored"
 	"github.com/samya-db/samya/site/journal"
+	"google.golang.org/protobuf/proto"
 )
 
 var errKey = errors.New("a key that is no number")
@@ -19,6 +21,7 @@ func (s *Store) Load() (stored.Restored, error) {
 	err := s.checkpoints.whole(s)
 	if err == nil {
 		err = errors.Join(
+			s.base.Each(bucketIdentity, func(k, v []byte) error { return identified(k, v, &r) }),
 			s.base.Each(bucketCatalogue, func(k, v []byte) error {
 				if !bytes.Equal(k, keyCatalogue) {
 					return nil
@@ -42,6 +45,20 @@ func (s *Store) Load() (stored.Restored, error) {
 		return stored.Restored{}, fmt.Errorf("loading the store: %w", err)
 	}
 	return r, nil
+}
+
+// identified takes up a key of the identity's bucket.
+func identified(k, v []byte, r *stored.Restored) error {
+	if !bytes.Equal(k, keyIdentity) {
+		return nil
+	}
+	var identity storev1.Identity
+	if err := proto.Unmarshal(v, &identity); err != nil {
+		return fmt.Errorf("%w: %s: %w", errFormat, k, err)
+	}
+	var err error
+	r.Version, err = versionOf(&identity)
+	return err
 }
 
 func byName[T any](decode func(string, []byte) (T, error)) func(k, v []byte) (T, error) {

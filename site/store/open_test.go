@@ -13,6 +13,7 @@ import (
 	"testing/fstest"
 	"testing/synctest"
 
+	"github.com/samya-db/samya/internal/versions"
 	storev1 "github.com/samya-db/samya/proto/samya/store/v1"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/message"
@@ -29,7 +30,7 @@ func TestBootstrap(t *testing.T) {
 	if got := s.Members(); !reflect.DeepEqual(got, want) {
 		t.Errorf("members %+v", got)
 	}
-	if r := load(t, s); !reflect.DeepEqual(r, stored.Restored{Incarnation: incarnation}) {
+	if r := load(t, s); !reflect.DeepEqual(r, stored.Restored{Incarnation: incarnation, Version: versions.Own().Newest}) {
 		t.Errorf("a new store holds %+v", r)
 	}
 	closed(t, s)
@@ -111,7 +112,21 @@ func TestOpenErrors(t *testing.T) {
 		"a long number of the last commit": {edit(func(tx *bolt.Tx) error {
 			return tx.Bucket([]byte("journal")).Put([]byte("through"), make([]byte, 9))
 		}), nil, store.ErrFormat, "number of the last commit"},
-		"later format": {identity(&storev1.Identity{Format: 5, Cluster: "prod", Site: "us"}), nil, store.ErrFormat, "5"},
+		"later format":                {identity(&storev1.Identity{Format: 6, Version: 2, Cluster: "prod", Site: "us"}), nil, store.ErrFormat, "format 6"},
+		"a format without a version":  {identity(&storev1.Identity{Format: 5, Cluster: "prod", Site: "us"}), nil, store.ErrFormat, "format 5 of version 0"},
+		"a first format of version 2": {identity(&storev1.Identity{Format: 4, Version: 2, Cluster: "prod", Site: "us"}), nil, store.ErrFormat, "format 4 of version 2"},
+		"a build that is too old": {
+			fill, func(o *store.Options) { o.Versions = versions.Of(1) }, store.ErrVersion,
+			"the data is of version 2, this build speaks version 1 alone: the build is too old; start a build of version 2 or 3",
+		},
+		"a build that is too new": {
+			fill, func(o *store.Options) { o.Versions = versions.Of(4) }, store.ErrVersion,
+			"the data is of version 2, this build speaks versions 3 to 4: the build is too new; start a build of version 2, raise the version of the cluster, then upgrade",
+		},
+		"a build that is too new for the first version": {
+			identity(&storev1.Identity{Format: 4, Cluster: "prod", Site: "us"}), func(o *store.Options) { o.Versions = versions.Of(3) }, store.ErrVersion,
+			"the data is of version 1, this build speaks versions 2 to 3",
+		},
 		"no log": {func(t *testing.T, dir string) {
 			t.Helper()
 			fill(t, dir)
@@ -249,6 +264,7 @@ func TestUpgrade(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := load(t, s)
+			want.Version = versions.First
 			closed(t, s)
 			if tc.noLog {
 				removeLog(t, dir)

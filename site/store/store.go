@@ -16,7 +16,8 @@
 //
 // The base's buckets:
 //
-//	identity   whose data this is, and the member set; written at bootstrap
+//	identity   whose data this is, the version of its cluster, and the member set;
+//	           written at bootstrap, and when the version is raised
 //	journal    the number of the last commit that the base holds
 //	guard      which data this is, the number of the last transaction of the core, and
 //	           the marks of other members' data
@@ -41,6 +42,7 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/internal/dirs"
+	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/message"
 	"github.com/samya-db/samya/site/journal"
@@ -57,6 +59,8 @@ var (
 	errFormat = errors.New("the data has an unknown format")
 	// ErrNoMembers: the directory is empty and no member set was given.
 	ErrNoMembers = errors.New("a new data directory needs the member set of the cluster")
+	// errVersion: the build does not speak the version of the data.
+	errVersion = errors.New("the data is of another version")
 	// ErrMembers: the directory holds another member set than Options.Members.
 	ErrMembers = errors.New("the member set differs from the one that was fixed at bootstrap")
 	// ErrDamaged: an acknowledged part of the log is missing or cannot be read. A
@@ -65,11 +69,14 @@ var (
 )
 
 const (
-	// format is the format of new data. Data without a log has formatNoLog, and gets a
-	// log; data in which no entity stands below another may have formatFlat.
-	format      = 4
-	formatFlat  = 3
-	formatNoLog = 2
+	// formatVersioned is the format of data that has the version of its cluster in its
+	// identity. Data of the first version has formatFirst. Data without a log has
+	// formatNoLog, and gets a log; data in which no entity stands below another may have
+	// formatFlat.
+	formatVersioned = 5
+	formatFirst     = 4
+	formatFlat      = 3
+	formatNoLog     = 2
 
 	fileName = "site.db"
 )
@@ -114,6 +121,9 @@ type Options struct {
 	Members []core.SiteID
 	// Join has a new directory without Members join a cluster.
 	Join bool
+	// Versions are the versions that the build speaks; zero: [versions.Own]. New data gets
+	// the newest.
+	Versions versions.Range
 	// Incarnation names a new directory's data for ever; 0 for a random name. An
 	// existing directory has its own.
 	Incarnation message.Incarnation
@@ -130,6 +140,7 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
+	o.Versions = cmp.Or(o.Versions, versions.Own())
 	o.CheckpointBytes = cmp.Or(o.CheckpointBytes, 64<<20)
 	o.CheckpointEvery = cmp.Or(o.CheckpointEvery, time.Minute)
 	return o
@@ -180,6 +191,7 @@ func open(o Options, wrap func(journal.Base) journal.Base) (*Store, error) {
 	if err := dirs.Make(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the data directory: %w", err)
 	}
+	o = o.withDefaults()
 	if isNew {
 		if err := create(path, &o); err != nil {
 			return nil, err
@@ -222,7 +234,8 @@ func OpenOn(dir journal.Dir, base journal.Base, o Options) (*Store, error) {
 func nothing() error { return nil }
 
 func openOn(dir journal.Dir, base journal.Base, o Options, isNew bool) (*Store, error) {
-	s := &Store{options: o.withDefaults(), base: base, close: nothing, loaded: nothing}
+	o = o.withDefaults()
+	s := &Store{options: o, base: base, close: nothing, loaded: nothing}
 	var jo journal.Options
 	var incarnation message.Incarnation
 	var err error

@@ -12,6 +12,7 @@ import (
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/avantan/transfer"
+	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/attempt"
@@ -116,7 +117,7 @@ func full() *stored.Records {
 					Floors: []star.ID{{Leader: "eu", Counter: 7}},
 				},
 				Moved: 6, Fetches: 8, Parent: 4, Shape: 9, Born: 2, Voters: 3,
-				Surplus: 7, Debt: 11, DebtSince: 2, Held: 3, DebtHeard: []core.SiteID{"as", "us"},
+				Surplus: 7, WrittenOff: -9, Debt: 11, DebtSince: 2, Held: 3, DebtHeard: []core.SiteID{"as", "us"},
 				Transfer: transfer.State{
 					Reserved: 32,
 					Debits:   []transfer.Debit{{Receiver: "as", Asked: 5, Seq: 4, Amount: 3}, {Receiver: "eu", Asked: 1}},
@@ -131,6 +132,7 @@ func full() *stored.Records {
 			Roster: stored.Roster{Version: 3, Changed: 7, Seats: []stored.Seat{
 				{Site: "as", State: stored.SeatMember, Votes: []uint16{1}}, {Site: "eu", State: stored.SeatMember, Since: 5, Incarnation: 9, Votes: []uint16{2, 3}},
 			}},
+			Version: 2,
 		},
 		Changes: []stored.Change{
 			{Number: 8, Instance: 3, Outcome: answer.Exists, Generation: 2, Change: stored.CatalogueChange{
@@ -143,7 +145,11 @@ func full() *stored.Records {
 			{Number: 10, Instance: 4, Generation: 3, Change: stored.CatalogueChange{
 				Kind: input.SetMode, Mode: "auto", Generation: 2, RequestID: "p", Body: 8,
 			}},
+			{Number: 11, Instance: 5, Generation: 2, Change: stored.CatalogueChange{
+				Kind: input.RaiseVersion, Version: 2, Begin: 1, RequestID: "o", Body: 9,
+			}},
 		},
+		Version: versions.Own().Newest,
 		Commits: 12, Clock: &stored.Clock{Own: 1 << 50, Wall: -3},
 		Remembered: []stored.Remembered{
 			{Site: "as", Mark: message.Mark{Incarnation: 3, Run: 1<<63 + 1, Commits: 1 << 40}, Before: 9, Served: true},
@@ -170,6 +176,7 @@ func TestRoundTrip(t *testing.T) {
 		Catalogue: want.Catalogue, Changes: want.Changes, Entities: want.Entities, Books: want.Books,
 		Blocks: []stored.Block{want.Block}, Incarnation: incarnation, Commits: want.Commits, Remembered: want.Remembered,
 		Forecasts: want.Forecasts, Claims: want.Claims, Leases: want.Leases, Clock: want.Clock,
+		Version: want.Version,
 	}) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/attempt"
 	"github.com/samya-db/samya/site/core/stored"
@@ -284,7 +285,7 @@ func TestTornFirstStart(t *testing.T) {
 		}
 		r := &torn{t: t, rt: rt, dir: dir}
 		s := r.open(dir)
-		if got := r.load(s); !reflect.DeepEqual(got, stored.Restored{Incarnation: incarnation}) {
+		if got := r.load(s); !reflect.DeepEqual(got, stored.Restored{Incarnation: incarnation, Version: versions.Own().Newest}) {
 			rt.Fatalf("got %+v", got)
 		}
 		if err := s.Close(); err != nil {

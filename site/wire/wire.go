@@ -12,13 +12,6 @@ import (
 	"github.com/samya-db/samya/site/core/message"
 )
 
-// Version is the version of the messages this build speaks; Oldest the oldest
-// it understands.
-const (
-	Version = 5
-	Oldest  = 5
-)
-
 var kinds = map[avantan.Kind]peerv1.MessageKind{
 	avantan.Election:   peerv1.MessageKind_MESSAGE_KIND_ELECTION,
 	avantan.ElectionOk: peerv1.MessageKind_MESSAGE_KIND_ELECTION_OK,

@@ -37,7 +37,11 @@ type Manager struct {
 	// be exceeded by 7.
 	Missing []string
 
+	// EUBuild is the newest version that the build of the site eu speaks; 1 at first.
+	EUBuild uint32
+
 	mu       sync.Mutex
+	version  uint32
 	entities map[string]*entity
 	requests []string
 	mode     httpapi.Mode
@@ -56,7 +60,7 @@ type entity struct {
 
 // New returns a fake app manager without entities.
 func New() *Manager {
-	return &Manager{SiteName: "us", entities: make(map[string]*entity)}
+	return &Manager{SiteName: "us", EUBuild: 1, entities: make(map[string]*entity)}
 }
 
 // Create makes an entity.
@@ -118,8 +122,8 @@ func (m *Manager) route(r *http.Request) (any, error) {
 	switch {
 	case r.URL.Path == "/v1/sites":
 		return httpapi.Sites{Cluster: "demo", AnsweredBy: "am-us", Sites: []httpapi.Site{
-			{Name: "eu", Region: "eu-west", Address: "127.0.0.1:7002", Health: "unreachable"},
-			{Name: m.SiteName, Region: "us-east", Address: "127.0.0.1:7001", Health: "serving", RoundTripMS: new(0.25)},
+			{Name: "eu", Region: "eu-west", Address: "127.0.0.1:7002", Health: "unreachable", OldestVersion: 3, NewestVersion: 4, Refusal: "the build of site eu is too new"},
+			{Name: m.SiteName, Region: "us-east", Address: "127.0.0.1:7001", Health: "serving", RoundTripMS: new(0.25), OldestVersion: 1, NewestVersion: 2},
 		}}, nil
 	case strings.HasPrefix(r.URL.Path, "/v1/leases"):
 		return m.ofLeases(r)
@@ -127,6 +131,8 @@ func (m *Manager) route(r *http.Request) (any, error) {
 		return m.ofMembers(r)
 	case r.URL.Path == "/v1/mode":
 		return m.ofMode(r)
+	case r.URL.Path == "/v1/version":
+		return m.ofVersion(r)
 	case r.URL.Path == "/v1/sites:inspect":
 		return m.ofInspect(r)
 	case r.URL.Path == "/v1/forecast":
@@ -137,6 +143,10 @@ func (m *Manager) route(r *http.Request) (any, error) {
 		return m.list(r)
 	case isEntity && op == "move":
 		return m.reparent(r, entityName)
+	case isEntity && op == "cut":
+		return m.cut(entityName)
+	case isEntity && op == "reconcile":
+		return m.reconcile(r, entityName)
 	case isEntity && isMove:
 		return m.move(r, entityName, op)
 	case isEntity:
@@ -171,6 +181,31 @@ func (m *Manager) ofMode(r *http.Request) (any, error) {
 	}
 	m.mode = httpapi.Mode{Protocol: body.Protocol, Version: m.mode.Version + 1}
 	return m.mode, nil
+}
+
+// ofVersion reads or raises the version of the cluster.
+func (m *Manager) ofVersion(r *http.Request) (any, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := max(1, m.version)
+	if r.Method == http.MethodGet {
+		return httpapi.VersionStatus{Version: httpapi.Version{Version: now}, Complete: true, Sites: []httpapi.SiteVersion{
+			{Site: "eu", Version: now, Oldest: 1, Newest: m.EUBuild, Build: "samya v1", Known: true},
+			{Site: m.SiteName, Version: now, Oldest: 1, Newest: 2, Build: "samya v2", Known: true},
+		}}, nil
+	}
+	var body httpapi.Version
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		return nil, apierr.Wrap(apierr.MalformedJSON, err)
+	}
+	switch {
+	case body.Version != now+1:
+		return nil, apierr.New(apierr.VersionMismatch, "the cluster is of version %d, which can be raised to %d alone", now, now+1)
+	case body.Version > m.EUBuild:
+		return nil, apierr.New(apierr.VersionMismatch, "the cluster stays at version %d: site eu has a build that speaks version 1 alone", now)
+	}
+	m.version = body.Version
+	return body, nil
 }
 
 // ofForecast reads or changes the forecasting model; the site eu does not answer, unless

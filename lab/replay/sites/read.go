@@ -163,7 +163,7 @@ func (at *site) seemsUp(other core.SiteID) bool {
 // shareOf returns a site's view as a share.
 func shareOf(site core.SiteID, v *answer.View) shares.Share {
 	sh := shares.Share{
-		Site: string(site), Generation: v.Generation, Limit: int64(v.Limit), Surplus: int64(v.Surplus),
+		Site: string(site), Generation: v.Generation, Limit: int64(v.Limit), Surplus: int64(v.Surplus), WrittenOff: int64(v.WrittenOff),
 		Applied: uint64(v.Applied), Pledged: v.Moves.Pledged, Left: int64(v.Left), Offered: int64(v.Offered), Net: int64(v.Net),
 	}
 	for _, st := range v.Moves.Stars {

@@ -1325,6 +1325,305 @@ func (x *SetModeResponse) GetMode() *Mode {
 	return nil
 }
 
+// SiteVersion is what one site knows and speaks.
+type SiteVersion struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The site's name.
+	Site string `protobuf:"bytes,1,opt,name=site,proto3" json:"site,omitempty"`
+	// The version of the cluster that the site knows.
+	Version uint32 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
+	// The oldest version that the site's build speaks.
+	Oldest uint32 `protobuf:"varint,3,opt,name=oldest,proto3" json:"oldest,omitempty"`
+	// The newest version that the site's build speaks.
+	Newest uint32 `protobuf:"varint,4,opt,name=newest,proto3" json:"newest,omitempty"`
+	// The build, as its maker named it.
+	Build string `protobuf:"bytes,5,opt,name=build,proto3" json:"build,omitempty"`
+	// Whether the site answered. If not, all else but problem is empty.
+	Known bool `protobuf:"varint,6,opt,name=known,proto3" json:"known,omitempty"`
+	// Why the site did not answer; empty if it did.
+	Problem       string `protobuf:"bytes,7,opt,name=problem,proto3" json:"problem,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SiteVersion) Reset() {
+	*x = SiteVersion{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SiteVersion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SiteVersion) ProtoMessage() {}
+
+func (x *SiteVersion) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SiteVersion.ProtoReflect.Descriptor instead.
+func (*SiteVersion) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *SiteVersion) GetSite() string {
+	if x != nil {
+		return x.Site
+	}
+	return ""
+}
+
+func (x *SiteVersion) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *SiteVersion) GetOldest() uint32 {
+	if x != nil {
+		return x.Oldest
+	}
+	return 0
+}
+
+func (x *SiteVersion) GetNewest() uint32 {
+	if x != nil {
+		return x.Newest
+	}
+	return 0
+}
+
+func (x *SiteVersion) GetBuild() string {
+	if x != nil {
+		return x.Build
+	}
+	return ""
+}
+
+func (x *SiteVersion) GetKnown() bool {
+	if x != nil {
+		return x.Known
+	}
+	return false
+}
+
+func (x *SiteVersion) GetProblem() string {
+	if x != nil {
+		return x.Problem
+	}
+	return ""
+}
+
+type GetVersionRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetVersionRequest) Reset() {
+	*x = GetVersionRequest{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetVersionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetVersionRequest) ProtoMessage() {}
+
+func (x *GetVersionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetVersionRequest.ProtoReflect.Descriptor instead.
+func (*GetVersionRequest) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{19}
+}
+
+type GetVersionResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The version of the cluster, the highest that a site knows.
+	Version uint32 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	// Whether every site answered.
+	Complete bool `protobuf:"varint,2,opt,name=complete,proto3" json:"complete,omitempty"`
+	// One a site, in the order of the site names.
+	Sites         []*SiteVersion `protobuf:"bytes,3,rep,name=sites,proto3" json:"sites,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetVersionResponse) Reset() {
+	*x = GetVersionResponse{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetVersionResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetVersionResponse) ProtoMessage() {}
+
+func (x *GetVersionResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetVersionResponse.ProtoReflect.Descriptor instead.
+func (*GetVersionResponse) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *GetVersionResponse) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *GetVersionResponse) GetComplete() bool {
+	if x != nil {
+		return x.Complete
+	}
+	return false
+}
+
+func (x *GetVersionResponse) GetSites() []*SiteVersion {
+	if x != nil {
+		return x.Sites
+	}
+	return nil
+}
+
+type RaiseVersionRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The version to raise the cluster's to: one above the present version. For the
+	// present version there is nothing to do.
+	Version uint32 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	// Names this request; a repeat gets the first answer. Optional.
+	RequestId     string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RaiseVersionRequest) Reset() {
+	*x = RaiseVersionRequest{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RaiseVersionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RaiseVersionRequest) ProtoMessage() {}
+
+func (x *RaiseVersionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RaiseVersionRequest.ProtoReflect.Descriptor instead.
+func (*RaiseVersionRequest) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *RaiseVersionRequest) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *RaiseVersionRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+type RaiseVersionResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The version of the cluster after the raise.
+	Version       uint32 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RaiseVersionResponse) Reset() {
+	*x = RaiseVersionResponse{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RaiseVersionResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RaiseVersionResponse) ProtoMessage() {}
+
+func (x *RaiseVersionResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RaiseVersionResponse.ProtoReflect.Descriptor instead.
+func (*RaiseVersionResponse) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *RaiseVersionResponse) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
 // Member is a site with a seat in the cluster, as another process sees it.
 type Member struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1349,7 +1648,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[18]
+	mi := &file_samya_v1_cluster_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1361,7 +1660,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[18]
+	mi := &file_samya_v1_cluster_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1374,7 +1673,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{18}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Member) GetName() string {
@@ -1434,7 +1733,7 @@ type ListMembersRequest struct {
 
 func (x *ListMembersRequest) Reset() {
 	*x = ListMembersRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[19]
+	mi := &file_samya_v1_cluster_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1446,7 +1745,7 @@ func (x *ListMembersRequest) String() string {
 func (*ListMembersRequest) ProtoMessage() {}
 
 func (x *ListMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[19]
+	mi := &file_samya_v1_cluster_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1459,7 +1758,7 @@ func (x *ListMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMembersRequest.ProtoReflect.Descriptor instead.
 func (*ListMembersRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{19}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{24}
 }
 
 type ListMembersResponse struct {
@@ -1481,7 +1780,7 @@ type ListMembersResponse struct {
 
 func (x *ListMembersResponse) Reset() {
 	*x = ListMembersResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[20]
+	mi := &file_samya_v1_cluster_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1493,7 +1792,7 @@ func (x *ListMembersResponse) String() string {
 func (*ListMembersResponse) ProtoMessage() {}
 
 func (x *ListMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[20]
+	mi := &file_samya_v1_cluster_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1506,7 +1805,7 @@ func (x *ListMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMembersResponse.ProtoReflect.Descriptor instead.
 func (*ListMembersResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{20}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ListMembersResponse) GetMembers() []*Member {
@@ -1556,7 +1855,7 @@ type AddMemberRequest struct {
 
 func (x *AddMemberRequest) Reset() {
 	*x = AddMemberRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[21]
+	mi := &file_samya_v1_cluster_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1568,7 +1867,7 @@ func (x *AddMemberRequest) String() string {
 func (*AddMemberRequest) ProtoMessage() {}
 
 func (x *AddMemberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[21]
+	mi := &file_samya_v1_cluster_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1581,7 +1880,7 @@ func (x *AddMemberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddMemberRequest.ProtoReflect.Descriptor instead.
 func (*AddMemberRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{21}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *AddMemberRequest) GetName() string {
@@ -1610,7 +1909,7 @@ type AddMemberResponse struct {
 
 func (x *AddMemberResponse) Reset() {
 	*x = AddMemberResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[22]
+	mi := &file_samya_v1_cluster_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1622,7 +1921,7 @@ func (x *AddMemberResponse) String() string {
 func (*AddMemberResponse) ProtoMessage() {}
 
 func (x *AddMemberResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[22]
+	mi := &file_samya_v1_cluster_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1635,7 +1934,7 @@ func (x *AddMemberResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddMemberResponse.ProtoReflect.Descriptor instead.
 func (*AddMemberResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{22}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *AddMemberResponse) GetMember() *Member {
@@ -1660,7 +1959,7 @@ type ListSitesRequest struct {
 
 func (x *ListSitesRequest) Reset() {
 	*x = ListSitesRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[23]
+	mi := &file_samya_v1_cluster_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1672,7 +1971,7 @@ func (x *ListSitesRequest) String() string {
 func (*ListSitesRequest) ProtoMessage() {}
 
 func (x *ListSitesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[23]
+	mi := &file_samya_v1_cluster_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1685,7 +1984,7 @@ func (x *ListSitesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSitesRequest.ProtoReflect.Descriptor instead.
 func (*ListSitesRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{23}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{28}
 }
 
 type ListSitesResponse struct {
@@ -1704,7 +2003,7 @@ type ListSitesResponse struct {
 
 func (x *ListSitesResponse) Reset() {
 	*x = ListSitesResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[24]
+	mi := &file_samya_v1_cluster_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1716,7 +2015,7 @@ func (x *ListSitesResponse) String() string {
 func (*ListSitesResponse) ProtoMessage() {}
 
 func (x *ListSitesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[24]
+	mi := &file_samya_v1_cluster_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1729,7 +2028,7 @@ func (x *ListSitesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSitesResponse.ProtoReflect.Descriptor instead.
 func (*ListSitesResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{24}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ListSitesResponse) GetSites() []*Site {
@@ -1772,14 +2071,24 @@ type Site struct {
 	// What the answering process knows of its health.
 	Health SiteHealth `protobuf:"varint,4,opt,name=health,proto3,enum=samya.v1.SiteHealth" json:"health,omitempty"`
 	// The measured round trip from the answering process; unset if not measured.
-	RoundTrip     *durationpb.Duration `protobuf:"bytes,5,opt,name=round_trip,json=roundTrip,proto3" json:"round_trip,omitempty"`
+	RoundTrip *durationpb.Duration `protobuf:"bytes,5,opt,name=round_trip,json=roundTrip,proto3" json:"round_trip,omitempty"`
+	// The oldest version that the site's build speaks, as the site told by gossip; 0
+	// if not known.
+	OldestVersion uint32 `protobuf:"varint,6,opt,name=oldest_version,json=oldestVersion,proto3" json:"oldest_version,omitempty"`
+	// The newest version that the site's build speaks; 0 if not known.
+	NewestVersion uint32 `protobuf:"varint,7,opt,name=newest_version,json=newestVersion,proto3" json:"newest_version,omitempty"`
+	// Why the answering process and the site refuse to work together; empty if they
+	// do not.
+	Refusal string `protobuf:"bytes,8,opt,name=refusal,proto3" json:"refusal,omitempty"`
+	// Where it serves its metrics and health over HTTP, if known.
+	HttpAddress   string `protobuf:"bytes,9,opt,name=http_address,json=httpAddress,proto3" json:"http_address,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Site) Reset() {
 	*x = Site{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[25]
+	mi := &file_samya_v1_cluster_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1791,7 +2100,7 @@ func (x *Site) String() string {
 func (*Site) ProtoMessage() {}
 
 func (x *Site) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[25]
+	mi := &file_samya_v1_cluster_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1804,7 +2113,7 @@ func (x *Site) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Site.ProtoReflect.Descriptor instead.
 func (*Site) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{25}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Site) GetName() string {
@@ -1840,6 +2149,34 @@ func (x *Site) GetRoundTrip() *durationpb.Duration {
 		return x.RoundTrip
 	}
 	return nil
+}
+
+func (x *Site) GetOldestVersion() uint32 {
+	if x != nil {
+		return x.OldestVersion
+	}
+	return 0
+}
+
+func (x *Site) GetNewestVersion() uint32 {
+	if x != nil {
+		return x.NewestVersion
+	}
+	return 0
+}
+
+func (x *Site) GetRefusal() string {
+	if x != nil {
+		return x.Refusal
+	}
+	return ""
+}
+
+func (x *Site) GetHttpAddress() string {
+	if x != nil {
+		return x.HttpAddress
+	}
+	return ""
 }
 
 var File_samya_v1_cluster_proto protoreflect.FileDescriptor
@@ -1935,7 +2272,26 @@ const file_samya_v1_cluster_proto_rawDesc = "" +
 	"\n" +
 	"request_id\x18\x03 \x01(\tR\trequestId\"5\n" +
 	"\x0fSetModeResponse\x12\"\n" +
-	"\x04mode\x18\x01 \x01(\v2\x0e.samya.v1.ModeR\x04mode\"\xdc\x01\n" +
+	"\x04mode\x18\x01 \x01(\v2\x0e.samya.v1.ModeR\x04mode\"\xb1\x01\n" +
+	"\vSiteVersion\x12\x12\n" +
+	"\x04site\x18\x01 \x01(\tR\x04site\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\rR\aversion\x12\x16\n" +
+	"\x06oldest\x18\x03 \x01(\rR\x06oldest\x12\x16\n" +
+	"\x06newest\x18\x04 \x01(\rR\x06newest\x12\x14\n" +
+	"\x05build\x18\x05 \x01(\tR\x05build\x12\x14\n" +
+	"\x05known\x18\x06 \x01(\bR\x05known\x12\x18\n" +
+	"\aproblem\x18\a \x01(\tR\aproblem\"\x13\n" +
+	"\x11GetVersionRequest\"w\n" +
+	"\x12GetVersionResponse\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1a\n" +
+	"\bcomplete\x18\x02 \x01(\bR\bcomplete\x12+\n" +
+	"\x05sites\x18\x03 \x03(\v2\x15.samya.v1.SiteVersionR\x05sites\"N\n" +
+	"\x13RaiseVersionRequest\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x02 \x01(\tR\trequestId\"0\n" +
+	"\x14RaiseVersionResponse\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\rR\aversion\"\xdc\x01\n" +
 	"\x06Member\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12+\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x15.samya.v1.MemberStateR\x05state\x12\x14\n" +
@@ -1965,14 +2321,18 @@ const file_samya_v1_cluster_proto_rawDesc = "" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x12\x1f\n" +
 	"\vanswered_by\x18\x03 \x01(\tR\n" +
 	"answeredBy\x12'\n" +
-	"\x0fmembers_version\x18\x04 \x01(\x04R\x0emembersVersion\"\xb4\x01\n" +
+	"\x0fmembers_version\x18\x04 \x01(\x04R\x0emembersVersion\"\xbf\x02\n" +
 	"\x04Site\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06region\x18\x02 \x01(\tR\x06region\x12\x18\n" +
 	"\aaddress\x18\x03 \x01(\tR\aaddress\x12,\n" +
 	"\x06health\x18\x04 \x01(\x0e2\x14.samya.v1.SiteHealthR\x06health\x128\n" +
 	"\n" +
-	"round_trip\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\troundTrip*\xa7\x01\n" +
+	"round_trip\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\troundTrip\x12%\n" +
+	"\x0eoldest_version\x18\x06 \x01(\rR\roldestVersion\x12%\n" +
+	"\x0enewest_version\x18\a \x01(\rR\rnewestVersion\x12\x18\n" +
+	"\arefusal\x18\b \x01(\tR\arefusal\x12!\n" +
+	"\fhttp_address\x18\t \x01(\tR\vhttpAddress*\xa7\x01\n" +
 	"\vMemberState\x12\x1c\n" +
 	"\x18MEMBER_STATE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14MEMBER_STATE_JOINING\x10\x01\x12\x17\n" +
@@ -1985,7 +2345,7 @@ const file_samya_v1_cluster_proto_rawDesc = "" +
 	"\x17SITE_HEALTH_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13SITE_HEALTH_SERVING\x10\x01\x12\x1a\n" +
 	"\x16SITE_HEALTH_OVERLOADED\x10\x02\x12\x1b\n" +
-	"\x17SITE_HEALTH_UNREACHABLE\x10\x032\xc6\x06\n" +
+	"\x17SITE_HEALTH_UNREACHABLE\x10\x032\x9c\b\n" +
 	"\x0eClusterService\x12`\n" +
 	"\tListSites\x12\x1a.samya.v1.ListSitesRequest\x1a\x1b.samya.v1.ListSitesResponse\"\x1a\xea\x8e\x19\x16\b\x01\x18\x01*\x10\n" +
 	"\x03GET\x12\t/v1/sites\x12h\n" +
@@ -1996,7 +2356,12 @@ const file_samya_v1_cluster_proto_rawDesc = "" +
 	"\aGetMode\x12\x18.samya.v1.GetModeRequest\x1a\x19.samya.v1.GetModeResponse\"\x19\xea\x8e\x19\x15\b\x01\x18\x01*\x0f\n" +
 	"\x03GET\x12\b/v1/mode\x12[\n" +
 	"\aSetMode\x12\x18.samya.v1.SetModeRequest\x1a\x19.samya.v1.SetModeResponse\"\x1b\xea\x8e\x19\x17\b\x04\x10\x01 \x01*\x0f\n" +
-	"\x03PUT\x12\b/v1/mode\x12i\n" +
+	"\x03PUT\x12\b/v1/mode\x12e\n" +
+	"\n" +
+	"GetVersion\x12\x1b.samya.v1.GetVersionRequest\x1a\x1c.samya.v1.GetVersionResponse\"\x1c\xea\x8e\x19\x18\b\x01\x18\x01*\x12\n" +
+	"\x03GET\x12\v/v1/version\x12m\n" +
+	"\fRaiseVersion\x12\x1d.samya.v1.RaiseVersionRequest\x1a\x1e.samya.v1.RaiseVersionResponse\"\x1e\xea\x8e\x19\x1a\b\x04\x10\x01 \x01*\x12\n" +
+	"\x03PUT\x12\v/v1/version\x12i\n" +
 	"\vGetForecast\x12\x1c.samya.v1.GetForecastRequest\x1a\x1d.samya.v1.GetForecastResponse\"\x1d\xea\x8e\x19\x19\b\x01\x18\x01*\x13\n" +
 	"\x03GET\x12\f/v1/forecast\x12k\n" +
 	"\vSetForecast\x12\x1c.samya.v1.SetForecastRequest\x1a\x1d.samya.v1.SetForecastResponse\"\x1f\xea\x8e\x19\x1b\b\x04\x10\x01 \x01*\x13\n" +
@@ -2017,7 +2382,7 @@ func file_samya_v1_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_samya_v1_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_samya_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_samya_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_samya_v1_cluster_proto_goTypes = []any{
 	(MemberState)(0),             // 0: samya.v1.MemberState
 	(SiteHealth)(0),              // 1: samya.v1.SiteHealth
@@ -2039,60 +2404,70 @@ var file_samya_v1_cluster_proto_goTypes = []any{
 	(*GetModeResponse)(nil),      // 17: samya.v1.GetModeResponse
 	(*SetModeRequest)(nil),       // 18: samya.v1.SetModeRequest
 	(*SetModeResponse)(nil),      // 19: samya.v1.SetModeResponse
-	(*Member)(nil),               // 20: samya.v1.Member
-	(*ListMembersRequest)(nil),   // 21: samya.v1.ListMembersRequest
-	(*ListMembersResponse)(nil),  // 22: samya.v1.ListMembersResponse
-	(*AddMemberRequest)(nil),     // 23: samya.v1.AddMemberRequest
-	(*AddMemberResponse)(nil),    // 24: samya.v1.AddMemberResponse
-	(*ListSitesRequest)(nil),     // 25: samya.v1.ListSitesRequest
-	(*ListSitesResponse)(nil),    // 26: samya.v1.ListSitesResponse
-	(*Site)(nil),                 // 27: samya.v1.Site
-	(*durationpb.Duration)(nil),  // 28: google.protobuf.Duration
+	(*SiteVersion)(nil),          // 20: samya.v1.SiteVersion
+	(*GetVersionRequest)(nil),    // 21: samya.v1.GetVersionRequest
+	(*GetVersionResponse)(nil),   // 22: samya.v1.GetVersionResponse
+	(*RaiseVersionRequest)(nil),  // 23: samya.v1.RaiseVersionRequest
+	(*RaiseVersionResponse)(nil), // 24: samya.v1.RaiseVersionResponse
+	(*Member)(nil),               // 25: samya.v1.Member
+	(*ListMembersRequest)(nil),   // 26: samya.v1.ListMembersRequest
+	(*ListMembersResponse)(nil),  // 27: samya.v1.ListMembersResponse
+	(*AddMemberRequest)(nil),     // 28: samya.v1.AddMemberRequest
+	(*AddMemberResponse)(nil),    // 29: samya.v1.AddMemberResponse
+	(*ListSitesRequest)(nil),     // 30: samya.v1.ListSitesRequest
+	(*ListSitesResponse)(nil),    // 31: samya.v1.ListSitesResponse
+	(*Site)(nil),                 // 32: samya.v1.Site
+	(*durationpb.Duration)(nil),  // 33: google.protobuf.Duration
 }
 var file_samya_v1_cluster_proto_depIdxs = []int32{
 	4,  // 0: samya.v1.InspectSitesResponse.sites:type_name -> samya.v1.SiteInspection
-	28, // 1: samya.v1.SiteInspection.up:type_name -> google.protobuf.Duration
+	33, // 1: samya.v1.SiteInspection.up:type_name -> google.protobuf.Duration
 	5,  // 2: samya.v1.SiteInspection.partitions:type_name -> samya.v1.Partition
 	6,  // 3: samya.v1.SiteInspection.repartitioning:type_name -> samya.v1.Repartitioning
 	8,  // 4: samya.v1.SiteInspection.split:type_name -> samya.v1.SplitEntity
-	28, // 5: samya.v1.Repartitioning.last_cut_time:type_name -> google.protobuf.Duration
+	33, // 5: samya.v1.Repartitioning.last_cut_time:type_name -> google.protobuf.Duration
 	7,  // 6: samya.v1.Repartitioning.pause:type_name -> samya.v1.SwitchPause
-	28, // 7: samya.v1.SwitchPause.p50:type_name -> google.protobuf.Duration
-	28, // 8: samya.v1.SwitchPause.p99:type_name -> google.protobuf.Duration
-	28, // 9: samya.v1.SwitchPause.max:type_name -> google.protobuf.Duration
+	33, // 7: samya.v1.SwitchPause.p50:type_name -> google.protobuf.Duration
+	33, // 8: samya.v1.SwitchPause.p99:type_name -> google.protobuf.Duration
+	33, // 9: samya.v1.SwitchPause.max:type_name -> google.protobuf.Duration
 	9,  // 10: samya.v1.GetForecastResponse.sites:type_name -> samya.v1.SiteForecast
 	9,  // 11: samya.v1.SetForecastResponse.sites:type_name -> samya.v1.SiteForecast
 	14, // 12: samya.v1.GetModeResponse.mode:type_name -> samya.v1.Mode
 	15, // 13: samya.v1.GetModeResponse.sites:type_name -> samya.v1.SiteMode
 	14, // 14: samya.v1.SetModeResponse.mode:type_name -> samya.v1.Mode
-	0,  // 15: samya.v1.Member.state:type_name -> samya.v1.MemberState
-	1,  // 16: samya.v1.Member.health:type_name -> samya.v1.SiteHealth
-	20, // 17: samya.v1.ListMembersResponse.members:type_name -> samya.v1.Member
-	20, // 18: samya.v1.AddMemberResponse.member:type_name -> samya.v1.Member
-	27, // 19: samya.v1.ListSitesResponse.sites:type_name -> samya.v1.Site
-	1,  // 20: samya.v1.Site.health:type_name -> samya.v1.SiteHealth
-	28, // 21: samya.v1.Site.round_trip:type_name -> google.protobuf.Duration
-	25, // 22: samya.v1.ClusterService.ListSites:input_type -> samya.v1.ListSitesRequest
-	21, // 23: samya.v1.ClusterService.ListMembers:input_type -> samya.v1.ListMembersRequest
-	23, // 24: samya.v1.ClusterService.AddMember:input_type -> samya.v1.AddMemberRequest
-	16, // 25: samya.v1.ClusterService.GetMode:input_type -> samya.v1.GetModeRequest
-	18, // 26: samya.v1.ClusterService.SetMode:input_type -> samya.v1.SetModeRequest
-	10, // 27: samya.v1.ClusterService.GetForecast:input_type -> samya.v1.GetForecastRequest
-	12, // 28: samya.v1.ClusterService.SetForecast:input_type -> samya.v1.SetForecastRequest
-	2,  // 29: samya.v1.ClusterService.InspectSites:input_type -> samya.v1.InspectSitesRequest
-	26, // 30: samya.v1.ClusterService.ListSites:output_type -> samya.v1.ListSitesResponse
-	22, // 31: samya.v1.ClusterService.ListMembers:output_type -> samya.v1.ListMembersResponse
-	24, // 32: samya.v1.ClusterService.AddMember:output_type -> samya.v1.AddMemberResponse
-	17, // 33: samya.v1.ClusterService.GetMode:output_type -> samya.v1.GetModeResponse
-	19, // 34: samya.v1.ClusterService.SetMode:output_type -> samya.v1.SetModeResponse
-	11, // 35: samya.v1.ClusterService.GetForecast:output_type -> samya.v1.GetForecastResponse
-	13, // 36: samya.v1.ClusterService.SetForecast:output_type -> samya.v1.SetForecastResponse
-	3,  // 37: samya.v1.ClusterService.InspectSites:output_type -> samya.v1.InspectSitesResponse
-	30, // [30:38] is the sub-list for method output_type
-	22, // [22:30] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	20, // 15: samya.v1.GetVersionResponse.sites:type_name -> samya.v1.SiteVersion
+	0,  // 16: samya.v1.Member.state:type_name -> samya.v1.MemberState
+	1,  // 17: samya.v1.Member.health:type_name -> samya.v1.SiteHealth
+	25, // 18: samya.v1.ListMembersResponse.members:type_name -> samya.v1.Member
+	25, // 19: samya.v1.AddMemberResponse.member:type_name -> samya.v1.Member
+	32, // 20: samya.v1.ListSitesResponse.sites:type_name -> samya.v1.Site
+	1,  // 21: samya.v1.Site.health:type_name -> samya.v1.SiteHealth
+	33, // 22: samya.v1.Site.round_trip:type_name -> google.protobuf.Duration
+	30, // 23: samya.v1.ClusterService.ListSites:input_type -> samya.v1.ListSitesRequest
+	26, // 24: samya.v1.ClusterService.ListMembers:input_type -> samya.v1.ListMembersRequest
+	28, // 25: samya.v1.ClusterService.AddMember:input_type -> samya.v1.AddMemberRequest
+	16, // 26: samya.v1.ClusterService.GetMode:input_type -> samya.v1.GetModeRequest
+	18, // 27: samya.v1.ClusterService.SetMode:input_type -> samya.v1.SetModeRequest
+	21, // 28: samya.v1.ClusterService.GetVersion:input_type -> samya.v1.GetVersionRequest
+	23, // 29: samya.v1.ClusterService.RaiseVersion:input_type -> samya.v1.RaiseVersionRequest
+	10, // 30: samya.v1.ClusterService.GetForecast:input_type -> samya.v1.GetForecastRequest
+	12, // 31: samya.v1.ClusterService.SetForecast:input_type -> samya.v1.SetForecastRequest
+	2,  // 32: samya.v1.ClusterService.InspectSites:input_type -> samya.v1.InspectSitesRequest
+	31, // 33: samya.v1.ClusterService.ListSites:output_type -> samya.v1.ListSitesResponse
+	27, // 34: samya.v1.ClusterService.ListMembers:output_type -> samya.v1.ListMembersResponse
+	29, // 35: samya.v1.ClusterService.AddMember:output_type -> samya.v1.AddMemberResponse
+	17, // 36: samya.v1.ClusterService.GetMode:output_type -> samya.v1.GetModeResponse
+	19, // 37: samya.v1.ClusterService.SetMode:output_type -> samya.v1.SetModeResponse
+	22, // 38: samya.v1.ClusterService.GetVersion:output_type -> samya.v1.GetVersionResponse
+	24, // 39: samya.v1.ClusterService.RaiseVersion:output_type -> samya.v1.RaiseVersionResponse
+	11, // 40: samya.v1.ClusterService.GetForecast:output_type -> samya.v1.GetForecastResponse
+	13, // 41: samya.v1.ClusterService.SetForecast:output_type -> samya.v1.SetForecastResponse
+	3,  // 42: samya.v1.ClusterService.InspectSites:output_type -> samya.v1.InspectSitesResponse
+	33, // [33:43] is the sub-list for method output_type
+	23, // [23:33] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_samya_v1_cluster_proto_init() }
@@ -2107,7 +2482,7 @@ func file_samya_v1_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_samya_v1_cluster_proto_rawDesc), len(file_samya_v1_cluster_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   26,
+			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

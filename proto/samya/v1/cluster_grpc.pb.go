@@ -24,6 +24,8 @@ const (
 	ClusterService_AddMember_FullMethodName    = "/samya.v1.ClusterService/AddMember"
 	ClusterService_GetMode_FullMethodName      = "/samya.v1.ClusterService/GetMode"
 	ClusterService_SetMode_FullMethodName      = "/samya.v1.ClusterService/SetMode"
+	ClusterService_GetVersion_FullMethodName   = "/samya.v1.ClusterService/GetVersion"
+	ClusterService_RaiseVersion_FullMethodName = "/samya.v1.ClusterService/RaiseVersion"
 	ClusterService_GetForecast_FullMethodName  = "/samya.v1.ClusterService/GetForecast"
 	ClusterService_SetForecast_FullMethodName  = "/samya.v1.ClusterService/SetForecast"
 	ClusterService_InspectSites_FullMethodName = "/samya.v1.ClusterService/InspectSites"
@@ -51,6 +53,13 @@ type ClusterServiceClient interface {
 	// SetMode changes the protocol mode of all sites, as a majority of them
 	// decides. What is under way ends under the mode that it began under.
 	SetMode(ctx context.Context, in *SetModeRequest, opts ...grpc.CallOption) (*SetModeResponse, error)
+	// GetVersion reads the version of the cluster, and which versions the builds of
+	// the sites speak. A site answers for itself alone; an app manager asks all sites.
+	GetVersion(ctx context.Context, in *GetVersionRequest, opts ...grpc.CallOption) (*GetVersionResponse, error)
+	// RaiseVersion raises the version of the cluster by one, as a majority of the
+	// sites decides, if every site is there and its build speaks the version. From
+	// then on no site can go back to a build that does not.
+	RaiseVersion(ctx context.Context, in *RaiseVersionRequest, opts ...grpc.CallOption) (*RaiseVersionResponse, error)
 	// GetForecast reads by which model the sites forecast demand. A site answers
 	// for itself alone; an app manager asks all sites.
 	GetForecast(ctx context.Context, in *GetForecastRequest, opts ...grpc.CallOption) (*GetForecastResponse, error)
@@ -121,6 +130,26 @@ func (c *clusterServiceClient) SetMode(ctx context.Context, in *SetModeRequest, 
 	return out, nil
 }
 
+func (c *clusterServiceClient) GetVersion(ctx context.Context, in *GetVersionRequest, opts ...grpc.CallOption) (*GetVersionResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetVersionResponse)
+	err := c.cc.Invoke(ctx, ClusterService_GetVersion_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *clusterServiceClient) RaiseVersion(ctx context.Context, in *RaiseVersionRequest, opts ...grpc.CallOption) (*RaiseVersionResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RaiseVersionResponse)
+	err := c.cc.Invoke(ctx, ClusterService_RaiseVersion_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *clusterServiceClient) GetForecast(ctx context.Context, in *GetForecastRequest, opts ...grpc.CallOption) (*GetForecastResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(GetForecastResponse)
@@ -173,6 +202,13 @@ type ClusterServiceServer interface {
 	// SetMode changes the protocol mode of all sites, as a majority of them
 	// decides. What is under way ends under the mode that it began under.
 	SetMode(context.Context, *SetModeRequest) (*SetModeResponse, error)
+	// GetVersion reads the version of the cluster, and which versions the builds of
+	// the sites speak. A site answers for itself alone; an app manager asks all sites.
+	GetVersion(context.Context, *GetVersionRequest) (*GetVersionResponse, error)
+	// RaiseVersion raises the version of the cluster by one, as a majority of the
+	// sites decides, if every site is there and its build speaks the version. From
+	// then on no site can go back to a build that does not.
+	RaiseVersion(context.Context, *RaiseVersionRequest) (*RaiseVersionResponse, error)
 	// GetForecast reads by which model the sites forecast demand. A site answers
 	// for itself alone; an app manager asks all sites.
 	GetForecast(context.Context, *GetForecastRequest) (*GetForecastResponse, error)
@@ -207,6 +243,12 @@ func (UnimplementedClusterServiceServer) GetMode(context.Context, *GetModeReques
 }
 func (UnimplementedClusterServiceServer) SetMode(context.Context, *SetModeRequest) (*SetModeResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method SetMode not implemented")
+}
+func (UnimplementedClusterServiceServer) GetVersion(context.Context, *GetVersionRequest) (*GetVersionResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetVersion not implemented")
+}
+func (UnimplementedClusterServiceServer) RaiseVersion(context.Context, *RaiseVersionRequest) (*RaiseVersionResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RaiseVersion not implemented")
 }
 func (UnimplementedClusterServiceServer) GetForecast(context.Context, *GetForecastRequest) (*GetForecastResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetForecast not implemented")
@@ -328,6 +370,42 @@ func _ClusterService_SetMode_Handler(srv interface{}, ctx context.Context, dec f
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ClusterService_GetVersion_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetVersionRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ClusterServiceServer).GetVersion(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ClusterService_GetVersion_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ClusterServiceServer).GetVersion(ctx, req.(*GetVersionRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ClusterService_RaiseVersion_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RaiseVersionRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ClusterServiceServer).RaiseVersion(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ClusterService_RaiseVersion_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ClusterServiceServer).RaiseVersion(ctx, req.(*RaiseVersionRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _ClusterService_GetForecast_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(GetForecastRequest)
 	if err := dec(in); err != nil {
@@ -408,6 +486,14 @@ var ClusterService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "SetMode",
 			Handler:    _ClusterService_SetMode_Handler,
+		},
+		{
+			MethodName: "GetVersion",
+			Handler:    _ClusterService_GetVersion_Handler,
+		},
+		{
+			MethodName: "RaiseVersion",
+			Handler:    _ClusterService_RaiseVersion_Handler,
 		},
 		{
 			MethodName: "GetForecast",

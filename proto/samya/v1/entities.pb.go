@@ -180,8 +180,8 @@ type Usage struct {
 	// Tokens that are out: acquired minus released, over the shares seen.
 	Acquired int64 `protobuf:"varint,2,opt,name=acquired,proto3" json:"acquired,omitempty"`
 	// Tokens between sites: set aside for a redistribution, or decided and not
-	// yet applied everywhere; limit - surplus - available - acquired. Only
-	// meaningful if complete.
+	// yet applied everywhere; limit - surplus - written_off - available - acquired.
+	// Only meaningful if complete.
 	InTransit int64 `protobuf:"varint,3,opt,name=in_transit,json=inTransit,proto3" json:"in_transit,omitempty"`
 	// Whether every site answered this read; of a bounded one, whether no figure is
 	// older than was asked for.
@@ -202,9 +202,12 @@ type Usage struct {
 	// that may not have heard of a lowered limit go on granting what they hold; 0 once
 	// all are known to have heard, and where the debt is paid.
 	MayExceedBy int64 `protobuf:"varint,9,opt,name=may_exceed_by,json=mayExceedBy,proto3" json:"may_exceed_by,omitempty"`
+	// Tokens that sites lost for good held, kept out of circulation until the entity is
+	// reconciled. Negative if the books count tokens as out that are not in use.
+	WrittenOff int64 `protobuf:"varint,10,opt,name=written_off,json=writtenOff,proto3" json:"written_off,omitempty"`
 	// The version of the members that the site knew, as in ListMembersResponse; 0 in
 	// the answer of an app manager.
-	MembersVersion uint64 `protobuf:"varint,10,opt,name=members_version,json=membersVersion,proto3" json:"members_version,omitempty"`
+	MembersVersion uint64 `protobuf:"varint,11,opt,name=members_version,json=membersVersion,proto3" json:"members_version,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -298,6 +301,13 @@ func (x *Usage) GetSurplus() int64 {
 func (x *Usage) GetMayExceedBy() int64 {
 	if x != nil {
 		return x.MayExceedBy
+	}
+	return 0
+}
+
+func (x *Usage) GetWrittenOff() int64 {
+	if x != nil {
+		return x.WrittenOff
 	}
 	return 0
 }
@@ -457,7 +467,14 @@ type Moves struct {
 	// applied: a part of the usage's debt.
 	Owed int64 `protobuf:"varint,7,opt,name=owed,proto3" json:"owed,omitempty"`
 	// The last of those instances that raised it; 0 for none.
-	OwedSince     uint64 `protobuf:"varint,8,opt,name=owed_since,json=owedSince,proto3" json:"owed_since,omitempty"`
+	OwedSince uint64 `protobuf:"varint,8,opt,name=owed_since,json=owedSince,proto3" json:"owed_since,omitempty"`
+	// Told to CutEntity only: net, less the net of the entities below.
+	Own int64 `protobuf:"varint,9,opt,name=own,proto3" json:"own,omitempty"`
+	// Told to CutEntity only: the most tokens of the entity's own requests that come back
+	// without another request, as it is found out what repeated requests have done.
+	Returning int64 `protobuf:"varint,10,opt,name=returning,proto3" json:"returning,omitempty"`
+	// Told to CutEntity only: the tokens of the entity's leases.
+	Leased        int64 `protobuf:"varint,11,opt,name=leased,proto3" json:"leased,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -544,6 +561,27 @@ func (x *Moves) GetOwed() int64 {
 func (x *Moves) GetOwedSince() uint64 {
 	if x != nil {
 		return x.OwedSince
+	}
+	return 0
+}
+
+func (x *Moves) GetOwn() int64 {
+	if x != nil {
+		return x.Own
+	}
+	return 0
+}
+
+func (x *Moves) GetReturning() int64 {
+	if x != nil {
+		return x.Returning
+	}
+	return 0
+}
+
+func (x *Moves) GetLeased() int64 {
+	if x != nil {
+		return x.Leased
 	}
 	return 0
 }
@@ -1533,6 +1571,311 @@ func (x *MoveEntityResponse) GetEntity() *Entity {
 	return nil
 }
 
+type CutEntityRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The entity's name.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CutEntityRequest) Reset() {
+	*x = CutEntityRequest{}
+	mi := &file_samya_v1_entities_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CutEntityRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CutEntityRequest) ProtoMessage() {}
+
+func (x *CutEntityRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_entities_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CutEntityRequest.ProtoReflect.Descriptor instead.
+func (*CutEntityRequest) Descriptor() ([]byte, []int) {
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *CutEntityRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type CutEntityResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The entity.
+	Entity *Entity `protobuf:"bytes,1,opt,name=entity,proto3" json:"entity,omitempty"`
+	// What the sites' books add up to at the cut.
+	Usage *Usage `protobuf:"bytes,2,opt,name=usage,proto3" json:"usage,omitempty"`
+	// Names the cut for ReconcileEntity. It holds all that the change needs, and a check
+	// of what was typed. It holds until the next change of the entity's limit, surplus or
+	// written_off, and once.
+	Cut string `protobuf:"bytes,3,opt,name=cut,proto3" json:"cut,omitempty"`
+	// How many tokens the books hold to be in use: acquired of the entity itself, not of
+	// entities below, and written off.
+	InUse int64 `protobuf:"varint,4,opt,name=in_use,json=inUse,proto3" json:"in_use,omitempty"`
+	// The tokens of the entity's leases: the least that can be in use.
+	Leased int64 `protobuf:"varint,5,opt,name=leased,proto3" json:"leased,omitempty"`
+	// How many of them may come back by themselves, as it is found out what repeated
+	// requests have done. A count that differs by no more than this changes nothing.
+	Returning int64 `protobuf:"varint,8,opt,name=returning,proto3" json:"returning,omitempty"`
+	// The beginning of the cut, in milliseconds since the Unix epoch, by the clock of the
+	// app manager. A token that was in use at any moment of the cut counts.
+	BegunMs int64 `protobuf:"varint,6,opt,name=begun_ms,json=begunMs,proto3" json:"begun_ms,omitempty"`
+	// The end of the cut, likewise.
+	EndedMs       int64 `protobuf:"varint,7,opt,name=ended_ms,json=endedMs,proto3" json:"ended_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CutEntityResponse) Reset() {
+	*x = CutEntityResponse{}
+	mi := &file_samya_v1_entities_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CutEntityResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CutEntityResponse) ProtoMessage() {}
+
+func (x *CutEntityResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_entities_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CutEntityResponse.ProtoReflect.Descriptor instead.
+func (*CutEntityResponse) Descriptor() ([]byte, []int) {
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *CutEntityResponse) GetEntity() *Entity {
+	if x != nil {
+		return x.Entity
+	}
+	return nil
+}
+
+func (x *CutEntityResponse) GetUsage() *Usage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
+func (x *CutEntityResponse) GetCut() string {
+	if x != nil {
+		return x.Cut
+	}
+	return ""
+}
+
+func (x *CutEntityResponse) GetInUse() int64 {
+	if x != nil {
+		return x.InUse
+	}
+	return 0
+}
+
+func (x *CutEntityResponse) GetLeased() int64 {
+	if x != nil {
+		return x.Leased
+	}
+	return 0
+}
+
+func (x *CutEntityResponse) GetReturning() int64 {
+	if x != nil {
+		return x.Returning
+	}
+	return 0
+}
+
+func (x *CutEntityResponse) GetBegunMs() int64 {
+	if x != nil {
+		return x.BegunMs
+	}
+	return 0
+}
+
+func (x *CutEntityResponse) GetEndedMs() int64 {
+	if x != nil {
+		return x.EndedMs
+	}
+	return 0
+}
+
+type ReconcileEntityRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The entity's name.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// How many tokens of the entity itself, not of entities below, were in use at the
+	// cut, 0 to 2^53-1. Too high a number is safe.
+	InUse int64 `protobuf:"varint,2,opt,name=in_use,json=inUse,proto3" json:"in_use,omitempty"`
+	// The cut, from CutEntity.
+	Cut string `protobuf:"bytes,3,opt,name=cut,proto3" json:"cut,omitempty"`
+	// Names this request; a repeat gets the first answer. Optional.
+	RequestId     string `protobuf:"bytes,4,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReconcileEntityRequest) Reset() {
+	*x = ReconcileEntityRequest{}
+	mi := &file_samya_v1_entities_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReconcileEntityRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReconcileEntityRequest) ProtoMessage() {}
+
+func (x *ReconcileEntityRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_entities_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReconcileEntityRequest.ProtoReflect.Descriptor instead.
+func (*ReconcileEntityRequest) Descriptor() ([]byte, []int) {
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *ReconcileEntityRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ReconcileEntityRequest) GetInUse() int64 {
+	if x != nil {
+		return x.InUse
+	}
+	return 0
+}
+
+func (x *ReconcileEntityRequest) GetCut() string {
+	if x != nil {
+		return x.Cut
+	}
+	return ""
+}
+
+func (x *ReconcileEntityRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+type ReconcileEntityResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The entity after the change.
+	Entity *Entity `protobuf:"bytes,1,opt,name=entity,proto3" json:"entity,omitempty"`
+	// How many tokens came back into circulation; negative if tokens left it.
+	Returned int64 `protobuf:"varint,2,opt,name=returned,proto3" json:"returned,omitempty"`
+	// By how many tokens the limit may be exceeded at most after an acquire; see
+	// UpdateEntityResponse.
+	MayExceedBy int64 `protobuf:"varint,3,opt,name=may_exceed_by,json=mayExceedBy,proto3" json:"may_exceed_by,omitempty"`
+	// The sites that are not known to have applied the change, in the order of their
+	// names. Mostly all but one.
+	MissingSites  []string `protobuf:"bytes,4,rep,name=missing_sites,json=missingSites,proto3" json:"missing_sites,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReconcileEntityResponse) Reset() {
+	*x = ReconcileEntityResponse{}
+	mi := &file_samya_v1_entities_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReconcileEntityResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReconcileEntityResponse) ProtoMessage() {}
+
+func (x *ReconcileEntityResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_entities_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReconcileEntityResponse.ProtoReflect.Descriptor instead.
+func (*ReconcileEntityResponse) Descriptor() ([]byte, []int) {
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *ReconcileEntityResponse) GetEntity() *Entity {
+	if x != nil {
+		return x.Entity
+	}
+	return nil
+}
+
+func (x *ReconcileEntityResponse) GetReturned() int64 {
+	if x != nil {
+		return x.Returned
+	}
+	return 0
+}
+
+func (x *ReconcileEntityResponse) GetMayExceedBy() int64 {
+	if x != nil {
+		return x.MayExceedBy
+	}
+	return 0
+}
+
+func (x *ReconcileEntityResponse) GetMissingSites() []string {
+	if x != nil {
+		return x.MissingSites
+	}
+	return nil
+}
+
 var File_samya_v1_entities_proto protoreflect.FileDescriptor
 
 const file_samya_v1_entities_proto_rawDesc = "" +
@@ -1546,7 +1889,7 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"generation\x12\x18\n" +
 	"\aversion\x18\x04 \x01(\x04R\aversion\x12\x16\n" +
 	"\x06parent\x18\x05 \x01(\tR\x06parent\x12\x1a\n" +
-	"\bchildren\x18\x06 \x01(\x05R\bchildren\"\xc0\x02\n" +
+	"\bchildren\x18\x06 \x01(\x05R\bchildren\"\xe1\x02\n" +
 	"\x05Usage\x12\x1c\n" +
 	"\tavailable\x18\x01 \x01(\x03R\tavailable\x12\x1a\n" +
 	"\bacquired\x18\x02 \x01(\x03R\bacquired\x12\x1d\n" +
@@ -1559,9 +1902,11 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"consistent\x12\x12\n" +
 	"\x04debt\x18\a \x01(\x03R\x04debt\x12\x18\n" +
 	"\asurplus\x18\b \x01(\x03R\asurplus\x12\"\n" +
-	"\rmay_exceed_by\x18\t \x01(\x03R\vmayExceedBy\x12'\n" +
-	"\x0fmembers_version\x18\n" +
-	" \x01(\x04R\x0emembersVersion\"\xa7\x02\n" +
+	"\rmay_exceed_by\x18\t \x01(\x03R\vmayExceedBy\x12\x1f\n" +
+	"\vwritten_off\x18\n" +
+	" \x01(\x03R\n" +
+	"writtenOff\x12'\n" +
+	"\x0fmembers_version\x18\v \x01(\x04R\x0emembersVersion\"\xa7\x02\n" +
 	"\x05Share\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x12\n" +
 	"\x04left\x18\x02 \x01(\x03R\x04left\x12\x18\n" +
@@ -1573,7 +1918,7 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"\x0fredistributions\x18\b \x01(\x04R\x0fredistributions\x12\x1c\n" +
 	"\ttransfers\x18\t \x01(\x04R\ttransfers\x12%\n" +
 	"\x05moves\x18\n" +
-	" \x01(\v2\x0f.samya.v1.MovesR\x05moves\"\x8e\x02\n" +
+	" \x01(\v2\x0f.samya.v1.MovesR\x05moves\"\xd6\x02\n" +
 	"\x05Moves\x12\x18\n" +
 	"\aapplied\x18\x01 \x01(\x04R\aapplied\x12(\n" +
 	"\x05stars\x18\x02 \x03(\v2\x12.samya.v1.StarMoveR\x05stars\x12\x14\n" +
@@ -1583,7 +1928,11 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"\apledged\x18\x06 \x01(\bR\apledged\x12\x12\n" +
 	"\x04owed\x18\a \x01(\x03R\x04owed\x12\x1d\n" +
 	"\n" +
-	"owed_since\x18\b \x01(\x04R\towedSince\"V\n" +
+	"owed_since\x18\b \x01(\x04R\towedSince\x12\x10\n" +
+	"\x03own\x18\t \x01(\x03R\x03own\x12\x1c\n" +
+	"\treturning\x18\n" +
+	" \x01(\x03R\treturning\x12\x16\n" +
+	"\x06leased\x18\v \x01(\x03R\x06leased\"V\n" +
 	"\bStarMove\x12\x16\n" +
 	"\x06leader\x18\x01 \x01(\tR\x06leader\x12\x18\n" +
 	"\acounter\x18\x02 \x01(\x04R\acounter\x12\x18\n" +
@@ -1648,12 +1997,34 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"\n" +
 	"request_id\x18\x04 \x01(\tR\trequestId\">\n" +
 	"\x12MoveEntityResponse\x12(\n" +
-	"\x06entity\x18\x01 \x01(\v2\x10.samya.v1.EntityR\x06entity*q\n" +
+	"\x06entity\x18\x01 \x01(\v2\x10.samya.v1.EntityR\x06entity\"&\n" +
+	"\x10CutEntityRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\xf9\x01\n" +
+	"\x11CutEntityResponse\x12(\n" +
+	"\x06entity\x18\x01 \x01(\v2\x10.samya.v1.EntityR\x06entity\x12%\n" +
+	"\x05usage\x18\x02 \x01(\v2\x0f.samya.v1.UsageR\x05usage\x12\x10\n" +
+	"\x03cut\x18\x03 \x01(\tR\x03cut\x12\x15\n" +
+	"\x06in_use\x18\x04 \x01(\x03R\x05inUse\x12\x16\n" +
+	"\x06leased\x18\x05 \x01(\x03R\x06leased\x12\x1c\n" +
+	"\treturning\x18\b \x01(\x03R\treturning\x12\x19\n" +
+	"\bbegun_ms\x18\x06 \x01(\x03R\abegunMs\x12\x19\n" +
+	"\bended_ms\x18\a \x01(\x03R\aendedMs\"t\n" +
+	"\x16ReconcileEntityRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x15\n" +
+	"\x06in_use\x18\x02 \x01(\x03R\x05inUse\x12\x10\n" +
+	"\x03cut\x18\x03 \x01(\tR\x03cut\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x04 \x01(\tR\trequestId\"\xa8\x01\n" +
+	"\x17ReconcileEntityResponse\x12(\n" +
+	"\x06entity\x18\x01 \x01(\v2\x10.samya.v1.EntityR\x06entity\x12\x1a\n" +
+	"\breturned\x18\x02 \x01(\x03R\breturned\x12\"\n" +
+	"\rmay_exceed_by\x18\x03 \x01(\x03R\vmayExceedBy\x12#\n" +
+	"\rmissing_sites\x18\x04 \x03(\tR\fmissingSites*q\n" +
 	"\vConsistency\x12\x1b\n" +
 	"\x17CONSISTENCY_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11CONSISTENCY_LOCAL\x10\x01\x12\x17\n" +
 	"\x13CONSISTENCY_BOUNDED\x10\x02\x12\x15\n" +
-	"\x11CONSISTENCY_EXACT\x10\x032\xb2\x06\n" +
+	"\x11CONSISTENCY_EXACT\x10\x032\xaa\b\n" +
 	"\rEntityService\x12m\n" +
 	"\fCreateEntity\x12\x1d.samya.v1.CreateEntityRequest\x1a\x1e.samya.v1.CreateEntityResponse\"\x1e\xea\x8e\x19\x1a\b\x03 \x01*\x14\n" +
 	"\x04POST\x12\f/v1/entities\x12h\n" +
@@ -1669,7 +2040,11 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"\x06DELETE\x12\x13/v1/entities/{name}\x12u\n" +
 	"\n" +
 	"MoveEntity\x12\x1b.samya.v1.MoveEntityRequest\x1a\x1c.samya.v1.MoveEntityResponse\",\xea\x8e\x19(\b\x03\x10\x01 \x01* \n" +
-	"\x04POST\x12\x18/v1/entities/{name}:moveB2Z0github.com/samya-db/samya/proto/samya/v1;samyav1b\x06proto3"
+	"\x04POST\x12\x18/v1/entities/{name}:move\x12l\n" +
+	"\tCutEntity\x12\x1a.samya.v1.CutEntityRequest\x1a\x1b.samya.v1.CutEntityResponse\"&\xea\x8e\x19\"\b\x01*\x1e\n" +
+	"\x03GET\x12\x17/v1/entities/{name}:cut\x12\x87\x01\n" +
+	"\x0fReconcileEntity\x12 .samya.v1.ReconcileEntityRequest\x1a!.samya.v1.ReconcileEntityResponse\"/\xea\x8e\x19+\b\x04 \x01*%\n" +
+	"\x04POST\x12\x1d/v1/entities/{name}:reconcileB2Z0github.com/samya-db/samya/proto/samya/v1;samyav1b\x06proto3"
 
 var (
 	file_samya_v1_entities_proto_rawDescOnce sync.Once
@@ -1684,41 +2059,45 @@ func file_samya_v1_entities_proto_rawDescGZIP() []byte {
 }
 
 var file_samya_v1_entities_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_samya_v1_entities_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_samya_v1_entities_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_samya_v1_entities_proto_goTypes = []any{
-	(Consistency)(0),             // 0: samya.v1.Consistency
-	(*Entity)(nil),               // 1: samya.v1.Entity
-	(*Usage)(nil),                // 2: samya.v1.Usage
-	(*Share)(nil),                // 3: samya.v1.Share
-	(*Moves)(nil),                // 4: samya.v1.Moves
-	(*StarMove)(nil),             // 5: samya.v1.StarMove
-	(*TransferMove)(nil),         // 6: samya.v1.TransferMove
-	(*CreateEntityRequest)(nil),  // 7: samya.v1.CreateEntityRequest
-	(*CreateEntityResponse)(nil), // 8: samya.v1.CreateEntityResponse
-	(*GetEntityRequest)(nil),     // 9: samya.v1.GetEntityRequest
-	(*WatchEntityRequest)(nil),   // 10: samya.v1.WatchEntityRequest
-	(*WatchEntityResponse)(nil),  // 11: samya.v1.WatchEntityResponse
-	(*GetEntityResponse)(nil),    // 12: samya.v1.GetEntityResponse
-	(*ListEntitiesRequest)(nil),  // 13: samya.v1.ListEntitiesRequest
-	(*ListEntitiesResponse)(nil), // 14: samya.v1.ListEntitiesResponse
-	(*UpdateEntityRequest)(nil),  // 15: samya.v1.UpdateEntityRequest
-	(*UpdateEntityResponse)(nil), // 16: samya.v1.UpdateEntityResponse
-	(*DeleteEntityRequest)(nil),  // 17: samya.v1.DeleteEntityRequest
-	(*DeleteEntityResponse)(nil), // 18: samya.v1.DeleteEntityResponse
-	(*MoveEntityRequest)(nil),    // 19: samya.v1.MoveEntityRequest
-	(*MoveEntityResponse)(nil),   // 20: samya.v1.MoveEntityResponse
-	(*durationpb.Duration)(nil),  // 21: google.protobuf.Duration
+	(Consistency)(0),                // 0: samya.v1.Consistency
+	(*Entity)(nil),                  // 1: samya.v1.Entity
+	(*Usage)(nil),                   // 2: samya.v1.Usage
+	(*Share)(nil),                   // 3: samya.v1.Share
+	(*Moves)(nil),                   // 4: samya.v1.Moves
+	(*StarMove)(nil),                // 5: samya.v1.StarMove
+	(*TransferMove)(nil),            // 6: samya.v1.TransferMove
+	(*CreateEntityRequest)(nil),     // 7: samya.v1.CreateEntityRequest
+	(*CreateEntityResponse)(nil),    // 8: samya.v1.CreateEntityResponse
+	(*GetEntityRequest)(nil),        // 9: samya.v1.GetEntityRequest
+	(*WatchEntityRequest)(nil),      // 10: samya.v1.WatchEntityRequest
+	(*WatchEntityResponse)(nil),     // 11: samya.v1.WatchEntityResponse
+	(*GetEntityResponse)(nil),       // 12: samya.v1.GetEntityResponse
+	(*ListEntitiesRequest)(nil),     // 13: samya.v1.ListEntitiesRequest
+	(*ListEntitiesResponse)(nil),    // 14: samya.v1.ListEntitiesResponse
+	(*UpdateEntityRequest)(nil),     // 15: samya.v1.UpdateEntityRequest
+	(*UpdateEntityResponse)(nil),    // 16: samya.v1.UpdateEntityResponse
+	(*DeleteEntityRequest)(nil),     // 17: samya.v1.DeleteEntityRequest
+	(*DeleteEntityResponse)(nil),    // 18: samya.v1.DeleteEntityResponse
+	(*MoveEntityRequest)(nil),       // 19: samya.v1.MoveEntityRequest
+	(*MoveEntityResponse)(nil),      // 20: samya.v1.MoveEntityResponse
+	(*CutEntityRequest)(nil),        // 21: samya.v1.CutEntityRequest
+	(*CutEntityResponse)(nil),       // 22: samya.v1.CutEntityResponse
+	(*ReconcileEntityRequest)(nil),  // 23: samya.v1.ReconcileEntityRequest
+	(*ReconcileEntityResponse)(nil), // 24: samya.v1.ReconcileEntityResponse
+	(*durationpb.Duration)(nil),     // 25: google.protobuf.Duration
 }
 var file_samya_v1_entities_proto_depIdxs = []int32{
 	3,  // 0: samya.v1.Usage.shares:type_name -> samya.v1.Share
-	21, // 1: samya.v1.Share.age:type_name -> google.protobuf.Duration
+	25, // 1: samya.v1.Share.age:type_name -> google.protobuf.Duration
 	4,  // 2: samya.v1.Share.moves:type_name -> samya.v1.Moves
 	5,  // 3: samya.v1.Moves.stars:type_name -> samya.v1.StarMove
 	6,  // 4: samya.v1.Moves.sent:type_name -> samya.v1.TransferMove
 	6,  // 5: samya.v1.Moves.received:type_name -> samya.v1.TransferMove
 	1,  // 6: samya.v1.CreateEntityResponse.entity:type_name -> samya.v1.Entity
 	0,  // 7: samya.v1.GetEntityRequest.consistency:type_name -> samya.v1.Consistency
-	21, // 8: samya.v1.GetEntityRequest.max_age:type_name -> google.protobuf.Duration
+	25, // 8: samya.v1.GetEntityRequest.max_age:type_name -> google.protobuf.Duration
 	1,  // 9: samya.v1.WatchEntityResponse.entity:type_name -> samya.v1.Entity
 	2,  // 10: samya.v1.WatchEntityResponse.usage:type_name -> samya.v1.Usage
 	1,  // 11: samya.v1.GetEntityResponse.entity:type_name -> samya.v1.Entity
@@ -1726,25 +2105,32 @@ var file_samya_v1_entities_proto_depIdxs = []int32{
 	1,  // 13: samya.v1.ListEntitiesResponse.entities:type_name -> samya.v1.Entity
 	1,  // 14: samya.v1.UpdateEntityResponse.entity:type_name -> samya.v1.Entity
 	1,  // 15: samya.v1.MoveEntityResponse.entity:type_name -> samya.v1.Entity
-	7,  // 16: samya.v1.EntityService.CreateEntity:input_type -> samya.v1.CreateEntityRequest
-	9,  // 17: samya.v1.EntityService.GetEntity:input_type -> samya.v1.GetEntityRequest
-	13, // 18: samya.v1.EntityService.ListEntities:input_type -> samya.v1.ListEntitiesRequest
-	15, // 19: samya.v1.EntityService.UpdateEntity:input_type -> samya.v1.UpdateEntityRequest
-	10, // 20: samya.v1.EntityService.WatchEntity:input_type -> samya.v1.WatchEntityRequest
-	17, // 21: samya.v1.EntityService.DeleteEntity:input_type -> samya.v1.DeleteEntityRequest
-	19, // 22: samya.v1.EntityService.MoveEntity:input_type -> samya.v1.MoveEntityRequest
-	8,  // 23: samya.v1.EntityService.CreateEntity:output_type -> samya.v1.CreateEntityResponse
-	12, // 24: samya.v1.EntityService.GetEntity:output_type -> samya.v1.GetEntityResponse
-	14, // 25: samya.v1.EntityService.ListEntities:output_type -> samya.v1.ListEntitiesResponse
-	16, // 26: samya.v1.EntityService.UpdateEntity:output_type -> samya.v1.UpdateEntityResponse
-	11, // 27: samya.v1.EntityService.WatchEntity:output_type -> samya.v1.WatchEntityResponse
-	18, // 28: samya.v1.EntityService.DeleteEntity:output_type -> samya.v1.DeleteEntityResponse
-	20, // 29: samya.v1.EntityService.MoveEntity:output_type -> samya.v1.MoveEntityResponse
-	23, // [23:30] is the sub-list for method output_type
-	16, // [16:23] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	1,  // 16: samya.v1.CutEntityResponse.entity:type_name -> samya.v1.Entity
+	2,  // 17: samya.v1.CutEntityResponse.usage:type_name -> samya.v1.Usage
+	1,  // 18: samya.v1.ReconcileEntityResponse.entity:type_name -> samya.v1.Entity
+	7,  // 19: samya.v1.EntityService.CreateEntity:input_type -> samya.v1.CreateEntityRequest
+	9,  // 20: samya.v1.EntityService.GetEntity:input_type -> samya.v1.GetEntityRequest
+	13, // 21: samya.v1.EntityService.ListEntities:input_type -> samya.v1.ListEntitiesRequest
+	15, // 22: samya.v1.EntityService.UpdateEntity:input_type -> samya.v1.UpdateEntityRequest
+	10, // 23: samya.v1.EntityService.WatchEntity:input_type -> samya.v1.WatchEntityRequest
+	17, // 24: samya.v1.EntityService.DeleteEntity:input_type -> samya.v1.DeleteEntityRequest
+	19, // 25: samya.v1.EntityService.MoveEntity:input_type -> samya.v1.MoveEntityRequest
+	21, // 26: samya.v1.EntityService.CutEntity:input_type -> samya.v1.CutEntityRequest
+	23, // 27: samya.v1.EntityService.ReconcileEntity:input_type -> samya.v1.ReconcileEntityRequest
+	8,  // 28: samya.v1.EntityService.CreateEntity:output_type -> samya.v1.CreateEntityResponse
+	12, // 29: samya.v1.EntityService.GetEntity:output_type -> samya.v1.GetEntityResponse
+	14, // 30: samya.v1.EntityService.ListEntities:output_type -> samya.v1.ListEntitiesResponse
+	16, // 31: samya.v1.EntityService.UpdateEntity:output_type -> samya.v1.UpdateEntityResponse
+	11, // 32: samya.v1.EntityService.WatchEntity:output_type -> samya.v1.WatchEntityResponse
+	18, // 33: samya.v1.EntityService.DeleteEntity:output_type -> samya.v1.DeleteEntityResponse
+	20, // 34: samya.v1.EntityService.MoveEntity:output_type -> samya.v1.MoveEntityResponse
+	22, // 35: samya.v1.EntityService.CutEntity:output_type -> samya.v1.CutEntityResponse
+	24, // 36: samya.v1.EntityService.ReconcileEntity:output_type -> samya.v1.ReconcileEntityResponse
+	28, // [28:37] is the sub-list for method output_type
+	19, // [19:28] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_samya_v1_entities_proto_init() }
@@ -1759,7 +2145,7 @@ func file_samya_v1_entities_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_samya_v1_entities_proto_rawDesc), len(file_samya_v1_entities_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   20,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

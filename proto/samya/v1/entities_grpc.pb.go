@@ -19,13 +19,15 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	EntityService_CreateEntity_FullMethodName = "/samya.v1.EntityService/CreateEntity"
-	EntityService_GetEntity_FullMethodName    = "/samya.v1.EntityService/GetEntity"
-	EntityService_ListEntities_FullMethodName = "/samya.v1.EntityService/ListEntities"
-	EntityService_UpdateEntity_FullMethodName = "/samya.v1.EntityService/UpdateEntity"
-	EntityService_WatchEntity_FullMethodName  = "/samya.v1.EntityService/WatchEntity"
-	EntityService_DeleteEntity_FullMethodName = "/samya.v1.EntityService/DeleteEntity"
-	EntityService_MoveEntity_FullMethodName   = "/samya.v1.EntityService/MoveEntity"
+	EntityService_CreateEntity_FullMethodName    = "/samya.v1.EntityService/CreateEntity"
+	EntityService_GetEntity_FullMethodName       = "/samya.v1.EntityService/GetEntity"
+	EntityService_ListEntities_FullMethodName    = "/samya.v1.EntityService/ListEntities"
+	EntityService_UpdateEntity_FullMethodName    = "/samya.v1.EntityService/UpdateEntity"
+	EntityService_WatchEntity_FullMethodName     = "/samya.v1.EntityService/WatchEntity"
+	EntityService_DeleteEntity_FullMethodName    = "/samya.v1.EntityService/DeleteEntity"
+	EntityService_MoveEntity_FullMethodName      = "/samya.v1.EntityService/MoveEntity"
+	EntityService_CutEntity_FullMethodName       = "/samya.v1.EntityService/CutEntity"
+	EntityService_ReconcileEntity_FullMethodName = "/samya.v1.EntityService/ReconcileEntity"
 )
 
 // EntityServiceClient is the client API for EntityService service.
@@ -55,6 +57,13 @@ type EntityServiceClient interface {
 	// tokens that are out of it are moved along: the old ancestors get them back, the
 	// new ones are charged, at once at each site and also beyond their limits.
 	MoveEntity(ctx context.Context, in *MoveEntityRequest, opts ...grpc.CallOption) (*MoveEntityResponse, error)
+	// CutEntity counts, for ReconcileEntity, the tokens that the sites' books hold to be
+	// in use. A site answers with its own share alone; an app manager asks all sites, and
+	// fails unless all have answered and their shares are a consistent cut.
+	CutEntity(ctx context.Context, in *CutEntityRequest, opts ...grpc.CallOption) (*CutEntityResponse, error)
+	// ReconcileEntity makes the books say how many tokens are in use, as counted by an
+	// operator for a cut: what clients that died had not released comes back.
+	ReconcileEntity(ctx context.Context, in *ReconcileEntityRequest, opts ...grpc.CallOption) (*ReconcileEntityResponse, error)
 }
 
 type entityServiceClient struct {
@@ -144,6 +153,26 @@ func (c *entityServiceClient) MoveEntity(ctx context.Context, in *MoveEntityRequ
 	return out, nil
 }
 
+func (c *entityServiceClient) CutEntity(ctx context.Context, in *CutEntityRequest, opts ...grpc.CallOption) (*CutEntityResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CutEntityResponse)
+	err := c.cc.Invoke(ctx, EntityService_CutEntity_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *entityServiceClient) ReconcileEntity(ctx context.Context, in *ReconcileEntityRequest, opts ...grpc.CallOption) (*ReconcileEntityResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReconcileEntityResponse)
+	err := c.cc.Invoke(ctx, EntityService_ReconcileEntity_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // EntityServiceServer is the server API for EntityService service.
 // All implementations must embed UnimplementedEntityServiceServer
 // for forward compatibility.
@@ -171,6 +200,13 @@ type EntityServiceServer interface {
 	// tokens that are out of it are moved along: the old ancestors get them back, the
 	// new ones are charged, at once at each site and also beyond their limits.
 	MoveEntity(context.Context, *MoveEntityRequest) (*MoveEntityResponse, error)
+	// CutEntity counts, for ReconcileEntity, the tokens that the sites' books hold to be
+	// in use. A site answers with its own share alone; an app manager asks all sites, and
+	// fails unless all have answered and their shares are a consistent cut.
+	CutEntity(context.Context, *CutEntityRequest) (*CutEntityResponse, error)
+	// ReconcileEntity makes the books say how many tokens are in use, as counted by an
+	// operator for a cut: what clients that died had not released comes back.
+	ReconcileEntity(context.Context, *ReconcileEntityRequest) (*ReconcileEntityResponse, error)
 	mustEmbedUnimplementedEntityServiceServer()
 }
 
@@ -201,6 +237,12 @@ func (UnimplementedEntityServiceServer) DeleteEntity(context.Context, *DeleteEnt
 }
 func (UnimplementedEntityServiceServer) MoveEntity(context.Context, *MoveEntityRequest) (*MoveEntityResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method MoveEntity not implemented")
+}
+func (UnimplementedEntityServiceServer) CutEntity(context.Context, *CutEntityRequest) (*CutEntityResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CutEntity not implemented")
+}
+func (UnimplementedEntityServiceServer) ReconcileEntity(context.Context, *ReconcileEntityRequest) (*ReconcileEntityResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReconcileEntity not implemented")
 }
 func (UnimplementedEntityServiceServer) mustEmbedUnimplementedEntityServiceServer() {}
 func (UnimplementedEntityServiceServer) testEmbeddedByValue()                       {}
@@ -342,6 +384,42 @@ func _EntityService_MoveEntity_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
+func _EntityService_CutEntity_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CutEntityRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(EntityServiceServer).CutEntity(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: EntityService_CutEntity_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(EntityServiceServer).CutEntity(ctx, req.(*CutEntityRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _EntityService_ReconcileEntity_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReconcileEntityRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(EntityServiceServer).ReconcileEntity(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: EntityService_ReconcileEntity_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(EntityServiceServer).ReconcileEntity(ctx, req.(*ReconcileEntityRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // EntityService_ServiceDesc is the grpc.ServiceDesc for EntityService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -372,6 +450,14 @@ var EntityService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "MoveEntity",
 			Handler:    _EntityService_MoveEntity_Handler,
+		},
+		{
+			MethodName: "CutEntity",
+			Handler:    _EntityService_CutEntity_Handler,
+		},
+		{
+			MethodName: "ReconcileEntity",
+			Handler:    _EntityService_ReconcileEntity_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -6,6 +6,7 @@ import (
 	"cmp"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/site/core/input"
 )
 
@@ -65,13 +66,16 @@ const (
 	// Halted: a balance of the entity, or of an entity in its tree, is broken at this
 	// site; nothing was done.
 	Halted
+	// Unready: not all members are connected and have told that they speak the version
+	// to raise the cluster's to; nothing was done.
+	Unready
 )
 
 var codeNames = [...]string{
 	"ok", "out_of_tokens", "not_found", "exists", "reused", "mismatch",
 	"overloaded", "no_quorum", "unknown", "overflow", "stopping", "invalid", "unvouched",
 	"queue_full", "superseded", "expired", "no_lease", "no_parent", "has_children", "looped", "too_deep",
-	"exceeds_limit", "halted",
+	"exceeds_limit", "halted", "unready",
 }
 
 // String returns the code's name.
@@ -123,6 +127,10 @@ type Details struct {
 	// Unapplied are the members not known to have applied a change of the limit
 	// (SetLimit), in the order of the members.
 	Unapplied []avantan.SiteID
+	// Version is the version of the cluster after a RaiseVersion, or instead of it.
+	// Unready are the members that keep it from being raised, in their order.
+	Version versions.Version
+	Unready []UnreadySite
 	// Mode is the mode decided by a SetMode; a repeat gets the mode of the first
 	// decision. After a Mismatch only the version is set. For a ReadMode it is the mode
 	// in force.
@@ -153,6 +161,20 @@ func (a Answer) View() *View { return &a.details().View }
 
 // Unapplied is the list of the Details, empty if there are none.
 func (a Answer) Unapplied() []avantan.SiteID { return a.details().Unapplied }
+
+// Version is the version of the Details, 0 if there are none.
+func (a Answer) Version() versions.Version { return a.details().Version }
+
+// Unready is the list of the Details, empty if there are none.
+func (a Answer) Unready() []UnreadySite { return a.details().Unready }
+
+// UnreadySite is a member that keeps the version of the cluster from being raised.
+type UnreadySite struct {
+	Site avantan.SiteID
+	// Speaks has the versions that the member's build speaks, as told last; zero if it
+	// has told nothing to this run.
+	Speaks versions.Range
+}
 
 // Mode is the Mode of the Details, empty if there are none.
 func (a Answer) Mode() Mode { return a.details().Mode }
@@ -205,10 +227,24 @@ type View struct {
 	// number of entities right below.
 	Parent   string
 	Children int
+	// WrittenOff is the number of tokens retired with lost sites; see stored.Entity.
+	WrittenOff avantan.Tokens
+	// Count is for a cut only.
+	Count Count
 	// Moves are the moves between sites that the books contain.
 	Moves Moves
 	// Others holds the other sites' reports, in the order of the members.
 	Others []OtherView
+}
+
+// Count is a site's part of the tokens in use of an entity, as a cut counts them.
+type Count struct {
+	// Own is the site's net of the entity, less the nets of the entities below.
+	Own avantan.Tokens
+	// Returning bounds the part of Own that comes back without another request.
+	Returning avantan.Tokens
+	// Leased is the part of Own that leases hold.
+	Leased avantan.Tokens
 }
 
 // Moves lists the moves of tokens between sites that a site's books contain.

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/message"
 	"github.com/samya-db/samya/site/core/stored"
@@ -30,12 +31,14 @@ type Memory struct {
 	Claims      map[message.ClaimNumber]stored.Claim
 	Leases      map[uint64]stored.Lease
 	Clock       *stored.Clock
+	// Version is the version of the cluster known last; 0 for none.
+	Version versions.Version
 }
 
 // NewMemory returns an empty store.
 func NewMemory(incarnation message.Incarnation) *Memory {
 	return &Memory{
-		Incarnation: incarnation, Remembered: make(map[core.SiteID]stored.Remembered),
+		Incarnation: incarnation, Version: versions.Own().Newest, Remembered: make(map[core.SiteID]stored.Remembered),
 		Forecasts: make(map[string]stored.Forecast),
 		Claims:    make(map[message.ClaimNumber]stored.Claim), Leases: make(map[uint64]stored.Lease),
 		Entities: make(map[string]stored.Entity), Names: make(map[uint64]string), Books: make(map[string]stored.Books),
@@ -94,6 +97,9 @@ func (m *Memory) Commit(r *stored.Records) error {
 	if r.Clock != nil {
 		m.Clock = new(*r.Clock)
 	}
+	if r.Version != 0 {
+		m.Version = r.Version
+	}
 	for _, p := range r.Remembered {
 		m.Remembered[p.Site] = p
 	}
@@ -134,7 +140,7 @@ func (m *Memory) Load() (stored.Restored, error) {
 	}
 	r.Books = InOrder(m.Books)
 	r.Blocks = m.Blocks.Values()
-	r.Clock = m.Clock
+	r.Clock, r.Version = m.Clock, m.Version
 	r.Incarnation, r.Commits, r.Remembered = m.Incarnation, m.Commits, InOrder(m.Remembered)
 	r.Forecasts, r.Claims, r.Leases = InOrder(m.Forecasts), InOrder(m.Claims), InOrder(m.Leases)
 	for i := range r.Claims {

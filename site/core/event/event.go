@@ -3,6 +3,7 @@ package event
 
 import (
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/site/core/attempt"
 	"github.com/samya-db/samya/site/core/message"
 	"github.com/samya-db/samya/site/core/policy"
@@ -65,6 +66,8 @@ const (
 	// TenantRefused: the site refused a request, as the table of requests is nearly full
 	// and the entity's tenant has an equal part of it.
 	TenantRefused
+	// VersionKnown: the site has come to know another version of the cluster: Version.
+	VersionKnown
 )
 
 // Event is an event for the metrics.
@@ -85,9 +88,11 @@ type Event struct {
 	Site    avantan.SiteID
 	Request attempt.Key
 	// Members are the members, and Peers all other sites to be in touch with: SitesChanged.
-	// Version counts the changes of the voters.
+	// Roster counts the changes of the voters.
 	Members, Peers []avantan.SiteID
-	Version        uint64
+	Roster         uint64
+	// Version is what the site tells of its versions from a VersionKnown on.
+	Version versions.Speaker
 	// Err describes a ProtocolFault or BooksBroken.
 	Err error
 }

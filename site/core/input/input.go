@@ -5,6 +5,7 @@ package input
 
 import (
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/site/core/attempt"
 	"github.com/samya-db/samya/site/core/message"
 )
@@ -147,6 +148,8 @@ type Cancel struct{ Call Call }
 type Read struct {
 	Call   Call
 	Entity string
+	// Cut asks for the Count of the view too.
+	Cut bool
 }
 
 // ReadMode asks for the mode in force at this site.
@@ -188,22 +191,28 @@ const (
 	MoveEntity ChangeKind = "move"
 	// SetLimit changes an entity's limit.
 	SetLimit ChangeKind = "limit"
+	// Reconcile makes an entity's books say how many tokens are in use.
+	Reconcile ChangeKind = "reconcile"
 	// SetMode changes the protocol under which the sites begin instances.
 	SetMode ChangeKind = "mode"
 	// AddSite gives a site a seat in the cluster, so that the site may join.
 	AddSite ChangeKind = "add_site"
 	// AdmitSite makes a member of a site that has joined. Sites propose it by themselves.
 	AdmitSite ChangeKind = "admit_site"
+	// RaiseVersion raises the version of the cluster by one.
+	RaiseVersion ChangeKind = "version"
 )
 
 // Change asks a majority of the sites for an administrative change.
 type Change struct {
 	Call Call
 	Kind ChangeKind
-	// Name is the entity's name; empty for SetMode.
+	// Name is the entity's name; empty for SetMode and RaiseVersion.
 	Name string
 	// Mode is a name in ProtocolNames for SetMode; else empty.
 	Mode string
+	// Version is the version to raise the cluster's to (RaiseVersion); else 0.
+	Version versions.Version
 	// Limit is the new limit: CreateEntity, SetLimit.
 	Limit avantan.Tokens
 	// Parent is the name of the parent (CreateEntity, MoveEntity); empty for none.
@@ -211,8 +220,10 @@ type Change struct {
 	// Subtree has a DeleteEntity delete the entity's descendants too; without it an
 	// entity with children is not deleted.
 	Subtree bool
-	// Expected is the generation (DeleteEntity, MoveEntity) or version (SetLimit) that the
-	// entity must have, or the version of the mode (SetMode); 0 for any.
+	// Truth is the count of a Reconcile; else zero.
+	Truth Truth
+	// Expected is the generation (DeleteEntity, MoveEntity) or version (SetLimit, Reconcile)
+	// that the entity must have, or the version of the mode (SetMode); 0 for any.
 	Expected uint64
 	// Incarnation is the incarnation of the data of the site (AdmitSite).
 	Incarnation uint64
@@ -231,6 +242,25 @@ type Change struct {
 	NotAfter int64
 }
 
+// Truth is an operator's count of the tokens that are in use of an entity, as of a cut.
+type Truth struct {
+	// InUse is the count, 0 to MaxTokens.
+	InUse avantan.Tokens
+	// Counted is what the entity's sites had on their books at the cut, in -MaxTokens to
+	// MaxTokens. Returning bounds the part of Counted that comes back without another
+	// request; 0 to MaxTokens.
+	Counted, Returning avantan.Tokens
+	// Generation is the entity's generation at the cut.
+	Generation uint64
+}
+
+// Drift is the number of tokens that the books count as in use and that are not. A
+// negative number counts tokens in use that the books do not count. It is 0 if either
+// depends on the tokens that may come back.
+func (t *Truth) Drift() avantan.Tokens {
+	return max(t.Counted-t.Returning-t.InUse, min(0, t.Counted-t.InUse))
+}
+
 // Deliver hands over messages that another site sent.
 type Deliver struct {
 	From     avantan.SiteID
@@ -240,6 +270,13 @@ type Deliver struct {
 // Reachable names the other sites that seem to be reachable now. It is a hint: a leader
 // waits for no others. Safety does not rest on it.
 type Reachable struct{ Sites []avantan.SiteID }
+
+// Speaks hands over what another site told of its versions as it was connected. A message
+// from that site comes after it.
+type Speaks struct {
+	From    avantan.SiteID
+	Speaker versions.Speaker
+}
 
 // Stop says that the site is about to stop. Waiting acquires are answered Stopping, and
 // none waits any more; all else goes on.
@@ -277,6 +314,8 @@ func (*ReadForecast) input() {}
 func (*List) input() {}
 
 func (*Change) input() {}
+
+func (Speaks) input() {}
 
 func (Deliver) input() {}
 

@@ -31,5 +31,11 @@ func (a *AcquireAll) Valid() bool {
 	return true
 }
 
+// Valid reports whether all numbers are within their bounds.
+func (t *Truth) Valid() bool {
+	return t.InUse >= 0 && t.InUse <= MaxTokens && t.Counted >= -MaxTokens && t.Counted <= MaxTokens &&
+		t.Returning >= 0 && t.Returning <= MaxTokens && t.Generation > 0
+}
+
 // Simple reports whether the request needs no other site to be asked.
 func (t *Tries) Simple() bool { return t.Attempt <= attempt.First && len(t.Tried) == 0 }

@@ -2,6 +2,7 @@ package stored
 
 import (
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/input"
 )
@@ -27,8 +28,8 @@ type ChangeTimes struct {
 // Dead reports whether a change is dead at a sequence's clock.
 func (t *ChangeTimes) Dead(clock int64) bool { return t.NotAfter != 0 && t.NotAfter < clock }
 
-// CatalogueChange is a creation, deletion or move, or a change of the mode, as the
-// catalogue's sequence decides it.
+// CatalogueChange is a creation, deletion or move, a change of the mode, or a raise of the
+// cluster's version, as the catalogue's sequence decides it.
 type CatalogueChange struct {
 	Kind  input.ChangeKind `json:"kind"`
 	Name  string           `json:"name"`
@@ -44,8 +45,13 @@ type CatalogueChange struct {
 	// Generation is the generation expected by a deletion or move, or the version
 	// expected by a change of the mode; 0 for any.
 	Generation uint64 `json:"generation,omitempty"`
-	RequestID  string `json:"request_id"`
-	Body       uint64 `json:"body"`
+	// Version is the version to raise the cluster's to: RaiseVersion.
+	Version versions.Version `json:"version,omitempty"`
+	// Begin, in the first change of a cluster, is the version that the cluster begins
+	// with; 0 for the first version.
+	Begin     versions.Version `json:"begin,omitempty"`
+	RequestID string           `json:"request_id"`
+	Body      uint64           `json:"body"`
 	ChangeTimes
 }
 

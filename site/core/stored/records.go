@@ -6,6 +6,7 @@ import (
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/avantan/transfer"
+	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/message"
 )
@@ -30,7 +31,7 @@ type Records struct {
 	// ForgetChanges: change records with lower numbers are deleted.
 	ForgetChanges uint64
 	// Commits is the number of this transaction and is stored; 0 for a transaction that
-	// changes nothing but Remembered.
+	// changes nothing but Remembered and Version.
 	Commits message.Commits
 	// Remembered are stored by site.
 	Remembered []Remembered
@@ -44,6 +45,10 @@ type Records struct {
 	EndedLeases []uint64
 	// Clock is stored; nil if a new record is not yet due.
 	Clock *Clock
+	// Version is the version of the cluster that the site has come to know; 0 if
+	// unchanged. It is durable before all else of the transaction: from then on a build
+	// that does not speak it refuses the data.
+	Version versions.Version
 }
 
 // Empty reports whether there is nothing to make durable.
@@ -51,7 +56,8 @@ func (r *Records) Empty() bool {
 	return len(r.Block.Records) == 0 && r.ForgetBlocks == 0 && len(r.Books) == 0 && len(r.Entities) == 0 &&
 		len(r.Deleted) == 0 && r.Catalogue == nil && len(r.Changes) == 0 && r.ForgetChanges == 0 &&
 		r.Commits == 0 && len(r.Remembered) == 0 && len(r.Forecasts) == 0 &&
-		len(r.Claims) == 0 && len(r.SettledClaims) == 0 && len(r.Leases) == 0 && len(r.EndedLeases) == 0 && r.Clock == nil
+		len(r.Claims) == 0 && len(r.SettledClaims) == 0 && len(r.Leases) == 0 && len(r.EndedLeases) == 0 && r.Clock == nil &&
+		r.Version == 0
 }
 
 // Reset empties the records and keeps their memory for reuse.
@@ -110,6 +116,10 @@ type Entity struct {
 	// Surplus counts tokens found to have been released and never acquired. They are kept
 	// out of circulation, so that all books add up to Limit less Surplus.
 	Surplus avantan.Tokens
+	// WrittenOff counts tokens that sites lost for good held. They are kept out of
+	// circulation until the entity is reconciled. All books add up to Limit less Surplus
+	// and WrittenOff. It may be negative.
+	WrittenOff avantan.Tokens
 	// Debt is the excess of the tokens in circulation over Limit less Surplus. DebtSince
 	// is the instance that last raised it. The site stands still until the end of
 	// instance Held. Each is 0 for none.
@@ -141,6 +151,9 @@ type Catalogue struct {
 	Roster Roster
 	// SettledIn says that all members know of this site.
 	SettledIn bool
+	// Version is the version of the cluster as decided; 0 for the first, and before the
+	// first change.
+	Version versions.Version
 }
 
 // Change is a decided change of the catalogue with its outcome.
@@ -154,7 +167,7 @@ type Change struct {
 	// TooDeep.
 	Outcome answer.Code `json:"outcome"`
 	// Generation is the generation of the entity created or deleted; for SetMode the
-	// version of the mode afterwards.
+	// version of the mode afterwards, for RaiseVersion that of the cluster.
 	Generation uint64 `json:"generation,omitempty"`
 }
 
@@ -178,6 +191,9 @@ type Restored struct {
 	Leases []Lease
 	// Clock is the last record stored; nil for none.
 	Clock *Clock
+	// Version is the version of the cluster known last; 0 for new data without one, of
+	// a cluster that would begin with the build's version.
+	Version versions.Version
 	// Forecasts are in any order; New ignores forecasts of other generations.
 	Forecasts []Forecast
 }

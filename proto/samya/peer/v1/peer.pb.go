@@ -718,7 +718,12 @@ type Hello struct {
 	// The version of the member set the speaker has applied.
 	MembersVersion uint64 `protobuf:"varint,5,opt,name=members_version,json=membersVersion,proto3" json:"members_version,omitempty"`
 	// A hash of that member set.
-	MembersHash   []byte `protobuf:"bytes,6,opt,name=members_hash,json=membersHash,proto3" json:"members_hash,omitempty"`
+	MembersHash []byte `protobuf:"bytes,6,opt,name=members_hash,json=membersHash,proto3" json:"members_hash,omitempty"`
+	// The version of the cluster that the speaker knows; 0 from a build of the first
+	// version, which has no word of it.
+	ClusterVersion uint32 `protobuf:"varint,7,opt,name=cluster_version,json=clusterVersion,proto3" json:"cluster_version,omitempty"`
+	// Whether that is only the version that a new cluster would begin with.
+	Undecided     bool `protobuf:"varint,8,opt,name=undecided,proto3" json:"undecided,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -793,6 +798,20 @@ func (x *Hello) GetMembersHash() []byte {
 		return x.MembersHash
 	}
 	return nil
+}
+
+func (x *Hello) GetClusterVersion() uint32 {
+	if x != nil {
+		return x.ClusterVersion
+	}
+	return 0
+}
+
+func (x *Hello) GetUndecided() bool {
+	if x != nil {
+		return x.Undecided
+	}
+	return false
 }
 
 // Batch holds messages of many entities' instances, in the order they were sent.
@@ -2124,14 +2143,16 @@ const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x12\n" +
 	"\x04last\x18\x02 \x01(\bR\x04last\":\n" +
 	"\fLinkResponse\x12*\n" +
-	"\x05hello\x18\x01 \x01(\v2\x14.samya.peer.v1.HelloR\x05hello\"\xcf\x01\n" +
+	"\x05hello\x18\x01 \x01(\v2\x14.samya.peer.v1.HelloR\x05hello\"\x96\x02\n" +
 	"\x05Hello\x12%\n" +
 	"\x0eoldest_version\x18\x01 \x01(\rR\roldestVersion\x12%\n" +
 	"\x0enewest_version\x18\x02 \x01(\rR\rnewestVersion\x12\x18\n" +
 	"\acluster\x18\x03 \x01(\tR\acluster\x12\x12\n" +
 	"\x04site\x18\x04 \x01(\tR\x04site\x12'\n" +
 	"\x0fmembers_version\x18\x05 \x01(\x04R\x0emembersVersion\x12!\n" +
-	"\fmembers_hash\x18\x06 \x01(\fR\vmembersHash\"C\n" +
+	"\fmembers_hash\x18\x06 \x01(\fR\vmembersHash\x12'\n" +
+	"\x0fcluster_version\x18\a \x01(\rR\x0eclusterVersion\x12\x1c\n" +
+	"\tundecided\x18\b \x01(\bR\tundecided\"C\n" +
 	"\x05Batch\x12:\n" +
 	"\bmessages\x18\x01 \x03(\v2\x1e.samya.peer.v1.ProtocolMessageR\bmessages\"\xdc\x06\n" +
 	"\x0fProtocolMessage\x12\x16\n" +

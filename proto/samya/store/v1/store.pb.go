@@ -22,7 +22,8 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Identity says whose data a directory holds. It is written once.
+// Identity says whose data a directory holds. It is written once, and again whenever
+// the site comes to know another version of the cluster.
 type Identity struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The version of this format.
@@ -30,7 +31,10 @@ type Identity struct {
 	// The cluster's name.
 	Cluster string `protobuf:"bytes,2,opt,name=cluster,proto3" json:"cluster,omitempty"`
 	// The site's name.
-	Site          string `protobuf:"bytes,3,opt,name=site,proto3" json:"site,omitempty"`
+	Site string `protobuf:"bytes,3,opt,name=site,proto3" json:"site,omitempty"`
+	// The version of the cluster that the site knew last; 0 in the format of the first
+	// version, which has no word of it.
+	Version       uint32 `protobuf:"varint,4,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -84,6 +88,13 @@ func (x *Identity) GetSite() string {
 		return x.Site
 	}
 	return ""
+}
+
+func (x *Identity) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
 }
 
 // MemberSet is the set of sites that decide together.
@@ -314,7 +325,9 @@ type EntityState struct {
 	// The version of the roster at its creation; 0 for the founders'.
 	Born uint32 `protobuf:"varint,18,opt,name=born,proto3" json:"born,omitempty"`
 	// The version of the view of its next instance; 0 for the founders'.
-	Voters        uint32 `protobuf:"varint,19,opt,name=voters,proto3" json:"voters,omitempty"`
+	Voters uint32 `protobuf:"varint,19,opt,name=voters,proto3" json:"voters,omitempty"`
+	// Tokens that sites lost for good held, kept out of circulation.
+	WrittenOff    int64 `protobuf:"zigzag64,20,opt,name=written_off,json=writtenOff,proto3" json:"written_off,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -478,6 +491,13 @@ func (x *EntityState) GetBorn() uint32 {
 func (x *EntityState) GetVoters() uint32 {
 	if x != nil {
 		return x.Voters
+	}
+	return 0
+}
+
+func (x *EntityState) GetWrittenOff() int64 {
+	if x != nil {
+		return x.WrittenOff
 	}
 	return 0
 }
@@ -1257,7 +1277,10 @@ type Catalogue struct {
 	// The sites of the cluster; unset where the founders are the only sites ever.
 	Roster *Roster `protobuf:"bytes,6,opt,name=roster,proto3" json:"roster,omitempty"`
 	// Whether all members know of this site.
-	SettledIn     bool `protobuf:"varint,7,opt,name=settled_in,json=settledIn,proto3" json:"settled_in,omitempty"`
+	SettledIn bool `protobuf:"varint,7,opt,name=settled_in,json=settledIn,proto3" json:"settled_in,omitempty"`
+	// The version of the cluster as decided; 0 for the first, and before the first
+	// change.
+	Version       uint32 `protobuf:"varint,8,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1339,6 +1362,13 @@ func (x *Catalogue) GetSettledIn() bool {
 		return x.SettledIn
 	}
 	return false
+}
+
+func (x *Catalogue) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
 }
 
 // Roster is the sites of a cluster, as its catalogue decided.
@@ -1492,7 +1522,7 @@ type ChangeResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The instance that decided it.
 	Instance uint64 `protobuf:"varint,1,opt,name=instance,proto3" json:"instance,omitempty"`
-	// What the change does: "create", "delete", "move" or "mode".
+	// What the change does: "create", "delete", "move", "mode" or "version".
 	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
 	// The entity's name.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
@@ -1506,7 +1536,8 @@ type ChangeResult struct {
 	Body uint64 `protobuf:"fixed64,7,opt,name=body,proto3" json:"body,omitempty"`
 	// The outcome's code.
 	Outcome uint32 `protobuf:"varint,8,opt,name=outcome,proto3" json:"outcome,omitempty"`
-	// The generation of the entity created, deleted or moved, or the mode's version.
+	// The generation of the entity created, deleted or moved, or the version of the mode
+	// or of the cluster.
 	Generation uint64 `protobuf:"varint,9,opt,name=generation,proto3" json:"generation,omitempty"`
 	// The protocol mode changed to.
 	Mode string `protobuf:"bytes,10,opt,name=mode,proto3" json:"mode,omitempty"`
@@ -1522,7 +1553,12 @@ type ChangeResult struct {
 	// The time until which the result is kept.
 	Keep int64 `protobuf:"varint,15,opt,name=keep,proto3" json:"keep,omitempty"`
 	// The incarnation of the data of a site that is admitted.
-	Incarnation   uint64 `protobuf:"fixed64,16,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	Incarnation uint64 `protobuf:"fixed64,18,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	// The version to which the cluster's is raised.
+	Version uint32 `protobuf:"varint,16,opt,name=version,proto3" json:"version,omitempty"`
+	// In the first change of a cluster, the version that the cluster begins with; 0 for
+	// the first version.
+	Begin         uint32 `protobuf:"varint,17,opt,name=begin,proto3" json:"begin,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1665,6 +1701,20 @@ func (x *ChangeResult) GetKeep() int64 {
 func (x *ChangeResult) GetIncarnation() uint64 {
 	if x != nil {
 		return x.Incarnation
+	}
+	return 0
+}
+
+func (x *ChangeResult) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *ChangeResult) GetBegin() uint32 {
+	if x != nil {
+		return x.Begin
 	}
 	return 0
 }
@@ -1878,11 +1928,12 @@ var File_samya_store_v1_store_proto protoreflect.FileDescriptor
 
 const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\n" +
-	"\x1asamya/store/v1/store.proto\x12\x0esamya.store.v1\x1a\x18samya/peer/v1/peer.proto\"P\n" +
+	"\x1asamya/store/v1/store.proto\x12\x0esamya.store.v1\x1a\x18samya/peer/v1/peer.proto\"j\n" +
 	"\bIdentity\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x12\x12\n" +
-	"\x04site\x18\x03 \x01(\tR\x04site\";\n" +
+	"\x04site\x18\x03 \x01(\tR\x04site\x12\x18\n" +
+	"\aversion\x18\x04 \x01(\rR\aversion\";\n" +
 	"\tMemberSet\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x14\n" +
 	"\x05sites\x18\x02 \x03(\tR\x05sites\"e\n" +
@@ -1896,7 +1947,7 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"generation\x18\x01 \x01(\x04R\n" +
 	"generation\x12\x12\n" +
 	"\x04left\x18\x02 \x01(\x12R\x04left\x12\x10\n" +
-	"\x03net\x18\x03 \x01(\x12R\x03net\"\xdd\x04\n" +
+	"\x03net\x18\x03 \x01(\x12R\x03net\"\xfe\x04\n" +
 	"\vEntityState\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -1921,7 +1972,9 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\n" +
 	"debt_heard\x18\x11 \x03(\tR\tdebtHeard\x12\x12\n" +
 	"\x04born\x18\x12 \x01(\rR\x04born\x12\x16\n" +
-	"\x06voters\x18\x13 \x01(\rR\x06voters\"h\n" +
+	"\x06voters\x18\x13 \x01(\rR\x06voters\x12\x1f\n" +
+	"\vwritten_off\x18\x14 \x01(\x12R\n" +
+	"writtenOff\"h\n" +
 	"\x05Claim\x12)\n" +
 	"\x03ask\x18\x01 \x01(\v2\x17.samya.peer.v1.ClaimAskR\x03ask\x12\x1e\n" +
 	"\n" +
@@ -1980,7 +2033,7 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\x06pledge\x18\x05 \x01(\v2\x1b.samya.peer.v1.ContributionR\x06pledge\x123\n" +
 	"\texposures\x18\x06 \x03(\v2\x15.samya.peer.v1.BallotR\texposures\x12\x14\n" +
 	"\x05built\x18\a \x01(\bR\x05built\x12'\n" +
-	"\x04kept\x18\b \x03(\v2\x13.samya.peer.v1.KeptR\x04kept\"\x88\x02\n" +
+	"\x04kept\x18\b \x03(\v2\x13.samya.peer.v1.KeptR\x04kept\"\xa2\x02\n" +
 	"\tCatalogue\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -1991,7 +2044,8 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\fmode_version\x18\x05 \x01(\x04R\vmodeVersion\x12.\n" +
 	"\x06roster\x18\x06 \x01(\v2\x16.samya.store.v1.RosterR\x06roster\x12\x1d\n" +
 	"\n" +
-	"settled_in\x18\a \x01(\bR\tsettledIn\"h\n" +
+	"settled_in\x18\a \x01(\bR\tsettledIn\x12\x18\n" +
+	"\aversion\x18\b \x01(\rR\aversion\"h\n" +
 	"\x06Roster\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x18\n" +
 	"\achanged\x18\x02 \x01(\x04R\achanged\x12*\n" +
@@ -2001,7 +2055,7 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x14\n" +
 	"\x05since\x18\x03 \x01(\x04R\x05since\x12\x14\n" +
 	"\x05votes\x18\x04 \x03(\rR\x05votes\x12 \n" +
-	"\vincarnation\x18\x05 \x01(\x06R\vincarnation\"\xa0\x03\n" +
+	"\vincarnation\x18\x05 \x01(\x06R\vincarnation\"\xd0\x03\n" +
 	"\fChangeResult\x12\x1a\n" +
 	"\binstance\x18\x01 \x01(\x04R\binstance\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x12\n" +
@@ -2022,7 +2076,9 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\x05asked\x18\r \x01(\x03R\x05asked\x12\x1b\n" +
 	"\tnot_after\x18\x0e \x01(\x03R\bnotAfter\x12\x12\n" +
 	"\x04keep\x18\x0f \x01(\x03R\x04keep\x12 \n" +
-	"\vincarnation\x18\x10 \x01(\x06R\vincarnation\"|\n" +
+	"\vincarnation\x18\x12 \x01(\x06R\vincarnation\x12\x18\n" +
+	"\aversion\x18\x10 \x01(\rR\aversion\x12\x14\n" +
+	"\x05begin\x18\x11 \x01(\rR\x05begin\"|\n" +
 	"\bForecast\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +

@@ -1,0 +1,135 @@
+package core
+
+import (
+	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/stored"
+)
+
+// Clients die without releasing, and the books then count tokens as in use that nobody
+// uses. An operator who has counted the tokens that are in use reconciles the entity. A
+// cut tells what the books count: each site's tokens of requests that name the entity
+// itself. The difference, the drift, is decided in the entity's own sequence at the
+// version of the cut, so once at most. The tokens go to the members of that instance as
+// those of a raised limit do, and come out of the net of its first member. That site's
+// books of the ancestors change as if a client had released the tokens there. So all
+// rules of hierarchies hold, moves included. Section 20 of docs/protocol.md has the
+// argument.
+
+// truth is the part of a limitChange that reconciles; see input.Truth.
+type truth struct {
+	InUse     Tokens `json:"in_use"`
+	Counted   Tokens `json:"counted"`
+	Returning Tokens `json:"returning,omitempty"`
+}
+
+// truthOf is the part of a limitChange for a count.
+func truthOf(t *input.Truth) *truth {
+	return &truth{InUse: t.InUse, Counted: t.Counted, Returning: t.Returning}
+}
+
+// told is the count of a truth, without the generation.
+func (t *truth) told() input.Truth {
+	return input.Truth{InUse: t.InUse, Counted: t.Counted, Returning: t.Returning}
+}
+
+// notSurplus is the Surplus of a change that reconciles. A build that knows no such
+// changes finds the number out of range, and does not take the change for a limit of 0.
+const notSurplus Tokens = -1
+
+// fits reports whether a change's truth is within its bounds, and goes with the change's
+// surplus.
+func (t *truth) fits(surplus Tokens) bool {
+	if t == nil {
+		return surplus >= 0
+	}
+	counted := t.told()
+	counted.Generation = 1
+	return surplus == notSurplus && counted.Valid()
+}
+
+// reconciled takes the drift that a value has settled out of the books, after the members'
+// grants.
+func (c *rebalancing) reconciled(e *entity, v *avantan.Value, r *settledLimit) {
+	c.retire(e, e.writtenOff()-r.unretired)
+	if r.drift == 0 || v.Contributions[0].Site != c.cfg.Self {
+		return
+	}
+	c.keepWhole(e, e.books.Recount(r.drift))
+	for a := range e.parent().chain() {
+		_, err := a.books.Shift(-r.drift)
+		c.keepWhole(a, err)
+		c.later(a)
+	}
+	for a := range e.chain() {
+		c.dirtyBooks(a)
+		// Others may take a surplus for tokens that were out here.
+		c.peering.tellReturn(a)
+		if a.negative() {
+			c.peering.active(a)
+		}
+	}
+}
+
+// retire sets the number of an entity's tokens that are written off.
+func (c *common) retire(e *entity, tokens Tokens) {
+	c.writtenOff += tokens - e.writtenOff()
+	if tokens != e.writtenOff() {
+		e.rarely().writtenOff = tokens
+	}
+}
+
+// counted counts this site's part of the tokens in use of an entity.
+func (c *Core) counted(e *entity) answer.Count {
+	n := answer.Count{Own: e.books.Net(), Returning: c.asking.returning(e)}
+	c.space.childrenOf(e, "", func(child *entity) bool {
+		n.Own -= child.books.Net()
+		return true
+	})
+	pivot := &lease{Lease: stored.Lease{Generation: e.generation}}
+	c.leases.byEntity.Ascend(pivot, func(l *lease) bool {
+		if l.Generation == e.generation {
+			n.Leased += l.Tokens
+		}
+		return l.Generation == e.generation
+	})
+	return n
+}
+
+// returning bounds the tokens that may yet come back to an entity without another
+// request: releases that are parked here, and acquires that ran here after attempts that
+// may have run elsewhere. Tokens of leases are left out: their holders' leases tell.
+func (c *asking) returning(e *entity) Tokens {
+	var sum Tokens
+	for i := range c.queries.peers {
+		c.queries.peers[i].open.Scan(func(_ message.ClaimNumber, cl *claim) bool {
+			sum += c.returningBy(e, cl)
+			return true
+		})
+	}
+	return sum
+}
+
+// returningBy is returning for a claim, with each member that has not answered it.
+func (c *asking) returningBy(e *entity, cl *claim) Tokens {
+	if cl.Kind == message.ReturnLease {
+		return 0
+	}
+	r, found := c.requests.find(cl.Key)
+	if parts := c.requests.parts[cl.Key]; len(parts) > 0 {
+		var sum Tokens
+		for _, p := range parts {
+			if p.Entity == e.name {
+				sum += p.Tokens
+			}
+		}
+		return sum
+	}
+	if cl.Entity == e.name || !found || r.kind == stored.AllRequest {
+		// An earlier attempt may have charged the entity, although this site cannot tell.
+		return cl.Tokens
+	}
+	return 0
+}
