@@ -88,6 +88,18 @@ func TestHTTPAnswers(t *testing.T) {
 					`"refusal":"the build of site au is too new","http_address":"au:7101"}]}`,
 			},
 			{
+				"GET", "/v1/members", "", 200,
+				`{"version":2,"behind":12,"waits_for":"12 entities to adopt the new voters","answered_by":"site/us","members":[` +
+					`{"name":"us","state":"member","knows":true,"region":"us","address":"us","health":"serving","waits_for":""},` +
+					`{"name":"eu","state":"member","knows":true,"region":"eu","address":"eu","health":"serving","waits_for":""},` +
+					`{"name":"au","state":"member","knows":true,"region":"au","address":"au","health":"serving","waits_for":""},` +
+					`{"name":"west","state":"joining","knows":false,"region":"us","address":"us:7","health":"unknown","waits_for":"the site to learn the catalogue"}]}`,
+			},
+			{
+				"POST", "/v1/members", `{"name":"west","request_id":"r"}`, 200,
+				`{"member":{"name":"west","state":"joining","knows":false,"region":"us","address":"us:7","health":"unknown","waits_for":"the site to learn the catalogue"},"version":2}`,
+			},
+			{
 				"GET", "/v1/version", "", 200,
 				`{"version":2,"complete":true,"sites":[` +
 					`{"site":"us","version":2,"oldest":1,"newest":2,"build":"samya v1","known":true},` +
@@ -317,6 +329,10 @@ func TestHTTPRefusals(t *testing.T) {
 			{what: "no mode", method: "PUT", target: "/v1/mode", body: `{}`, reason: apierr.InvalidField, field: "protocol", problem: "missing"},
 			{what: "unknown mode", method: "PUT", target: "/v1/mode", body: `{"protocol":"paxos"}`, reason: apierr.InvalidField, field: "protocol", problem: "auto, majority, star"},
 			{what: "another version", method: "PUT", target: "/v1/mode", body: `{"protocol":"auto","expected_version":2}`, reason: apierr.VersionMismatch},
+			{what: "put of the members", method: "PUT", target: "/v1/members", body: `{}`, reason: apierr.MethodNotAllowed, problem: "GET, HEAD, POST"},
+			{what: "no member", method: "POST", target: "/v1/members", body: `{}`, reason: apierr.InvalidField, field: "name", problem: "empty"},
+			{what: "no site's name", method: "POST", target: "/v1/members", body: `{"name":"US/West"}`, reason: apierr.InvalidField, field: "name"},
+			{what: "reused id of a member", method: "POST", target: "/v1/members", body: `{"name":"west","request_id":"reused"}`, reason: apierr.RequestIDReused},
 			{what: "post to the forecast", method: "POST", target: "/v1/forecast", body: `{}`, reason: apierr.MethodNotAllowed, problem: "GET, HEAD, PUT"},
 			{what: "no model", method: "PUT", target: "/v1/forecast", body: `{}`, reason: apierr.InvalidField, field: "model", problem: "missing"},
 			{what: "unknown model", method: "PUT", target: "/v1/forecast", body: `{"model":"oracle"}`, reason: apierr.InvalidField, field: "model", problem: "ar, ar-lad, arima, auto"},

@@ -62,6 +62,7 @@ func TestNothingOfARequestIsLost(t *testing.T) {
 			"PUT", "/v1/mode", `{"protocol":"star","expected_version":3,"request_id":"r"}`,
 			&samyav1.SetModeRequest{Protocol: "star", ExpectedVersion: 3, RequestId: "r"},
 		},
+		{"POST", "/v1/members", `{"name":"west","request_id":"r"}`, &samyav1.AddMemberRequest{Name: "west", RequestId: "r"}},
 		{"PUT", "/v1/version", `{"version":3,"request_id":"r"}`, &samyav1.RaiseVersionRequest{Version: 3, RequestId: "r"}},
 		{"PUT", "/v1/forecast", `{"model":"none"}`, &samyav1.SetForecastRequest{Model: "none"}},
 		{

@@ -34,8 +34,43 @@ func front(t *testing.T, c *sitetest.Cluster, names ...string) samyav1.EntitySer
 	for _, n := range names {
 		sites = append(sites, route.SiteInfo{Name: n, Region: n, Address: c.Site(n).GRPCAddr()})
 	}
+	return frontOf(t, names[0], sites)
+}
+
+// growing is a directory of the sites that were added.
+type growing struct {
+	mu      sync.Mutex
+	sites   []route.SiteInfo
+	changed chan struct{}
+}
+
+// add adds a site, or tells its new address.
+func (g *growing) add(c *sitetest.Cluster, name string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.sites = slices.DeleteFunc(slices.Clone(g.sites), func(s route.SiteInfo) bool { return s.Name == name })
+	g.sites = append(g.sites, route.SiteInfo{Name: name, Region: name, Address: c.Site(name).GRPCAddr()})
+	close(g.changed)
+	g.changed = make(chan struct{})
+}
+
+func (g *growing) Sites() []route.SiteInfo {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.sites
+}
+
+func (g *growing) Changed() <-chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.changed
+}
+
+// frontOf runs an app manager before the sites of a directory and returns a client of it.
+func frontOf(t *testing.T, region string, sites route.Directory) samyav1.EntityServiceClient {
+	t.Helper()
 	m, err := appmgr.New(appmgr.Config{
-		Config:    node.Config{Name: "front", Region: names[0], Cluster: "test", HTTP: "127.0.0.1:0", GRPC: "127.0.0.1:0"},
+		Config:    node.Config{Name: "front", Region: region, Cluster: "test", HTTP: "127.0.0.1:0", GRPC: "127.0.0.1:0"},
 		Directory: sites,
 	})
 	if err != nil {

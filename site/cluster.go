@@ -3,11 +3,15 @@ package site
 import (
 	"context"
 	"slices"
+	"time"
 
+	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/membership"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
+	"github.com/samya-db/samya/site/store"
 )
 
 // cluster serves samyav1.ClusterService.
@@ -19,10 +23,24 @@ type cluster struct {
 // ListSites implements samyav1.ClusterServiceServer: the durable member set, and the
 // knowledge of gossip and of this site's links about each member.
 func (s cluster) ListSites(context.Context, *samyav1.ListSitesRequest) (*samyav1.ListSitesResponse, error) {
-	resp := &samyav1.ListSitesResponse{Cluster: s.cfg.Cluster, AnsweredBy: "site/" + s.cfg.Name}
+	if !s.seated() {
+		e := apierr.New(apierr.SiteUnavailable, "site %s joins the cluster, and does not know its members for sure", s.cfg.Name)
+		e.Site, e.RetryAfter = s.cfg.Name, time.Second
+		return nil, e
+	}
+	resp := &samyav1.ListSitesResponse{Cluster: s.cfg.Cluster, AnsweredBy: "site/" + s.cfg.Name, MembersVersion: s.sites.Load().version}
+	look := s.look()
+	for _, id := range s.members() {
+		resp.Sites = append(resp.Sites, look(id))
+	}
+	return resp, nil
+}
+
+// look returns what gossip and this site's links know at this moment of each site.
+func (s *Site) look() func(core.SiteID) *samyav1.Site {
 	connected := s.links.Connected()
 	heard, refusals := s.membership.Sites(), s.links.Refusals()
-	for _, id := range s.members() {
+	return func(id core.SiteID) *samyav1.Site {
 		site := &samyav1.Site{Name: string(id), Refusal: refusals[id]}
 		i := slices.IndexFunc(heard, func(m membership.Member) bool { return m.Name == site.Name })
 		if i >= 0 {
@@ -33,9 +51,8 @@ func (s cluster) ListSites(context.Context, *samyav1.ListSitesRequest) (*samyav1
 		if site.Name == s.cfg.Name || slices.Contains(connected, id) {
 			site.Health = samyav1.SiteHealth_SITE_HEALTH_SERVING
 		}
-		resp.Sites = append(resp.Sites, site)
+		return site
 	}
-	return resp, nil
 }
 
 // address returns where a peer is thought to listen; "" if unknown.
@@ -76,15 +93,48 @@ func (s *Site) reachable(connected []core.SiteID) {
 }
 
 // members are the members that the catalogue decided last.
-func (s *Site) members() []core.SiteID { return *s.sites.Load() }
+func (s *Site) members() []core.SiteID { return s.sites.Load().sites }
+
+// memberSet are the members of a version of the roster.
+type memberSet struct {
+	version uint64
+	sites   []core.SiteID
+}
+
+// firstMembers are the members that a data directory knows; none for a site that joins.
+func firstMembers(founded store.Members, restored *stored.Restored) *memberSet {
+	if restored.Catalogue == nil || restored.Catalogue.Roster.Version == 0 {
+		m := &memberSet{version: founded.Version}
+		if founded.Version > 0 {
+			m.sites = founded.Sites
+		}
+		return m
+	}
+	r := &restored.Catalogue.Roster
+	m := &memberSet{version: uint64(r.Version)}
+	for i := range r.Seats {
+		if r.Seats[i].State == stored.SeatMember {
+			m.sites = append(m.sites, r.Seats[i].Site)
+		}
+	}
+	return m
+}
+
+// seated reports whether this site is a member as far as it knows. The core refuses all
+// callers of a site that is none.
+func (s *Site) seated() bool { return slices.Contains(s.members(), core.SiteID(s.cfg.Name)) }
+
+// among reports whether a site is a member, or may be one: a site that is no member itself
+// may not know all.
+func (s *Site) among(site core.SiteID) bool { return !s.seated() || slices.Contains(s.members(), site) }
 
 // joining reports whether the data directory was made to join a cluster.
 func (s *Site) joining() bool { return s.founded.Version == 0 }
 
-// meet brings up links to the sites that gossip tells of, for a site that joins: it does
+// meet brings up links to the sites that gossip tells of, for a site that joins and does
 // not know the members yet.
 func (s *Site) meet() {
-	if !s.joining() {
+	if len(s.members()) > 0 {
 		return
 	}
 	var sites []core.SiteID
@@ -95,8 +145,8 @@ func (s *Site) meet() {
 }
 
 // resite goes by other members.
-func (s *Site) resite(members, peers []core.SiteID) {
-	s.sites.Store(&members)
+func (s *Site) resite(version uint64, members, peers []core.SiteID) {
+	s.sites.Store(&memberSet{version, members})
 	s.links.SetPeers(peers)
 	s.log.Info("the cluster has other sites", "members", members, "peers", peers)
 }

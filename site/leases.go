@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"strconv"
 	"time"
 
@@ -144,7 +143,7 @@ func (s *Site) leaseRef(lease string) (*input.LeaseRef, error) {
 		return nil, nil
 	}
 	home, id, err := name.Lease("lease", lease)
-	if err == nil && !slices.Contains(s.members(), core.SiteID(home)) {
+	if err == nil && !s.among(core.SiteID(home)) {
 		err = &name.Error{Field: "lease", Problem: "is one of site " + home + ", which is none of the cluster"}
 	}
 	if err != nil {

@@ -172,7 +172,7 @@ func (s *Site) Happened(e event.Event) {
 	case event.GaveUp:
 		m.redistributions.WithLabelValues("no_tokens").Inc()
 	case event.SitesChanged:
-		s.resite(e.Members, e.Peers)
+		s.resite(e.Roster, e.Members, e.Peers)
 	case event.Serving:
 		s.health.SetServingStatus("", healthv1.HealthCheckResponse_SERVING)
 		s.log.Info("the site serves")
@@ -341,6 +341,8 @@ var (
 	descMode     = prometheus.NewDesc("samya_site_mode", "The protocol mode in force; 1 at the one that is.", []string{"mode"}, nil)
 	descVersion  = prometheus.NewDesc("samya_site_mode_version", "Changes of the protocol mode decided; 0: the flag stands.", nil, nil)
 	descWatchers = prometheus.NewDesc("samya_site_watchers", "Callers that wait for an entity to change.", nil, nil)
+	descMembers  = prometheus.NewDesc("samya_site_members", "Members of the cluster, this site among them, as known here.", nil, nil)
+	descBehind   = prometheus.NewDesc("samya_site_entities_behind", "Entities that have not adopted the present voters yet, as known here.", nil, nil)
 	descCluster  = prometheus.NewDesc("samya_site_cluster_version", "The version of the cluster, as known here.", nil, nil)
 	descBuild    = prometheus.NewDesc("samya_site_build_version", "The newest version that the site's build speaks.", nil, nil)
 	descRefused  = prometheus.NewDesc("samya_site_peers_refused", "Other members that this site refuses to work with, or that refuse it: of a version too far apart, or another cluster.", nil, nil)
@@ -354,7 +356,7 @@ var (
 // Describe implements prometheus.Collector.
 func (g *gauges) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descEntities, descHalted, descWaiting, descWaited, descInbox, descRequests, descLeases, descClaims, descSurplus, descWritten, descChanges, descPeers, descWatchers, descMode, descVersion,
+		descEntities, descHalted, descWaiting, descWaited, descInbox, descRequests, descLeases, descClaims, descSurplus, descWritten, descChanges, descMembers, descBehind, descPeers, descWatchers, descMode, descVersion,
 		descCluster, descBuild, descRefused, descBacklog, descCheckpoints, descCheckpoint,
 	} {
 		ch <- d
@@ -392,6 +394,8 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.MustNewConstMetric(descSurplus, prometheus.GaugeValue, float64(st.Surplus))
 	ch <- prometheus.MustNewConstMetric(descWritten, prometheus.GaugeValue, float64(st.WrittenOff))
 	gauge(descChanges, st.Changes)
+	gauge(descMembers, st.Members)
+	gauge(descBehind, st.Behind)
 	gauge(descWatchers, st.Watchers)
 	for _, mode := range policy.ProtocolNames() {
 		in := 0.

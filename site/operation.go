@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/oklog/ulid/v2"
+	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/checks"
 	"github.com/samya-db/samya/internal/mux"
@@ -197,7 +198,15 @@ func (s *Site) admit(r movement, faults ...error) (asked, error) {
 
 // boundary is the check of requests from app managers and clients.
 func (s *Site) boundary() checks.Boundary {
-	return checks.Boundary{MaxSites: len(s.members()), MaxRelays: attempt.MaxRelays}
+	return checks.Boundary{MaxSites: s.maxSites(), MaxRelays: attempt.MaxRelays}
+}
+
+// maxSites is how many sites a request may name.
+func (s *Site) maxSites() int {
+	if !s.seated() {
+		return avantan.MaxMembers
+	}
+	return len(s.members())
 }
 
 // addressed refuses a request for another site; empty stands for any site.

@@ -89,7 +89,7 @@ func maxAge(d *durationpb.Duration) error {
 // sites, in the order of their names.
 func (s *Site) usage(v *answer.View, others bool) *samyav1.Usage {
 	u := &samyav1.Usage{
-		Complete: len(s.members()) == 1, Consistent: false, Surplus: int64(v.Surplus), WrittenOff: int64(v.WrittenOff),
+		Complete: len(s.members()) == 1, MembersVersion: v.Members, Consistent: false, Surplus: int64(v.Surplus), WrittenOff: int64(v.WrittenOff),
 		Available: -int64(v.Debt), Debt: int64(v.Debt), MayExceedBy: int64(v.MayExceed),
 		Shares: []*samyav1.Share{{
 			Site: s.cfg.Name, Left: int64(v.Left), Offered: int64(v.Offered), Net: int64(v.Net),

@@ -54,7 +54,7 @@ type Site struct {
 	// founded is the member set of the data directory, sites the members that the catalogue
 	// decided last.
 	founded store.Members
-	sites   atomic.Pointer[[]core.SiteID]
+	sites   atomic.Pointer[memberSet]
 	engine  *engine.Engine
 	links   *peer.Links
 	metrics *metrics
@@ -121,11 +121,11 @@ func (s *Site) open() error {
 		return fmt.Errorf("opening the data directory %s: %w", s.cfg.DataDir, err)
 	}
 	s.founded = s.store.Members()
-	s.sites.Store(&s.founded.Sites)
 	restored, err := s.store.Load()
 	if err != nil {
 		return fmt.Errorf("reading the data directory %s: %w", s.cfg.DataDir, err)
 	}
+	s.sites.Store(firstMembers(s.founded, &restored))
 	collect, takeover := s.cfg.timings()
 	many := len(restored.Entities) > manyEntities
 	c, err := core.New(core.Config{
@@ -299,7 +299,7 @@ func tellClock(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler
 
 // waiting describes the wait of a site for the word of missing members.
 func (s *Site) waiting(missing int) string {
-	if s.joining() {
+	if !s.seated() {
 		return fmt.Sprintf("joining the cluster: %d sites have not told that they know this site as a member", missing)
 	}
 	return fmt.Sprintf("waiting for %d of %d members to vouch for this site's data", missing, len(s.members())-1)

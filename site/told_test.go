@@ -26,9 +26,9 @@ func TestOneOfSeveralTellsOfItself(t *testing.T) {
 	c := sitetest.Start(t, []string{"eu", "us"}, nil)
 	c.Create("vm", 10)
 	ctx, admin := t.Context(), c.Admin("us")
-	want := &samyav1.ListSitesResponse{Cluster: "test", AnsweredBy: "site/us", Sites: []*samyav1.Site{
-		{Name: "eu", Region: "eu", Address: c.Site("eu").GRPCAddr(), HttpAddress: c.Site("eu").HTTPAddr(), Health: samyav1.SiteHealth_SITE_HEALTH_SERVING},
-		{Name: "us", Region: "us", Address: c.Site("us").GRPCAddr(), HttpAddress: c.Site("us").HTTPAddr(), Health: samyav1.SiteHealth_SITE_HEALTH_SERVING},
+	want := &samyav1.ListSitesResponse{Cluster: "test", AnsweredBy: "site/us", MembersVersion: 1, Sites: []*samyav1.Site{
+		{Name: "eu", Region: "eu", Address: c.Site("eu").GRPCAddr(), HttpAddress: c.Site("eu").HTTPAddr(), Health: samyav1.SiteHealth_SITE_HEALTH_SERVING, OldestVersion: 1, NewestVersion: 2},
+		{Name: "us", Region: "us", Address: c.Site("us").GRPCAddr(), HttpAddress: c.Site("us").HTTPAddr(), Health: samyav1.SiteHealth_SITE_HEALTH_SERVING, OldestVersion: 1, NewestVersion: 2},
 	}}
 	if got, err := admin.ListSites(ctx, &samyav1.ListSitesRequest{}); err != nil || !proto.Equal(got, want) {
 		t.Errorf("%v, %v; want %v", got, err, want)
@@ -91,7 +91,7 @@ func TestGauges(t *testing.T) {
 		for _, want := range []string{
 			"samya_site_entities 5", "samya_site_entities_halted 0", "samya_site_waiting 3", "samya_site_waited_total 4", "samya_site_leases 2", "samya_site_watchers 1",
 			"samya_site_requests_remembered 2", "samya_site_claims 0", "samya_site_changes_pending 0", "samya_site_surplus_tokens 0", "samya_site_written_off_tokens 0",
-			"samya_site_mode_version 0", `samya_site_mode{mode="majority"} 1`, "samya_site_peers_connected 2", "samya_site_inbox 0",
+			"samya_site_mode_version 0", `samya_site_mode{mode="majority"} 1`, "samya_site_peers_connected 2", "samya_site_members 3", "samya_site_entities_behind 0", "samya_site_inbox 0",
 		} {
 			if !strings.Contains(page, "\n"+want+"\n") {
 				return fmt.Errorf("no %s", want)

@@ -24,13 +24,13 @@ func (s *Site) tries(r checks.Attempted) (input.Tries, error) {
 		errs = append(errs, &name.Error{Field: field, Problem: fmt.Sprintf(format, args...)})
 	}
 	t := input.Tries{Attempt: attempt.Of(r.GetAttempt(), r.GetRelay())}
-	if tried := r.GetTried(); len(tried) > 0 && len(tried) <= len(s.members()) {
+	if tried := r.GetTried(); len(tried) > 0 && len(tried) <= s.maxSites() {
 		t.Tried = []core.SiteID{}
 		for _, at := range tried {
 			id := core.SiteID(at)
 			switch {
 			case name.Site("tried", at) != nil: // as package checks tells
-			case !slices.Contains(s.members(), id):
+			case !s.among(id):
 				bad("tried", "%.64q is no site of the cluster", at)
 			case at != s.cfg.Name && !slices.Contains(t.Tried, id):
 				t.Tried = append(t.Tried, id)

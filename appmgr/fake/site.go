@@ -37,8 +37,10 @@ type Site struct {
 	samyav1.UnimplementedEntityServiceServer
 	samyav1.UnimplementedClusterServiceServer
 
-	Name      string
-	Members   []string
+	Name    string
+	Members []string
+	// Version is the version of Members. A test changes both while nobody asks.
+	Version   uint64
 	UnaryOnly bool // it serves no streams
 	// Health answers probes; nil: the site serves.
 	Health healthpb.HealthServer
@@ -250,12 +252,14 @@ func (f *Site) GetEntity(ctx context.Context, r *samyav1.GetEntityRequest) (*sam
 	if r.GetName() == "none" {
 		return nil, apierr.NotFound("none")
 	}
-	return ShareOf(f.Name, &samyav1.Entity{Name: r.GetName(), Limit: 100, Generation: 1, Version: 1}, 20, 5), nil
+	resp := ShareOf(f.Name, &samyav1.Entity{Name: r.GetName(), Limit: 100, Generation: 1, Version: 1}, 20, 5)
+	resp.Usage.MembersVersion = f.Version
+	return resp, nil
 }
 
 // ListSites implements samyav1.ClusterServiceServer.
 func (f *Site) ListSites(context.Context, *samyav1.ListSitesRequest) (*samyav1.ListSitesResponse, error) {
-	resp := &samyav1.ListSitesResponse{Cluster: "test", AnsweredBy: "site/" + f.Name}
+	resp := &samyav1.ListSitesResponse{Cluster: "test", AnsweredBy: "site/" + f.Name, MembersVersion: f.Version}
 	for _, m := range f.Members {
 		site := &samyav1.Site{Name: m, OldestVersion: 1, NewestVersion: 2, HttpAddress: m + ":7101"}
 		if m == "au" {
@@ -268,6 +272,34 @@ func (f *Site) ListSites(context.Context, *samyav1.ListSitesRequest) (*samyav1.L
 
 // modes are the modes of the fake sites: only us knows of the last change.
 var modes = map[string]*samyav1.Mode{"us": {Protocol: "star", Version: 2}, "eu": {Protocol: "auto", Version: 1}}
+
+// ListMembers implements samyav1.ClusterServiceServer: a site joins besides the members.
+func (f *Site) ListMembers(context.Context, *samyav1.ListMembersRequest) (*samyav1.ListMembersResponse, error) {
+	resp := &samyav1.ListMembersResponse{Version: 2, Behind: 12, WaitsFor: "12 entities to adopt the new voters", AnsweredBy: "site/" + f.Name}
+	for _, m := range f.Members {
+		resp.Members = append(resp.Members, &samyav1.Member{
+			Name: m, State: samyav1.MemberState_MEMBER_STATE_MEMBER, Knows: true, Region: m, Address: m,
+			Health: samyav1.SiteHealth_SITE_HEALTH_SERVING,
+		})
+	}
+	resp.Members = append(resp.Members, joiner("west"))
+	return resp, nil
+}
+
+// joiner is a site that joins.
+func joiner(name string) *samyav1.Member {
+	return &samyav1.Member{
+		Name: name, State: samyav1.MemberState_MEMBER_STATE_JOINING, Region: "us", Address: "us:7", WaitsFor: "the site to learn the catalogue",
+	}
+}
+
+// AddMember implements samyav1.ClusterServiceServer.
+func (f *Site) AddMember(_ context.Context, r *samyav1.AddMemberRequest) (*samyav1.AddMemberResponse, error) {
+	if r.GetRequestId() == "reused" {
+		return nil, apierr.Reused(r.GetRequestId(), f.Name)
+	}
+	return &samyav1.AddMemberResponse{Member: joiner(r.GetName()), Version: 2}, nil
+}
 
 // GetMode implements samyav1.ClusterServiceServer.
 func (f *Site) GetMode(context.Context, *samyav1.GetModeRequest) (*samyav1.GetModeResponse, error) {

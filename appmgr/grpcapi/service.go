@@ -3,6 +3,7 @@ package grpcapi
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -100,6 +101,15 @@ func (s *Service) SetMode(ctx context.Context, in *samyav1.SetModeRequest) (*sam
 		name.Mode("protocol", in.GetProtocol()), version("expected_version", in.GetExpectedVersion()))
 }
 
+// AddMember implements samyav1.ClusterServiceServer.
+func (s *Service) AddMember(ctx context.Context, in *samyav1.AddMemberRequest) (*samyav1.AddMemberResponse, error) {
+	return change(ctx, s, route.Call{Method: samyav1.ClusterService_AddMember_FullMethodName}, in, &samyav1.AddMemberResponse{},
+		name.Site("name", in.GetName()))
+}
+
+// ofEntities begins the methods with requests that name an entity.
+const ofEntities = "/samya.v1.EntityService/"
+
 // RaiseVersion implements samyav1.ClusterServiceServer.
 func (s *Service) RaiseVersion(ctx context.Context, in *samyav1.RaiseVersionRequest) (*samyav1.RaiseVersionResponse, error) {
 	return change(ctx, s, route.Call{Method: samyav1.ClusterService_RaiseVersion_FullMethodName}, in, &samyav1.RaiseVersionResponse{},
@@ -126,7 +136,7 @@ func change[Q changing, R proto.Message](ctx context.Context, s *Service, c rout
 		}
 		defer s.waiting.End(at)
 	}
-	if named, ok := any(in).(interface{ GetName() string }); ok {
+	if named, ok := any(in).(interface{ GetName() string }); ok && strings.HasPrefix(c.Method, ofEntities) {
 		c.Entity = named.GetName()
 	}
 	req := proto.CloneOf(in)

@@ -13,6 +13,8 @@ import (
 var clusterHandlers = map[string]handler{
 	"ListSites":    (*api).listSites,
 	"InspectSites": (*api).inspectSites,
+	"ListMembers":  (*api).listMembers,
+	"AddMember":    (*api).addMember,
 	"GetMode":      (*api).getMode,
 	"SetMode":      (*api).setMode,
 	"GetVersion":   (*api).getVersion,
@@ -28,6 +30,18 @@ func (a *api) listSites(w http.ResponseWriter, r *http.Request, _ string) error 
 	ctx, cancel := context.WithTimeout(r.Context(), listTime)
 	defer cancel()
 	return find(w, r.WithContext(ctx), &samyav1.ListSitesRequest{}, a.Service.ListSites, sitesJSON)
+}
+
+func (a *api) listMembers(w http.ResponseWriter, r *http.Request, _ string) error {
+	return find(w, r, &samyav1.ListMembersRequest{}, a.Service.ListMembers, membersJSON)
+}
+
+func (a *api) addMember(w http.ResponseWriter, r *http.Request, _ string) error {
+	in := &samyav1.AddMemberRequest{}
+	if err := a.read(w, r, fieldsOf(in)); err != nil {
+		return err
+	}
+	return answer(w, r, http.StatusOK, in, a.Service.AddMember, addedJSON)
 }
 
 func (a *api) inspectSites(w http.ResponseWriter, r *http.Request, _ string) error {

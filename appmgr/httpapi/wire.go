@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -168,11 +169,8 @@ func sitesJSON(r *samyav1.ListSitesResponse) sites {
 	for _, s := range r.GetSites() {
 		j := siteJSON{
 			Name: s.GetName(), Region: s.GetRegion(), Address: s.GetAddress(), HTTPAddress: s.GetHttpAddress(),
-			Health: strings.ToLower(strings.TrimPrefix(s.GetHealth().String(), "SITE_HEALTH_")),
+			Health: word(s.GetHealth(), "SITE_HEALTH_"),
 			Oldest: s.GetOldestVersion(), Newest: s.GetNewestVersion(), Refusal: s.GetRefusal(),
-		}
-		if j.Health == "unspecified" {
-			j.Health = "unknown"
 		}
 		if s.GetRoundTrip() != nil {
 			j.RoundTripMS = new(float64(s.GetRoundTrip().AsDuration()) / float64(time.Millisecond))
@@ -180,6 +178,62 @@ func sitesJSON(r *samyav1.ListSitesResponse) sites {
 		out.Sites = append(out.Sites, j)
 	}
 	return out
+}
+
+// members are the sites with a seat.
+type members struct {
+	Version    uint64       `json:"version"`
+	Behind     uint64       `json:"behind"`
+	WaitsFor   string       `json:"waits_for"`
+	AnsweredBy string       `json:"answered_by"`
+	Members    []memberJSON `json:"members"`
+}
+
+type memberJSON struct {
+	Name     string `json:"name"`
+	State    string `json:"state"`
+	Knows    bool   `json:"knows"`
+	Region   string `json:"region"`
+	Address  string `json:"address"`
+	Health   string `json:"health"`
+	WaitsFor string `json:"waits_for"`
+}
+
+// added is the answer to the addition of a site.
+type added struct {
+	Member  memberJSON `json:"member"`
+	Version uint64     `json:"version"`
+}
+
+func memberOf(m *samyav1.Member) memberJSON {
+	return memberJSON{
+		Name: m.GetName(), State: word(m.GetState(), "MEMBER_STATE_"), Knows: m.GetKnows(), Region: m.GetRegion(),
+		Address: m.GetAddress(), Health: word(m.GetHealth(), "SITE_HEALTH_"), WaitsFor: m.GetWaitsFor(),
+	}
+}
+
+func membersJSON(r *samyav1.ListMembersResponse) members {
+	out := members{
+		Version: r.GetVersion(), Behind: r.GetBehind(), WaitsFor: r.GetWaitsFor(), AnsweredBy: r.GetAnsweredBy(), Members: []memberJSON{},
+	}
+	for _, m := range r.GetMembers() {
+		out.Members = append(out.Members, memberOf(m))
+	}
+	return out
+}
+
+func addedJSON(r *samyav1.AddMemberResponse) added {
+	return added{Member: memberOf(r.GetMember()), Version: r.GetVersion()}
+}
+
+// word is a value of an enumeration in JSON: its name, without the prefix that all values
+// have.
+func word(value fmt.Stringer, prefix string) string {
+	w := strings.ToLower(strings.TrimPrefix(value.String(), prefix))
+	if w == "unspecified" {
+		return "unknown"
+	}
+	return w
 }
 
 // leaseJSON is a lease. It ends in RemainingMS milliseconds, by the clock of its site.

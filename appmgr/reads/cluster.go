@@ -152,10 +152,11 @@ func everywhere[R any, P answerOf[R]](
 ) (refusal, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
-	members, err := s.router.Members(ctx)
+	set, err := s.router.Members(ctx)
 	if err != nil {
 		return nil, err
 	}
+	members := set.Sites
 	if only != "" {
 		i := slices.IndexFunc(members, func(m *samyav1.Site) bool { return m.GetName() == only })
 		if i < 0 {

@@ -35,22 +35,31 @@ func (s *Reads) gather(
 	if err != nil {
 		return nil, nil, err
 	}
-	replies := make([]reply, len(members))
-	asking := make([]string, len(members))
-	for i, m := range members {
-		replies[i].site, asking[i] = m.GetName(), m.GetName()
-	}
+	members, replies, asking := unasked(nil, members)
 	var sum *samyav1.GetEntityResponse
 	rounds := 0
 	for wait := firstAgain; ; wait = min(2*wait, lastAgain) {
 		s.ask(ctx, entity, share, replies, asking, rounds)
 		rounds++
+		missing := false
+		if version, site := latestMembers(replies); version > members.Version {
+			// A site has joined, and may hold tokens.
+			if later, err := s.router.MembersAt(ctx, version, site); err != nil {
+				missing = true
+			} else if members, replies, asking = unasked(replies, later); len(asking) > 0 {
+				continue
+			}
+		}
 		var again []string
 		if sum, again, err = s.add(entity, replies, time.Now()); err != nil {
 			return nil, nil, err
 		}
 		if behind != nil && sum.GetUsage().GetComplete() {
 			again = append(again, behind(replies)...)
+		}
+		if missing {
+			sum.Usage.Complete, sum.Usage.Consistent = false, false
+			break
 		}
 		if len(again) == 0 || route.Pause(ctx, wait) != nil {
 			break
@@ -69,6 +78,32 @@ func (s *Reads) telling(how samyav1.Consistency) teller {
 	return func(ctx context.Context, site, entity string) (*samyav1.GetEntityResponse, error) {
 		return s.share(ctx, site, entity, how)
 	}
+}
+
+// unasked returns the members with their replies, in their order, and the names of those
+// that were not asked yet.
+func unasked(replies []reply, members route.Members) (_ route.Members, all []reply, names []string) {
+	for _, m := range members.Sites {
+		i := slices.IndexFunc(replies, func(r reply) bool { return r.site == m.GetName() })
+		if i >= 0 {
+			all = append(all, replies[i])
+			continue
+		}
+		all, names = append(all, reply{site: m.GetName()}), append(names, m.GetName())
+	}
+	return members, all, names
+}
+
+// latestMembers returns the highest version of the members in the replies, and the site
+// that told it.
+func latestMembers(replies []reply) (version uint64, site string) {
+	for i := range replies {
+		r := &replies[i]
+		if v := r.resp.GetUsage().GetMembersVersion(); r.err == nil && v > version {
+			version, site = v, r.site
+		}
+	}
+	return version, site
 }
 
 // within shortens a time so that the result reaches the caller before its deadline.
@@ -97,7 +132,8 @@ func (s *Reads) ask(ctx context.Context, entity string, share teller, replies []
 		}
 		asking.Go(func() {
 			resp, err := share(ctx, r.site, entity)
-			if err == nil || round == 0 || apierr.ReasonOf(err) == apierr.EntityNotFound {
+			first := r.resp == nil && r.err == nil
+			if err == nil || first || apierr.ReasonOf(err) == apierr.EntityNotFound {
 				*r = reply{site: r.site, resp: resp, err: err, round: round}
 			}
 		})

@@ -368,3 +368,50 @@ func TestExactKnowsWhatBoundedKnows(t *testing.T) {
 		}
 	})
 }
+
+// grown has sites tell other members. The other sites go on telling the former ones.
+func (r *rig) grown(version uint64, members []string, sites ...string) {
+	fake.Pass(0)
+	for _, n := range sites {
+		r.sites[n].Members, r.sites[n].Version = members, version
+	}
+}
+
+// TestExactAsksASiteThatJoined: an app manager that knows the former members asks the site
+// that has joined as well, once one site tells of it, whatever the others tell. If nobody
+// tells who the members are, the read is not complete.
+func TestExactAsksASiteThatJoined(t *testing.T) {
+	inBubble(t, fake.ThreeSites, nil, func(r *rig) {
+		t := r.t
+		read := func() (sites []string, complete bool) {
+			resp, err := r.service.GetEntity(t.Context(), &samyav1.GetEntityRequest{Name: "acme/vm", Consistency: samyav1.Consistency_CONSISTENCY_EXACT})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range resp.GetUsage().GetShares() {
+				sites = append(sites, s.GetSite())
+			}
+			return sites, resp.GetUsage().GetComplete()
+		}
+		r.grown(1, []string{"us"}, fake.ThreeSites...)
+		fake.Pass(10 * time.Second)
+		if sites, complete := read(); !complete || !slices.Equal(sites, []string{"us"}) {
+			t.Errorf("before: %v, complete %v", sites, complete)
+		}
+		r.sites["au"].Kill()
+		r.grown(2, []string{"au", "us"}, "us")
+		if sites, complete := read(); complete || !slices.Equal(sites, []string{"au", "us"}) {
+			t.Errorf("the new site is silent: %v, complete %v", sites, complete)
+		}
+		r.sites["au"].Up()
+		fake.Pass(3 * time.Second)
+		r.grown(3, []string{"au", "eu", "us"}, "au")
+		if sites, complete := read(); !complete || !slices.Equal(sites, []string{"au", "eu", "us"}) {
+			t.Errorf("after: %v, complete %v", sites, complete)
+		}
+		r.grown(4, nil, "au")
+		if sites, complete := read(); complete {
+			t.Errorf("nobody tells the members: %v, complete %v", sites, complete)
+		}
+	})
+}

@@ -33,13 +33,13 @@ func (s *Reads) ListLeases(ctx context.Context, in *samyav1.ListLeasesRequest) (
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	members, err := s.router.Members(ctx)
+	set, err := s.router.Members(ctx)
 	if err != nil {
 		return nil, err
 	}
 	out := &samyav1.ListLeasesResponse{}
 	room, answered := cmp.Or(in.GetPageSize(), defaultPage), false
-	for _, site := range sortedNames(members) {
+	for _, site := range sortedNames(set.Sites) {
 		if site < from {
 			continue
 		}

@@ -35,13 +35,13 @@ func (s *Reads) ListEntities(ctx context.Context, in *samyav1.ListEntitiesReques
 // ListSites implements samyav1.ClusterServiceServer: it returns the member set, and whom a
 // site refuses, as a site told them, with the health and round trips that this app manager sees.
 func (s *Reads) ListSites(ctx context.Context, _ *samyav1.ListSitesRequest) (*samyav1.ListSitesResponse, error) {
-	members, err := s.router.Members(ctx)
+	set, err := s.router.Members(ctx)
 	if err != nil {
 		return nil, err
 	}
 	now := time.Now()
-	resp := &samyav1.ListSitesResponse{Cluster: s.cluster, AnsweredBy: s.name}
-	for _, m := range members {
+	resp := &samyav1.ListSitesResponse{Cluster: s.cluster, AnsweredBy: s.name, MembersVersion: set.Version}
+	for _, m := range set.Sites {
 		site := &samyav1.Site{
 			Name: m.GetName(), Region: m.GetRegion(), Address: m.GetAddress(), HttpAddress: m.GetHttpAddress(),
 			OldestVersion: m.GetOldestVersion(), NewestVersion: m.GetNewestVersion(), Refusal: m.GetRefusal(),
@@ -53,6 +53,30 @@ func (s *Reads) ListSites(ctx context.Context, _ *samyav1.ListSitesRequest) (*sa
 			}
 		}
 		resp.Sites = append(resp.Sites, site)
+	}
+	return resp, nil
+}
+
+// ListMembers implements samyav1.ClusterServiceServer: it returns the sites with a seat as
+// a site told them, with the health of the members that this app manager sees.
+func (s *Reads) ListMembers(ctx context.Context, in *samyav1.ListMembersRequest) (*samyav1.ListMembersResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	resp := &samyav1.ListMembersResponse{}
+	err := s.router.Do(ctx, route.Call{Method: samyav1.ClusterService_ListMembers_FullMethodName, Req: in, Resp: resp, Read: true})
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	for _, m := range resp.GetMembers() {
+		info, h, ok := s.router.State(m.GetName())
+		if !ok {
+			continue
+		}
+		m.Region, m.Address = info.Region, info.Address
+		if m.GetState() == samyav1.MemberState_MEMBER_STATE_MEMBER {
+			m.Health = publicHealth(h, now)
+		}
 	}
 	return resp, nil
 }

@@ -22,12 +22,12 @@ const spreadTime = time.Second
 func (s *Reads) Spread(ctx context.Context, e *samyav1.Entity) {
 	ctx, cancel := context.WithTimeout(ctx, within(ctx, spreadTime))
 	defer cancel()
-	members, err := s.router.Members(ctx)
+	set, err := s.router.Members(ctx)
 	if err != nil {
 		return
 	}
 	var asking sync.WaitGroup
-	for _, m := range members {
+	for _, m := range set.Sites {
 		asking.Go(func() {
 			for wait := firstAgain; !s.knows(ctx, m.GetName(), e); wait = min(2*wait, lastAgain) {
 				if route.Pause(ctx, wait) != nil {

@@ -139,8 +139,8 @@ func TestMostMembers(t *testing.T) {
 			r.sites["us"].Up()
 			fake.Pass(10 * time.Second)
 			ms, err := r.router.fetchMembers(r.t.Context())
-			if good && (err != nil || len(ms) != n) || !good && apierr.ReasonOf(err) != apierr.Internal {
-				r.t.Errorf("%d members: %d, %v", n, len(ms), err)
+			if good && (err != nil || len(ms.Sites) != n) || !good && apierr.ReasonOf(err) != apierr.Internal {
+				r.t.Errorf("%d members: %d, %v", n, len(ms.Sites), err)
 			}
 		})
 	}

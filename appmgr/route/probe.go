@@ -12,13 +12,8 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/health"
-	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
-
-// membersInterval is the time between two fetches of the member set.
-const membersInterval = 5 * time.Second
 
 // probe measures l's round trip until ctx ends.
 func (r *Router) probe(ctx context.Context, l *link) {
@@ -26,20 +21,6 @@ func (r *Router) probe(ctx context.Context, l *link) {
 		r.probeOnce(ctx, l)
 		// Jitter keeps the probes of many app managers apart.
 		if Pause(ctx, r.cfg.ProbeInterval*3/4+rand.N(r.cfg.ProbeInterval/2+1)) != nil {
-			return
-		}
-	}
-}
-
-// keepMembers fetches the member set every membersInterval until ctx ends.
-func (r *Router) keepMembers(ctx context.Context) {
-	for {
-		wait := membersInterval
-		if _, err := r.fetchMembers(ctx); err != nil {
-			r.log.DebugContext(ctx, "no site tells the member set", slog.Any("error", err))
-			wait = r.cfg.ProbeInterval
-		}
-		if Pause(ctx, wait) != nil {
 			return
 		}
 	}
@@ -82,6 +63,7 @@ func (r *Router) probeOnce(ctx context.Context, l *link) {
 	case before == after.Reach:
 	case after.Reach == health.Up:
 		r.log.InfoContext(ctx, "a site is up", slog.String("site", l.info.Name), slog.Duration("round_trip", rtt))
+		r.meet(ctx, l.info.Name)
 	default:
 		r.log.InfoContext(ctx, "a site does not answer", slog.String("site", l.info.Name), slog.Any("error", err))
 	}
@@ -91,41 +73,4 @@ func (l *link) state() health.Health {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.health
-}
-
-// memberSet returns the member set as a site last told it; nil if none did.
-func (r *Router) memberSet() []*samyav1.Site {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.members
-}
-
-// fetchMembers asks the best site for the member set and remembers it.
-func (r *Router) fetchMembers(ctx context.Context) ([]*samyav1.Site, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.cfg.ProbeTimeout)
-	defer cancel()
-	resp := &samyav1.ListSitesResponse{}
-	err := r.Do(ctx, Call{Method: samyav1.ClusterService_ListSites_FullMethodName, Req: &samyav1.ListSitesRequest{}, Resp: resp, Read: true})
-	if err != nil {
-		return nil, err
-	}
-	ms := resp.GetSites()
-	if len(ms) == 0 || len(ms) > MaxSites {
-		return nil, apierr.New(apierr.Internal, "a site tells of %d member sites", len(ms))
-	}
-	if got := resp.GetCluster(); got != "" && got != r.cfg.Cluster {
-		return nil, apierr.New(apierr.Internal, "a site is of cluster %.64q, not %q", got, r.cfg.Cluster)
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.members = ms
-	return ms, nil
-}
-
-// Members returns the member set, asking for it if no site told it yet.
-func (r *Router) Members(ctx context.Context) ([]*samyav1.Site, error) {
-	if ms := r.memberSet(); ms != nil {
-		return ms, nil
-	}
-	return r.fetchMembers(ctx)
 }

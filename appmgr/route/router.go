@@ -33,7 +33,7 @@ type Router struct {
 
 	mu      sync.Mutex
 	links   map[string]*link // by site name
-	members []*samyav1.Site  // the member set as a site last told it
+	members Members          // the member set as a site last told it
 	loops   sync.WaitGroup
 
 	// changed counts the changes of links and of their health.
@@ -298,7 +298,7 @@ func firstOverload(a, b *apierr.Error) *apierr.Error {
 func (r *Router) doAt(ctx context.Context, c Call) error {
 	if r.link(c.Site) == nil {
 		ms, err := r.Members(ctx)
-		if err == nil && !slices.ContainsFunc(ms, func(s *samyav1.Site) bool { return s.GetName() == c.Site }) {
+		if err == nil && !ms.has(c.Site) {
 			return apierr.Invalid(cmp.Or(c.By, "site"), "no such site")
 		}
 		return r.final(c, r.annotate(apierr.Unreachable(c.Site), c, c.Site))

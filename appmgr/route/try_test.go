@@ -79,7 +79,7 @@ func TestPinnedWhileNobodyTellsOfMembers(t *testing.T) {
 		r.sites["us"].Kill()
 		fake.Pass(0)
 		r.router.mu.Lock()
-		r.router.members = nil
+		r.router.members = Members{}
 		r.router.mu.Unlock()
 		_, err := r.acquire(r.t, &samyav1.AcquireRequest{Entity: "e", Tokens: 1, Site: "au"})
 		if e := apierr.From(err); e == nil || e.Reason != apierr.SiteUnavailable || e.Site != "au" {

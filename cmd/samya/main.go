@@ -102,7 +102,7 @@ Exit status:
 	)
 	root.AddCommand(
 		p.siteCommand(), p.appmgrCommand(), p.localCommand(), p.demoCommand(),
-		p.entityCommand(), p.acquireCommand(), p.releaseCommand(), p.leaseCommand(), p.sitesCommand(), p.clusterCommand(), p.modeCommand(),
+		p.entityCommand(), p.acquireCommand(), p.releaseCommand(), p.leaseCommand(), p.sitesCommand(), p.memberCommand(), p.clusterCommand(), p.modeCommand(),
 		p.forecastCommand(), p.doctorCommand(), p.booksCommand(), p.backupCommand(),
 		p.certsCommand(), p.configCommand(), p.manCommand(), p.versionCommand(),
 	)

@@ -27,7 +27,11 @@ func (p *program) siteCommand() *cobra.Command {
 		Long: `Runs one site of a cluster until it is interrupted.
 
 The members are needed for the first start alone: they are kept in the data
-directory, and from then on a decision of the sites changes them, no flag.`,
+directory, and from then on a decision of the sites changes them, no flag.
+
+A site that joins a running cluster has a new data directory, a name that no site
+of the cluster has had, no --members, and the gossip address of any member in
+--join. It serves once it was added (samya member add NAME) and all members know it.`,
 		Example: `  samya site --name us --members us,eu,as --data /var/lib/samya \
     --grpc 10.0.0.1:7001 --http 10.0.0.1:7101 --gossip 10.0.0.1:7201 --join 10.1.0.1:7201 \
     --tls-cert site-us.pem --tls-key site-us-key.pem --tls-ca ca.pem --access-file access.yaml --gossip-key-file gossip.key`,
@@ -49,11 +53,16 @@ directory, and from then on a decision of the sites changes them, no flag.`,
 				err := site.Run(ctx, cfg)
 				switch {
 				case errors.Is(err, store.ErrNoMembers):
-					return &hintError{fmt.Errorf("site %s: %w", cfg.Name, err), "name all sites of the cluster with --members"}
+					return &hintError{fmt.Errorf("site %s: %w", cfg.Name, err), "for a new cluster, name all its sites with --members; to join a running one, name a site of it with --join, and add this one with: samya member add " + cfg.Name}
 				case stale(err):
 					return &hintError{
 						fmt.Errorf("site %s: %w", cfg.Name, err),
-						"put the latest data of this site in --data, or its latest backup; docs/backup.md tells what can be done without",
+						"put the latest data of this site in --data, or its latest backup; docs/backup.md tells what can be done without. A site that joins anew needs a name that no site has had",
+					}
+				case usedName(err):
+					return &hintError{
+						fmt.Errorf("site %s: %w", cfg.Name, err),
+						"a site that lost its data cannot come back under its name: remove the new data, and join with a --name that no site has had",
 					}
 				case err != nil:
 					return fmt.Errorf("site %s: %w", cfg.Name, err)
@@ -101,6 +110,12 @@ const dataUsage = "directory of the site's state, its own for ever"
 // stale reports whether err says that a site was started on data other than its latest.
 func stale(err error) bool {
 	_, is := errors.AsType[*core.StaleError](err)
+	return is
+}
+
+// usedName reports whether err says that a site joins under a name that was used before.
+func usedName(err error) bool {
+	_, is := errors.AsType[*core.UsedNameError](err)
 	return is
 }
 

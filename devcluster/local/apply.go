@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -18,13 +17,14 @@ import (
 // ErrBusy says that another command changes the cluster of the directory.
 var ErrBusy = errors.New("another command is changing this cluster")
 
-// ErrMembers says that the configuration has other sites than the cluster began with.
-var ErrMembers = errors.New("the sites of a cluster are fixed with its first start")
+// ErrMembers says that the configuration lacks sites of the cluster, or moves some to other
+// addresses.
+var ErrMembers = errors.New("no site leaves a cluster, and new regions sort behind the others")
 
 // Change is a step of [Apply] on a process.
 type Change struct {
 	// Name is the name of the process. Did is "started", "restarted", "stopped" or
-	// "kept".
+	// "kept"; of a new site of a running cluster "joining", then "joined".
 	Name, Did string
 }
 
@@ -33,7 +33,8 @@ type Change struct {
 // stay; the next call goes on from there.
 //
 // Apply restarts running sites in turn and waits until each is ready before it restarts
-// the next. It then does the same with app managers. Surplus app managers stop last.
+// the next. It then does the same with app managers. New sites join the running cluster
+// after that, which takes an app manager. Surplus app managers stop last.
 func Apply(ctx context.Context, cfg Config, told func(Change)) error {
 	if err := cfg.Validate(); err != nil {
 		return err
@@ -73,7 +74,7 @@ type applier struct {
 }
 
 func (a *applier) apply(ctx context.Context) error {
-	wanted := a.cfg.Processes()
+	wanted := a.cfg.processes(a.state.Members)
 	if err := a.adopt(wanted); err != nil {
 		return err
 	}
@@ -94,10 +95,18 @@ func (a *applier) apply(ctx context.Context) error {
 	if err := a.switchTLS(ctx); err != nil {
 		return err
 	}
+	if err := a.startJoining(wanted); err != nil {
+		return err
+	}
 	for _, kind := range []string{KindSite, KindAppManager} {
-		if err := a.settle(ctx, slices.DeleteFunc(slices.Clone(wanted), func(p Process) bool { return p.Kind != kind })); err != nil {
+		if err := a.settle(ctx, slices.DeleteFunc(slices.Clone(wanted), func(p Process) bool {
+			return p.Kind != kind || slices.Contains(a.state.Joining, p.Name)
+		})); err != nil {
 			return err
 		}
+	}
+	if err := a.join(ctx, wanted); err != nil {
+		return err
 	}
 	return a.retire(ctx, wanted)
 }
@@ -115,8 +124,10 @@ func (a *applier) adopt(wanted []Process) error {
 		a.state = State{Version: stateVersion, Cluster: a.cfg.Cluster, Members: members}
 	case a.state.Cluster != a.cfg.Cluster:
 		return fmt.Errorf("%s holds the cluster %q, not %q: %w", a.cfg.Dir, a.state.Cluster, a.cfg.Cluster, ErrForeign)
-	case !slices.Equal(a.state.Members, members):
-		return fmt.Errorf("%s are wanted, it began with %s: %w", strings.Join(members, ", "), strings.Join(a.state.Members, ", "), ErrMembers)
+	default:
+		if err := a.grow(wanted, members); err != nil {
+			return err
+		}
 	}
 	if boot := bootID(); a.state.Boot != boot {
 		// No process of the former boot runs. Their run numbers stay.

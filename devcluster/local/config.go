@@ -152,9 +152,13 @@ type Process struct {
 	Args []string `json:"-"`
 }
 
-// Processes returns the processes of the cluster: the sites, then the app managers, each
+// Processes returns the processes of a new cluster: the sites, then the app managers, each
 // sorted by region. The same configuration always gives the same processes.
-func (c Config) Processes() []Process {
+func (c Config) Processes() []Process { return c.processes(nil) }
+
+// processes returns the processes of a cluster that sites of these names founded; none: all
+// sites. Other sites join it.
+func (c Config) processes(founders []string) []Process {
 	var sites, managers []Process
 	for i, region := range slices.Sorted(maps.Keys(c.Regions)) {
 		for n := range c.Regions[region].Sites {
@@ -173,8 +177,11 @@ func (c Config) Processes() []Process {
 		}
 	}
 	var names, seeds []string
+	founded := func(site string) bool { return len(founders) == 0 || slices.Contains(founders, site) }
 	for _, s := range sites {
-		names, seeds = append(names, s.Name), append(seeds, s.Gossip)
+		if founded(s.Name) {
+			names, seeds = append(names, s.Name), append(seeds, s.Gossip)
+		}
 	}
 	all := slices.Concat(sites, managers)
 	for i := range all {
@@ -186,7 +193,10 @@ func (c Config) Processes() []Process {
 		settings := c.AppManagerSettings
 		if p.Kind == KindSite {
 			settings = c.SiteSettings
-			p.Args = append(p.Args, "--data", c.data(p.Name), "--members", strings.Join(names, ","))
+			p.Args = append(p.Args, "--data", c.data(p.Name))
+			if founded(p.Name) {
+				p.Args = append(p.Args, "--members", strings.Join(names, ","))
+			}
 		}
 		p.Args = append(p.Args, c.secureFlags(*p)...)
 		if _, told := settings["preset"]; !told {

@@ -122,6 +122,44 @@ func TestApplyChangesWhatDiffers(t *testing.T) {
 	}
 }
 
+// TestSitesJoin: a configuration with more sites adds them to the running cluster. Others
+// are left alone. The sites stay members: a later configuration must have them.
+func TestSitesJoin(t *testing.T) {
+	cfg := config(t)
+	apply(t, cfg)
+	cfg.Regions["us"] = local.Region{Sites: 3, AppManagers: 1}
+	cfg.Regions["zz"] = local.Region{Sites: 1}
+	kept := map[string]string{"eu-1": "kept", "us-1": "kept", "us-2": "kept", "am-eu-1": "kept", "am-us-1": "kept"}
+	want := maps.Clone(kept)
+	want["us-3"], want["zz-1"] = "joined", "joined"
+	if did := apply(t, cfg); !maps.Equal(did, want) {
+		t.Errorf("did %v, want %v", did, want)
+	}
+	log, err := os.ReadFile(filepath.Join(cfg.Dir, "logs", "am-eu-1.log"))
+	if got, want := string(log), "POST {\"name\":\"us-3\"}\nPOST {\"name\":\"zz-1\"}\n"; err != nil || got != want {
+		t.Errorf("asked for seats: %q, want %q; %v", got, want, err)
+	}
+	s := read(t, cfg)
+	if !slices.Equal(s.Members, []string{"eu-1", "us-1", "us-2"}) || !slices.Equal(s.Joined, []string{"us-3", "zz-1"}) || len(s.Joining) > 0 {
+		t.Errorf("members %v, joined %v, joining %v", s.Members, s.Joined, s.Joining)
+	}
+	want["us-3"], want["zz-1"] = "kept", "kept"
+	if did := apply(t, cfg); !maps.Equal(did, want) {
+		t.Errorf("again: did %v, want %v", did, want)
+	}
+	less := cfg
+	less.Regions = maps.Clone(cfg.Regions)
+	delete(less.Regions, "zz")
+	if _, err := try(t, less); !errors.Is(err, local.ErrMembers) {
+		t.Errorf("a site that joined is left out: %v", err)
+	}
+	nobody := cfg
+	nobody.Regions = map[string]local.Region{"eu": {Sites: 1}, "us": {Sites: 4}, "zz": {Sites: 1}}
+	if _, err := try(t, nobody); !errors.Is(err, local.ErrConfig) {
+		t.Errorf("nobody could give a seat: %v", err)
+	}
+}
+
 func TestDownLeavesNothing(t *testing.T) {
 	cfg := config(t)
 	apply(t, cfg)
@@ -202,7 +240,8 @@ func TestRefusals(t *testing.T) {
 		want   error
 		text   string
 	}{
-		"members": {func(c *local.Config) { c.Regions["us"] = local.Region{Sites: 1} }, local.ErrMembers, "it began with eu-1, us-1, us-2"},
+		"members": {func(c *local.Config) { c.Regions["us"] = local.Region{Sites: 1} }, local.ErrMembers, "the cluster has eu-1, us-1, us-2"},
+		"moved":   {func(c *local.Config) { c.Regions["as"] = local.Region{Sites: 1} }, local.ErrMembers, "eu-1 would move from"},
 		"cluster": {func(c *local.Config) { c.Cluster = "other" }, local.ErrForeign, `holds the cluster "test"`},
 		"fails":   {func(c *local.Config) { c.AppManagerSettings = map[string]string{"fails": "true"} }, nil, "it cannot go on"},
 		"config":  {func(c *local.Config) { c.Dir = "relative" }, local.ErrConfig, "dir"},

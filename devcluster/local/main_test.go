@@ -55,7 +55,13 @@ func child(args []string) int {
 	}
 	stop, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
-	server := &http.Server{Addr: *addr, Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}
+	server := &http.Server{Addr: *addr, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v1/members" {
+			body, _ := io.ReadAll(r.Body)
+			fmt.Printf("%s %s\n", r.Method, body)
+			_, _ = io.WriteString(w, "{}")
+		}
+	})}
 	failed := make(chan error, 1)
 	go func() { failed <- server.ListenAndServe() }()
 	select {

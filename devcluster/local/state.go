@@ -26,6 +26,10 @@ type State struct {
 	// first start.
 	Cluster string   `json:"cluster"`
 	Members []string `json:"members"`
+	// Joined are the sites that joined later. Joining are sites that were asked to join, and
+	// may have a seat already.
+	Joined  []string `json:"joined,omitempty"`
+	Joining []string `json:"joining,omitempty"`
 	// TLS reports whether the processes were started with TLS.
 	TLS bool `json:"tls"`
 	// Boot is the boot of the machine in which the processes began; empty if the system
@@ -89,6 +93,11 @@ func (s State) write(dir string) error {
 		return fmt.Errorf("write the state of a local cluster: %w", err)
 	}
 	return nil
+}
+
+// sites are the names of all sites that the cluster may have.
+func (s State) sites() []string {
+	return slices.Sorted(slices.Values(slices.Concat(s.Members, s.Joined, s.Joining)))
 }
 
 // known reports whether the state was read from a file.

@@ -128,7 +128,9 @@ func weight(request any) int {
 
 // target returns the entity and the request id of a change, for the audit log.
 func target(request any) (entity, requestID string) {
-	if r, ok := request.(interface{ GetName() string }); ok {
+	switch r := request.(type) {
+	case *samyav1.AddMemberRequest: // its name is that of a site
+	case interface{ GetName() string }:
 		entity = r.GetName()
 	}
 	if r, ok := request.(interface{ GetRequestId() string }); ok {

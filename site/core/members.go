@@ -165,8 +165,26 @@ func (c *cataloguing) membersNow() answer.Members {
 	for i := range c.roster.Seats {
 		s := &c.roster.Seats[i]
 		m.Sites = append(m.Sites, answer.Member{
-			Site: s.Site, State: string(s.State), Knows: s.Site == c.cfg.Self || c.cat.heard[s.Site] >= s.Since,
+			Site: s.Site, State: string(s.State), Knows: c.heardOf(s.Site, s), Unheard: c.unheardOf(s),
 		})
 	}
 	return m
+}
+
+// heardOf reports whether a site is known to know the state of a seat.
+func (c *cataloguing) heardOf(site SiteID, s *stored.Seat) bool {
+	return site == c.cfg.Self || c.cat.heard[site] >= s.Since
+}
+
+// unheardOf are the members but the site itself that are not known to know the state of
+// its seat.
+func (c *cataloguing) unheardOf(s *stored.Seat) []SiteID {
+	var unheard []SiteID
+	for i := range c.roster.Seats {
+		m := &c.roster.Seats[i]
+		if m.Site != s.Site && c.roster.serves(m.Site) && !c.heardOf(m.Site, s) {
+			unheard = append(unheard, m.Site)
+		}
+	}
+	return unheard
 }

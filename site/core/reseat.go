@@ -43,7 +43,7 @@ func (c *Core) impostor() bool {
 
 // tellSites tells the caller of the core which sites it needs to be in touch with.
 func (c *Core) tellSites() {
-	e := event.Event{Kind: event.SitesChanged, Members: c.namesOf(c.roster.serving)}
+	e := event.Event{Kind: event.SitesChanged, Members: c.namesOf(c.roster.serving), Roster: uint64(c.roster.Version)}
 	for m := range c.roster.peers() {
 		e.Peers = append(e.Peers, m)
 	}

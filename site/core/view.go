@@ -25,7 +25,7 @@ func (e *entity) view() answer.View {
 // read is the view with the moves that the books contain, and with the reports of others.
 func (c *reading) read(e *entity) answer.View {
 	v := e.view()
-	v.Moves = e.moves()
+	v.Moves, v.Members = e.moves(), uint64(c.roster.Version)
 	v.Others = c.peering.others(e)
 	return v
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -14,6 +15,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/samya-db/samya/devcluster/proc"
 	"github.com/samya-db/samya/internal/node"
@@ -26,13 +28,18 @@ import (
 type Cluster struct {
 	t     testing.TB
 	dir   string
-	names []string
 	seed  string
 	tweak func(*site.Config)
+	// founders are the sites of the new cluster.
+	founders []string
 
-	mu    sync.Mutex
-	cut   map[[2]string]bool
+	mu  sync.Mutex
+	cut map[[2]string]bool
+	// names are the founders, and the sites that joined after them.
+	names []string
 	sites map[string]*running
+	// conns are the connections to the sites; that to a stopped site is closed.
+	conns map[string]*grpc.ClientConn
 }
 
 type running struct {
@@ -48,14 +55,14 @@ type running struct {
 func Start(tb testing.TB, names []string, tweak func(*site.Config)) *Cluster {
 	tb.Helper()
 	c := &Cluster{
-		t: tb, dir: tb.TempDir(), names: names, seed: FreePort(tb), tweak: tweak,
-		cut: make(map[[2]string]bool), sites: make(map[string]*running),
+		t: tb, dir: tb.TempDir(), founders: names, names: slices.Clone(names), seed: FreePort(tb), tweak: tweak,
+		cut: make(map[[2]string]bool), sites: make(map[string]*running), conns: make(map[string]*grpc.ClientConn),
 	}
 	for _, n := range names {
 		c.Boot(n)
 	}
 	tb.Cleanup(func() {
-		for _, n := range names {
+		for _, n := range c.names {
 			c.Stop(n)
 		}
 	})
@@ -67,7 +74,7 @@ func Start(tb testing.TB, names []string, tweak func(*site.Config)) *Cluster {
 func (c *Cluster) AwaitLinks() {
 	c.t.Helper()
 	for _, n := range c.names {
-		if c.sites[n] == nil {
+		if c.at(n) == nil {
 			continue
 		}
 		Eventually(c.t, "links of "+n, func() error {
@@ -76,13 +83,35 @@ func (c *Cluster) AwaitLinks() {
 				return err
 			}
 			for _, s := range resp.GetSites() {
-				if c.sites[s.GetName()] != nil && s.GetHealth() != samyav1.SiteHealth_SITE_HEALTH_SERVING {
+				if c.at(s.GetName()) != nil && s.GetHealth() != samyav1.SiteHealth_SITE_HEALTH_SERVING {
 					return fmt.Errorf("%s to %s: %v", n, s.GetName(), s.GetHealth())
 				}
 			}
 			return nil
 		})
 	}
+}
+
+// Join starts a site that was not among the founders. It waits for a seat in the cluster,
+// unless it has one.
+func (c *Cluster) Join(name string) {
+	c.t.Helper()
+	c.mu.Lock()
+	c.names = append(c.names, name)
+	c.mu.Unlock()
+	c.Boot(name)
+}
+
+// Serves waits until a site serves.
+func (c *Cluster) Serves(name string) {
+	c.t.Helper()
+	Eventually(c.t, name, func() error {
+		resp, err := healthv1.NewHealthClient(c.Conn(name)).Check(c.t.Context(), &healthv1.HealthCheckRequest{})
+		if err == nil && resp.GetStatus() != healthv1.HealthCheckResponse_SERVING {
+			err = fmt.Errorf("%v", resp.GetStatus())
+		}
+		return err
+	})
 }
 
 // Boot starts a site, again on its old data if it ran before.
@@ -93,14 +122,17 @@ func (c *Cluster) Boot(name string) {
 			Cluster: "test", Name: name, Region: name, GRPC: "127.0.0.1:0", HTTP: "127.0.0.1:0",
 			Gossip: node.Gossip{Bind: "127.0.0.1:0", Join: []string{c.seed}}, Preset: "local",
 		},
-		DataDir: c.DataDir(name), Members: c.names,
+		DataDir: c.DataDir(name),
 		Fault: func(to string) bool {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			return c.cut[[2]string{name, to}]
 		},
 	}
-	if name == c.names[0] {
+	if slices.Contains(c.founders, name) {
+		cfg.Members = c.founders
+	}
+	if name == c.founders[0] {
 		cfg.Gossip.Bind = c.seed
 	}
 	if c.tweak != nil {
@@ -118,17 +150,48 @@ func (c *Cluster) Boot(name string) {
 	if err != nil {
 		c.t.Fatalf("dialling site %s: %v", name, err)
 	}
-	c.sites[name] = r
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sites[name], c.conns[name] = r, r.conn
+}
+
+// Forget stops a site, and removes its data.
+func (c *Cluster) Forget(name string) {
+	c.t.Helper()
+	c.Stop(name)
+	if err := os.RemoveAll(filepath.Join(c.dir, name)); err != nil {
+		c.t.Fatalf("removing the data of site %s: %v", name, err)
+	}
+}
+
+// Fails starts a site that ends by itself, and returns its error.
+func (c *Cluster) Fails(name string) error {
+	c.t.Helper()
+	c.Boot(name)
+	r := c.at(name)
+	c.mu.Lock()
+	delete(c.sites, name)
+	c.mu.Unlock()
+	defer r.stop()
+	select {
+	case err := <-r.done:
+		return errors.Join(err, r.conn.Close())
+	case <-time.After(30 * time.Second):
+		c.t.Fatalf("site %s does not end", name)
+		return nil
+	}
 }
 
 // Stop stops a site in good order. Stopping it twice is allowed.
 func (c *Cluster) Stop(name string) {
 	c.t.Helper()
-	r := c.sites[name]
+	r := c.at(name)
 	if r == nil {
 		return
 	}
+	c.mu.Lock()
 	delete(c.sites, name)
+	c.mu.Unlock()
 	err := r.conn.Close()
 	r.stop()
 	select {
@@ -179,11 +242,22 @@ func (c *Cluster) Heal() {
 	clear(c.cut)
 }
 
-// Site returns a running site.
-func (c *Cluster) Site(name string) *site.Site { return c.sites[name].Site }
+// at returns a running site; nil for none.
+func (c *Cluster) at(name string) *running {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.sites[name]
+}
 
-// Conn returns a connection to a site's gRPC listener.
-func (c *Cluster) Conn(name string) *grpc.ClientConn { return c.sites[name].conn }
+// Site returns a running site.
+func (c *Cluster) Site(name string) *site.Site { return c.at(name).Site }
+
+// Conn returns a connection to a site's gRPC listener. That to a stopped site is closed.
+func (c *Cluster) Conn(name string) *grpc.ClientConn {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.conns[name]
+}
 
 // Tokens returns a client of a site's token service.
 func (c *Cluster) Tokens(name string) samyav1.TokenServiceClient {
@@ -213,7 +287,7 @@ func (c *Cluster) Create(entity string, limit int64) {
 		return err
 	})
 	for _, n := range c.names {
-		if c.sites[n] == nil {
+		if c.at(n) == nil {
 			continue
 		}
 		Eventually(c.t, entity+" at "+n, func() error {
@@ -228,7 +302,7 @@ func (c *Cluster) Books(entity string) *samyav1.Usage {
 	c.t.Helper()
 	sum := &samyav1.Usage{}
 	for _, n := range c.names {
-		if c.sites[n] == nil {
+		if c.at(n) == nil {
 			continue
 		}
 		resp, err := c.Entities(n).GetEntity(c.t.Context(), &samyav1.GetEntityRequest{Name: entity})

@@ -10,7 +10,7 @@ variable "cluster" {
 }
 
 variable "regions" {
-  description = "The servers of each region, by the region's name: `sites`, which hold tokens, in a number that is fixed with the first apply, and `app_managers`, which serve clients, in a number that may change at any time."
+  description = "The servers of each region, by the region's name: `sites`, which hold tokens, in a number that may grow, and `app_managers`, which serve clients, in a number that may change at any time."
   type = map(object({
     sites        = optional(number, 1)
     app_managers = optional(number, 2)

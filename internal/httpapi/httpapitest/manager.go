@@ -47,6 +47,9 @@ type Manager struct {
 	entities map[string]*entity
 	requests []string
 	mode     httpapi.Mode
+	// joiner is the site added last; told counts how often the members were listed since.
+	joiner   string
+	told     int
 	forecast string
 	looks    uint64 // at partitions
 }
@@ -126,6 +129,8 @@ func (m *Manager) route(r *http.Request) (any, error) {
 		}}, nil
 	case strings.HasPrefix(r.URL.Path, "/v1/leases"):
 		return m.ofLeases(r)
+	case r.URL.Path == "/v1/members":
+		return m.ofMembers(r)
 	case r.URL.Path == "/v1/mode":
 		return m.ofMode(r)
 	case r.URL.Path == "/v1/version":

@@ -22,6 +22,71 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// MemberState says what a site with a seat may do.
+type MemberState int32
+
+const (
+	// The answering process does not know the state.
+	MemberState_MEMBER_STATE_UNSPECIFIED MemberState = 0
+	// The site learns from others. It votes on nothing and serves nobody.
+	MemberState_MEMBER_STATE_JOINING MemberState = 1
+	// The site serves and votes.
+	MemberState_MEMBER_STATE_MEMBER MemberState = 2
+	// The site takes no new acquires, and hands over what it holds.
+	MemberState_MEMBER_STATE_DRAINING MemberState = 3
+	// The site has left. Its name is never used again.
+	MemberState_MEMBER_STATE_GONE MemberState = 4
+	// The site was written off. Its name is never used again.
+	MemberState_MEMBER_STATE_LOST MemberState = 5
+)
+
+// Enum value maps for MemberState.
+var (
+	MemberState_name = map[int32]string{
+		0: "MEMBER_STATE_UNSPECIFIED",
+		1: "MEMBER_STATE_JOINING",
+		2: "MEMBER_STATE_MEMBER",
+		3: "MEMBER_STATE_DRAINING",
+		4: "MEMBER_STATE_GONE",
+		5: "MEMBER_STATE_LOST",
+	}
+	MemberState_value = map[string]int32{
+		"MEMBER_STATE_UNSPECIFIED": 0,
+		"MEMBER_STATE_JOINING":     1,
+		"MEMBER_STATE_MEMBER":      2,
+		"MEMBER_STATE_DRAINING":    3,
+		"MEMBER_STATE_GONE":        4,
+		"MEMBER_STATE_LOST":        5,
+	}
+)
+
+func (x MemberState) Enum() *MemberState {
+	p := new(MemberState)
+	*p = x
+	return p
+}
+
+func (x MemberState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (MemberState) Descriptor() protoreflect.EnumDescriptor {
+	return file_samya_v1_cluster_proto_enumTypes[0].Descriptor()
+}
+
+func (MemberState) Type() protoreflect.EnumType {
+	return &file_samya_v1_cluster_proto_enumTypes[0]
+}
+
+func (x MemberState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use MemberState.Descriptor instead.
+func (MemberState) EnumDescriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{0}
+}
+
 // SiteHealth is what one process knows of a site's health.
 type SiteHealth int32
 
@@ -63,11 +128,11 @@ func (x SiteHealth) String() string {
 }
 
 func (SiteHealth) Descriptor() protoreflect.EnumDescriptor {
-	return file_samya_v1_cluster_proto_enumTypes[0].Descriptor()
+	return file_samya_v1_cluster_proto_enumTypes[1].Descriptor()
 }
 
 func (SiteHealth) Type() protoreflect.EnumType {
-	return &file_samya_v1_cluster_proto_enumTypes[0]
+	return &file_samya_v1_cluster_proto_enumTypes[1]
 }
 
 func (x SiteHealth) Number() protoreflect.EnumNumber {
@@ -76,7 +141,7 @@ func (x SiteHealth) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SiteHealth.Descriptor instead.
 func (SiteHealth) EnumDescriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{0}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{1}
 }
 
 type InspectSitesRequest struct {
@@ -1559,6 +1624,333 @@ func (x *RaiseVersionResponse) GetVersion() uint32 {
 	return 0
 }
 
+// Member is a site with a seat in the cluster, as another process sees it.
+type Member struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The site's name.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// What the site may do, as the sites decided last.
+	State MemberState `protobuf:"varint,2,opt,name=state,proto3,enum=samya.v1.MemberState" json:"state,omitempty"`
+	// Whether the site is known to know its state.
+	Knows bool `protobuf:"varint,3,opt,name=knows,proto3" json:"knows,omitempty"`
+	// The region it stands in, if known.
+	Region string `protobuf:"bytes,4,opt,name=region,proto3" json:"region,omitempty"`
+	// Where its gRPC API listens, if known.
+	Address string `protobuf:"bytes,5,opt,name=address,proto3" json:"address,omitempty"`
+	// What the answering process knows of its health.
+	Health SiteHealth `protobuf:"varint,6,opt,name=health,proto3,enum=samya.v1.SiteHealth" json:"health,omitempty"`
+	// What the site still waits for before it is as its state says, or before it
+	// gets its next state, in words; empty for nothing.
+	WaitsFor      string `protobuf:"bytes,7,opt,name=waits_for,json=waitsFor,proto3" json:"waits_for,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Member) Reset() {
+	*x = Member{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Member) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Member) ProtoMessage() {}
+
+func (x *Member) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Member.ProtoReflect.Descriptor instead.
+func (*Member) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *Member) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Member) GetState() MemberState {
+	if x != nil {
+		return x.State
+	}
+	return MemberState_MEMBER_STATE_UNSPECIFIED
+}
+
+func (x *Member) GetKnows() bool {
+	if x != nil {
+		return x.Knows
+	}
+	return false
+}
+
+func (x *Member) GetRegion() string {
+	if x != nil {
+		return x.Region
+	}
+	return ""
+}
+
+func (x *Member) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *Member) GetHealth() SiteHealth {
+	if x != nil {
+		return x.Health
+	}
+	return SiteHealth_SITE_HEALTH_UNSPECIFIED
+}
+
+func (x *Member) GetWaitsFor() string {
+	if x != nil {
+		return x.WaitsFor
+	}
+	return ""
+}
+
+type ListMembersRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListMembersRequest) Reset() {
+	*x = ListMembersRequest{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListMembersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListMembersRequest) ProtoMessage() {}
+
+func (x *ListMembersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListMembersRequest.ProtoReflect.Descriptor instead.
+func (*ListMembersRequest) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{24}
+}
+
+type ListMembersResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The sites with a seat, in the order of their names.
+	Members []*Member `protobuf:"bytes,1,rep,name=members,proto3" json:"members,omitempty"`
+	// Counts the changes of the voters; the founders' is 1.
+	Version uint64 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
+	// Entities that have not adopted the present voters yet, as the site that
+	// was asked knows.
+	Behind uint64 `protobuf:"varint,3,opt,name=behind,proto3" json:"behind,omitempty"`
+	// What the next change of the voters waits for, in words; empty for nothing.
+	WaitsFor string `protobuf:"bytes,4,opt,name=waits_for,json=waitsFor,proto3" json:"waits_for,omitempty"`
+	// The process that answered.
+	AnsweredBy    string `protobuf:"bytes,5,opt,name=answered_by,json=answeredBy,proto3" json:"answered_by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListMembersResponse) Reset() {
+	*x = ListMembersResponse{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListMembersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListMembersResponse) ProtoMessage() {}
+
+func (x *ListMembersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListMembersResponse.ProtoReflect.Descriptor instead.
+func (*ListMembersResponse) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *ListMembersResponse) GetMembers() []*Member {
+	if x != nil {
+		return x.Members
+	}
+	return nil
+}
+
+func (x *ListMembersResponse) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *ListMembersResponse) GetBehind() uint64 {
+	if x != nil {
+		return x.Behind
+	}
+	return 0
+}
+
+func (x *ListMembersResponse) GetWaitsFor() string {
+	if x != nil {
+		return x.WaitsFor
+	}
+	return ""
+}
+
+func (x *ListMembersResponse) GetAnsweredBy() string {
+	if x != nil {
+		return x.AnsweredBy
+	}
+	return ""
+}
+
+type AddMemberRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name of the site. The cluster must not have used it before.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Names this request; a repeat gets the first answer. Optional.
+	RequestId     string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AddMemberRequest) Reset() {
+	*x = AddMemberRequest{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AddMemberRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AddMemberRequest) ProtoMessage() {}
+
+func (x *AddMemberRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AddMemberRequest.ProtoReflect.Descriptor instead.
+func (*AddMemberRequest) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *AddMemberRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *AddMemberRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+type AddMemberResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The site after the change.
+	Member *Member `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
+	// Counts the changes of the voters, as in ListMembersResponse.
+	Version       uint64 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AddMemberResponse) Reset() {
+	*x = AddMemberResponse{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AddMemberResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AddMemberResponse) ProtoMessage() {}
+
+func (x *AddMemberResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AddMemberResponse.ProtoReflect.Descriptor instead.
+func (*AddMemberResponse) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *AddMemberResponse) GetMember() *Member {
+	if x != nil {
+		return x.Member
+	}
+	return nil
+}
+
+func (x *AddMemberResponse) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
 type ListSitesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1567,7 +1959,7 @@ type ListSitesRequest struct {
 
 func (x *ListSitesRequest) Reset() {
 	*x = ListSitesRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[23]
+	mi := &file_samya_v1_cluster_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1579,7 +1971,7 @@ func (x *ListSitesRequest) String() string {
 func (*ListSitesRequest) ProtoMessage() {}
 
 func (x *ListSitesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[23]
+	mi := &file_samya_v1_cluster_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1592,7 +1984,7 @@ func (x *ListSitesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSitesRequest.ProtoReflect.Descriptor instead.
 func (*ListSitesRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{23}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{28}
 }
 
 type ListSitesResponse struct {
@@ -1602,14 +1994,16 @@ type ListSitesResponse struct {
 	// The name of the cluster.
 	Cluster string `protobuf:"bytes,2,opt,name=cluster,proto3" json:"cluster,omitempty"`
 	// The process that answered.
-	AnsweredBy    string `protobuf:"bytes,3,opt,name=answered_by,json=answeredBy,proto3" json:"answered_by,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	AnsweredBy string `protobuf:"bytes,3,opt,name=answered_by,json=answeredBy,proto3" json:"answered_by,omitempty"`
+	// The version of the member sites, as in ListMembersResponse.
+	MembersVersion uint64 `protobuf:"varint,4,opt,name=members_version,json=membersVersion,proto3" json:"members_version,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *ListSitesResponse) Reset() {
 	*x = ListSitesResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[24]
+	mi := &file_samya_v1_cluster_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1621,7 +2015,7 @@ func (x *ListSitesResponse) String() string {
 func (*ListSitesResponse) ProtoMessage() {}
 
 func (x *ListSitesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[24]
+	mi := &file_samya_v1_cluster_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1634,7 +2028,7 @@ func (x *ListSitesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSitesResponse.ProtoReflect.Descriptor instead.
 func (*ListSitesResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{24}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ListSitesResponse) GetSites() []*Site {
@@ -1656,6 +2050,13 @@ func (x *ListSitesResponse) GetAnsweredBy() string {
 		return x.AnsweredBy
 	}
 	return ""
+}
+
+func (x *ListSitesResponse) GetMembersVersion() uint64 {
+	if x != nil {
+		return x.MembersVersion
+	}
+	return 0
 }
 
 // Site is a member site as another process sees it.
@@ -1687,7 +2088,7 @@ type Site struct {
 
 func (x *Site) Reset() {
 	*x = Site{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[25]
+	mi := &file_samya_v1_cluster_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1699,7 +2100,7 @@ func (x *Site) String() string {
 func (*Site) ProtoMessage() {}
 
 func (x *Site) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[25]
+	mi := &file_samya_v1_cluster_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1712,7 +2113,7 @@ func (x *Site) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Site.ProtoReflect.Descriptor instead.
 func (*Site) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{25}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Site) GetName() string {
@@ -1890,13 +2291,37 @@ const file_samya_v1_cluster_proto_rawDesc = "" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\"0\n" +
 	"\x14RaiseVersionResponse\x12\x18\n" +
-	"\aversion\x18\x01 \x01(\rR\aversion\"\x12\n" +
-	"\x10ListSitesRequest\"t\n" +
+	"\aversion\x18\x01 \x01(\rR\aversion\"\xdc\x01\n" +
+	"\x06Member\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12+\n" +
+	"\x05state\x18\x02 \x01(\x0e2\x15.samya.v1.MemberStateR\x05state\x12\x14\n" +
+	"\x05knows\x18\x03 \x01(\bR\x05knows\x12\x16\n" +
+	"\x06region\x18\x04 \x01(\tR\x06region\x12\x18\n" +
+	"\aaddress\x18\x05 \x01(\tR\aaddress\x12,\n" +
+	"\x06health\x18\x06 \x01(\x0e2\x14.samya.v1.SiteHealthR\x06health\x12\x1b\n" +
+	"\twaits_for\x18\a \x01(\tR\bwaitsFor\"\x14\n" +
+	"\x12ListMembersRequest\"\xb1\x01\n" +
+	"\x13ListMembersResponse\x12*\n" +
+	"\amembers\x18\x01 \x03(\v2\x10.samya.v1.MemberR\amembers\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x16\n" +
+	"\x06behind\x18\x03 \x01(\x04R\x06behind\x12\x1b\n" +
+	"\twaits_for\x18\x04 \x01(\tR\bwaitsFor\x12\x1f\n" +
+	"\vanswered_by\x18\x05 \x01(\tR\n" +
+	"answeredBy\"E\n" +
+	"\x10AddMemberRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x02 \x01(\tR\trequestId\"W\n" +
+	"\x11AddMemberResponse\x12(\n" +
+	"\x06member\x18\x01 \x01(\v2\x10.samya.v1.MemberR\x06member\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\x04R\aversion\"\x12\n" +
+	"\x10ListSitesRequest\"\x9d\x01\n" +
 	"\x11ListSitesResponse\x12$\n" +
 	"\x05sites\x18\x01 \x03(\v2\x0e.samya.v1.SiteR\x05sites\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x12\x1f\n" +
 	"\vanswered_by\x18\x03 \x01(\tR\n" +
-	"answeredBy\"\xbf\x02\n" +
+	"answeredBy\x12'\n" +
+	"\x0fmembers_version\x18\x04 \x01(\x04R\x0emembersVersion\"\xbf\x02\n" +
 	"\x04Site\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06region\x18\x02 \x01(\tR\x06region\x12\x18\n" +
@@ -1907,16 +2332,27 @@ const file_samya_v1_cluster_proto_rawDesc = "" +
 	"\x0eoldest_version\x18\x06 \x01(\rR\roldestVersion\x12%\n" +
 	"\x0enewest_version\x18\a \x01(\rR\rnewestVersion\x12\x18\n" +
 	"\arefusal\x18\b \x01(\tR\arefusal\x12!\n" +
-	"\fhttp_address\x18\t \x01(\tR\vhttpAddress*{\n" +
+	"\fhttp_address\x18\t \x01(\tR\vhttpAddress*\xa7\x01\n" +
+	"\vMemberState\x12\x1c\n" +
+	"\x18MEMBER_STATE_UNSPECIFIED\x10\x00\x12\x18\n" +
+	"\x14MEMBER_STATE_JOINING\x10\x01\x12\x17\n" +
+	"\x13MEMBER_STATE_MEMBER\x10\x02\x12\x19\n" +
+	"\x15MEMBER_STATE_DRAINING\x10\x03\x12\x15\n" +
+	"\x11MEMBER_STATE_GONE\x10\x04\x12\x15\n" +
+	"\x11MEMBER_STATE_LOST\x10\x05*{\n" +
 	"\n" +
 	"SiteHealth\x12\x1b\n" +
 	"\x17SITE_HEALTH_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13SITE_HEALTH_SERVING\x10\x01\x12\x1a\n" +
 	"\x16SITE_HEALTH_OVERLOADED\x10\x02\x12\x1b\n" +
-	"\x17SITE_HEALTH_UNREACHABLE\x10\x032\xcb\x06\n" +
+	"\x17SITE_HEALTH_UNREACHABLE\x10\x032\x9c\b\n" +
 	"\x0eClusterService\x12`\n" +
 	"\tListSites\x12\x1a.samya.v1.ListSitesRequest\x1a\x1b.samya.v1.ListSitesResponse\"\x1a\xea\x8e\x19\x16\b\x01\x18\x01*\x10\n" +
-	"\x03GET\x12\t/v1/sites\x12Y\n" +
+	"\x03GET\x12\t/v1/sites\x12h\n" +
+	"\vListMembers\x12\x1c.samya.v1.ListMembersRequest\x1a\x1d.samya.v1.ListMembersResponse\"\x1c\xea\x8e\x19\x18\b\x01\x18\x01*\x12\n" +
+	"\x03GET\x12\v/v1/members\x12e\n" +
+	"\tAddMember\x12\x1a.samya.v1.AddMemberRequest\x1a\x1b.samya.v1.AddMemberResponse\"\x1f\xea\x8e\x19\x1b\b\x04\x10\x01 \x01*\x13\n" +
+	"\x04POST\x12\v/v1/members\x12Y\n" +
 	"\aGetMode\x12\x18.samya.v1.GetModeRequest\x1a\x19.samya.v1.GetModeResponse\"\x19\xea\x8e\x19\x15\b\x01\x18\x01*\x0f\n" +
 	"\x03GET\x12\b/v1/mode\x12[\n" +
 	"\aSetMode\x12\x18.samya.v1.SetModeRequest\x1a\x19.samya.v1.SetModeResponse\"\x1b\xea\x8e\x19\x17\b\x04\x10\x01 \x01*\x0f\n" +
@@ -1945,79 +2381,93 @@ func file_samya_v1_cluster_proto_rawDescGZIP() []byte {
 	return file_samya_v1_cluster_proto_rawDescData
 }
 
-var file_samya_v1_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_samya_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_samya_v1_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_samya_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_samya_v1_cluster_proto_goTypes = []any{
-	(SiteHealth)(0),              // 0: samya.v1.SiteHealth
-	(*InspectSitesRequest)(nil),  // 1: samya.v1.InspectSitesRequest
-	(*InspectSitesResponse)(nil), // 2: samya.v1.InspectSitesResponse
-	(*SiteInspection)(nil),       // 3: samya.v1.SiteInspection
-	(*Partition)(nil),            // 4: samya.v1.Partition
-	(*Repartitioning)(nil),       // 5: samya.v1.Repartitioning
-	(*SwitchPause)(nil),          // 6: samya.v1.SwitchPause
-	(*SplitEntity)(nil),          // 7: samya.v1.SplitEntity
-	(*SiteForecast)(nil),         // 8: samya.v1.SiteForecast
-	(*GetForecastRequest)(nil),   // 9: samya.v1.GetForecastRequest
-	(*GetForecastResponse)(nil),  // 10: samya.v1.GetForecastResponse
-	(*SetForecastRequest)(nil),   // 11: samya.v1.SetForecastRequest
-	(*SetForecastResponse)(nil),  // 12: samya.v1.SetForecastResponse
-	(*Mode)(nil),                 // 13: samya.v1.Mode
-	(*SiteMode)(nil),             // 14: samya.v1.SiteMode
-	(*GetModeRequest)(nil),       // 15: samya.v1.GetModeRequest
-	(*GetModeResponse)(nil),      // 16: samya.v1.GetModeResponse
-	(*SetModeRequest)(nil),       // 17: samya.v1.SetModeRequest
-	(*SetModeResponse)(nil),      // 18: samya.v1.SetModeResponse
-	(*SiteVersion)(nil),          // 19: samya.v1.SiteVersion
-	(*GetVersionRequest)(nil),    // 20: samya.v1.GetVersionRequest
-	(*GetVersionResponse)(nil),   // 21: samya.v1.GetVersionResponse
-	(*RaiseVersionRequest)(nil),  // 22: samya.v1.RaiseVersionRequest
-	(*RaiseVersionResponse)(nil), // 23: samya.v1.RaiseVersionResponse
-	(*ListSitesRequest)(nil),     // 24: samya.v1.ListSitesRequest
-	(*ListSitesResponse)(nil),    // 25: samya.v1.ListSitesResponse
-	(*Site)(nil),                 // 26: samya.v1.Site
-	(*durationpb.Duration)(nil),  // 27: google.protobuf.Duration
+	(MemberState)(0),             // 0: samya.v1.MemberState
+	(SiteHealth)(0),              // 1: samya.v1.SiteHealth
+	(*InspectSitesRequest)(nil),  // 2: samya.v1.InspectSitesRequest
+	(*InspectSitesResponse)(nil), // 3: samya.v1.InspectSitesResponse
+	(*SiteInspection)(nil),       // 4: samya.v1.SiteInspection
+	(*Partition)(nil),            // 5: samya.v1.Partition
+	(*Repartitioning)(nil),       // 6: samya.v1.Repartitioning
+	(*SwitchPause)(nil),          // 7: samya.v1.SwitchPause
+	(*SplitEntity)(nil),          // 8: samya.v1.SplitEntity
+	(*SiteForecast)(nil),         // 9: samya.v1.SiteForecast
+	(*GetForecastRequest)(nil),   // 10: samya.v1.GetForecastRequest
+	(*GetForecastResponse)(nil),  // 11: samya.v1.GetForecastResponse
+	(*SetForecastRequest)(nil),   // 12: samya.v1.SetForecastRequest
+	(*SetForecastResponse)(nil),  // 13: samya.v1.SetForecastResponse
+	(*Mode)(nil),                 // 14: samya.v1.Mode
+	(*SiteMode)(nil),             // 15: samya.v1.SiteMode
+	(*GetModeRequest)(nil),       // 16: samya.v1.GetModeRequest
+	(*GetModeResponse)(nil),      // 17: samya.v1.GetModeResponse
+	(*SetModeRequest)(nil),       // 18: samya.v1.SetModeRequest
+	(*SetModeResponse)(nil),      // 19: samya.v1.SetModeResponse
+	(*SiteVersion)(nil),          // 20: samya.v1.SiteVersion
+	(*GetVersionRequest)(nil),    // 21: samya.v1.GetVersionRequest
+	(*GetVersionResponse)(nil),   // 22: samya.v1.GetVersionResponse
+	(*RaiseVersionRequest)(nil),  // 23: samya.v1.RaiseVersionRequest
+	(*RaiseVersionResponse)(nil), // 24: samya.v1.RaiseVersionResponse
+	(*Member)(nil),               // 25: samya.v1.Member
+	(*ListMembersRequest)(nil),   // 26: samya.v1.ListMembersRequest
+	(*ListMembersResponse)(nil),  // 27: samya.v1.ListMembersResponse
+	(*AddMemberRequest)(nil),     // 28: samya.v1.AddMemberRequest
+	(*AddMemberResponse)(nil),    // 29: samya.v1.AddMemberResponse
+	(*ListSitesRequest)(nil),     // 30: samya.v1.ListSitesRequest
+	(*ListSitesResponse)(nil),    // 31: samya.v1.ListSitesResponse
+	(*Site)(nil),                 // 32: samya.v1.Site
+	(*durationpb.Duration)(nil),  // 33: google.protobuf.Duration
 }
 var file_samya_v1_cluster_proto_depIdxs = []int32{
-	3,  // 0: samya.v1.InspectSitesResponse.sites:type_name -> samya.v1.SiteInspection
-	27, // 1: samya.v1.SiteInspection.up:type_name -> google.protobuf.Duration
-	4,  // 2: samya.v1.SiteInspection.partitions:type_name -> samya.v1.Partition
-	5,  // 3: samya.v1.SiteInspection.repartitioning:type_name -> samya.v1.Repartitioning
-	7,  // 4: samya.v1.SiteInspection.split:type_name -> samya.v1.SplitEntity
-	27, // 5: samya.v1.Repartitioning.last_cut_time:type_name -> google.protobuf.Duration
-	6,  // 6: samya.v1.Repartitioning.pause:type_name -> samya.v1.SwitchPause
-	27, // 7: samya.v1.SwitchPause.p50:type_name -> google.protobuf.Duration
-	27, // 8: samya.v1.SwitchPause.p99:type_name -> google.protobuf.Duration
-	27, // 9: samya.v1.SwitchPause.max:type_name -> google.protobuf.Duration
-	8,  // 10: samya.v1.GetForecastResponse.sites:type_name -> samya.v1.SiteForecast
-	8,  // 11: samya.v1.SetForecastResponse.sites:type_name -> samya.v1.SiteForecast
-	13, // 12: samya.v1.GetModeResponse.mode:type_name -> samya.v1.Mode
-	14, // 13: samya.v1.GetModeResponse.sites:type_name -> samya.v1.SiteMode
-	13, // 14: samya.v1.SetModeResponse.mode:type_name -> samya.v1.Mode
-	19, // 15: samya.v1.GetVersionResponse.sites:type_name -> samya.v1.SiteVersion
-	26, // 16: samya.v1.ListSitesResponse.sites:type_name -> samya.v1.Site
-	0,  // 17: samya.v1.Site.health:type_name -> samya.v1.SiteHealth
-	27, // 18: samya.v1.Site.round_trip:type_name -> google.protobuf.Duration
-	24, // 19: samya.v1.ClusterService.ListSites:input_type -> samya.v1.ListSitesRequest
-	15, // 20: samya.v1.ClusterService.GetMode:input_type -> samya.v1.GetModeRequest
-	17, // 21: samya.v1.ClusterService.SetMode:input_type -> samya.v1.SetModeRequest
-	20, // 22: samya.v1.ClusterService.GetVersion:input_type -> samya.v1.GetVersionRequest
-	22, // 23: samya.v1.ClusterService.RaiseVersion:input_type -> samya.v1.RaiseVersionRequest
-	9,  // 24: samya.v1.ClusterService.GetForecast:input_type -> samya.v1.GetForecastRequest
-	11, // 25: samya.v1.ClusterService.SetForecast:input_type -> samya.v1.SetForecastRequest
-	1,  // 26: samya.v1.ClusterService.InspectSites:input_type -> samya.v1.InspectSitesRequest
-	25, // 27: samya.v1.ClusterService.ListSites:output_type -> samya.v1.ListSitesResponse
-	16, // 28: samya.v1.ClusterService.GetMode:output_type -> samya.v1.GetModeResponse
-	18, // 29: samya.v1.ClusterService.SetMode:output_type -> samya.v1.SetModeResponse
-	21, // 30: samya.v1.ClusterService.GetVersion:output_type -> samya.v1.GetVersionResponse
-	23, // 31: samya.v1.ClusterService.RaiseVersion:output_type -> samya.v1.RaiseVersionResponse
-	10, // 32: samya.v1.ClusterService.GetForecast:output_type -> samya.v1.GetForecastResponse
-	12, // 33: samya.v1.ClusterService.SetForecast:output_type -> samya.v1.SetForecastResponse
-	2,  // 34: samya.v1.ClusterService.InspectSites:output_type -> samya.v1.InspectSitesResponse
-	27, // [27:35] is the sub-list for method output_type
-	19, // [19:27] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	4,  // 0: samya.v1.InspectSitesResponse.sites:type_name -> samya.v1.SiteInspection
+	33, // 1: samya.v1.SiteInspection.up:type_name -> google.protobuf.Duration
+	5,  // 2: samya.v1.SiteInspection.partitions:type_name -> samya.v1.Partition
+	6,  // 3: samya.v1.SiteInspection.repartitioning:type_name -> samya.v1.Repartitioning
+	8,  // 4: samya.v1.SiteInspection.split:type_name -> samya.v1.SplitEntity
+	33, // 5: samya.v1.Repartitioning.last_cut_time:type_name -> google.protobuf.Duration
+	7,  // 6: samya.v1.Repartitioning.pause:type_name -> samya.v1.SwitchPause
+	33, // 7: samya.v1.SwitchPause.p50:type_name -> google.protobuf.Duration
+	33, // 8: samya.v1.SwitchPause.p99:type_name -> google.protobuf.Duration
+	33, // 9: samya.v1.SwitchPause.max:type_name -> google.protobuf.Duration
+	9,  // 10: samya.v1.GetForecastResponse.sites:type_name -> samya.v1.SiteForecast
+	9,  // 11: samya.v1.SetForecastResponse.sites:type_name -> samya.v1.SiteForecast
+	14, // 12: samya.v1.GetModeResponse.mode:type_name -> samya.v1.Mode
+	15, // 13: samya.v1.GetModeResponse.sites:type_name -> samya.v1.SiteMode
+	14, // 14: samya.v1.SetModeResponse.mode:type_name -> samya.v1.Mode
+	20, // 15: samya.v1.GetVersionResponse.sites:type_name -> samya.v1.SiteVersion
+	0,  // 16: samya.v1.Member.state:type_name -> samya.v1.MemberState
+	1,  // 17: samya.v1.Member.health:type_name -> samya.v1.SiteHealth
+	25, // 18: samya.v1.ListMembersResponse.members:type_name -> samya.v1.Member
+	25, // 19: samya.v1.AddMemberResponse.member:type_name -> samya.v1.Member
+	32, // 20: samya.v1.ListSitesResponse.sites:type_name -> samya.v1.Site
+	1,  // 21: samya.v1.Site.health:type_name -> samya.v1.SiteHealth
+	33, // 22: samya.v1.Site.round_trip:type_name -> google.protobuf.Duration
+	30, // 23: samya.v1.ClusterService.ListSites:input_type -> samya.v1.ListSitesRequest
+	26, // 24: samya.v1.ClusterService.ListMembers:input_type -> samya.v1.ListMembersRequest
+	28, // 25: samya.v1.ClusterService.AddMember:input_type -> samya.v1.AddMemberRequest
+	16, // 26: samya.v1.ClusterService.GetMode:input_type -> samya.v1.GetModeRequest
+	18, // 27: samya.v1.ClusterService.SetMode:input_type -> samya.v1.SetModeRequest
+	21, // 28: samya.v1.ClusterService.GetVersion:input_type -> samya.v1.GetVersionRequest
+	23, // 29: samya.v1.ClusterService.RaiseVersion:input_type -> samya.v1.RaiseVersionRequest
+	10, // 30: samya.v1.ClusterService.GetForecast:input_type -> samya.v1.GetForecastRequest
+	12, // 31: samya.v1.ClusterService.SetForecast:input_type -> samya.v1.SetForecastRequest
+	2,  // 32: samya.v1.ClusterService.InspectSites:input_type -> samya.v1.InspectSitesRequest
+	31, // 33: samya.v1.ClusterService.ListSites:output_type -> samya.v1.ListSitesResponse
+	27, // 34: samya.v1.ClusterService.ListMembers:output_type -> samya.v1.ListMembersResponse
+	29, // 35: samya.v1.ClusterService.AddMember:output_type -> samya.v1.AddMemberResponse
+	17, // 36: samya.v1.ClusterService.GetMode:output_type -> samya.v1.GetModeResponse
+	19, // 37: samya.v1.ClusterService.SetMode:output_type -> samya.v1.SetModeResponse
+	22, // 38: samya.v1.ClusterService.GetVersion:output_type -> samya.v1.GetVersionResponse
+	24, // 39: samya.v1.ClusterService.RaiseVersion:output_type -> samya.v1.RaiseVersionResponse
+	11, // 40: samya.v1.ClusterService.GetForecast:output_type -> samya.v1.GetForecastResponse
+	13, // 41: samya.v1.ClusterService.SetForecast:output_type -> samya.v1.SetForecastResponse
+	3,  // 42: samya.v1.ClusterService.InspectSites:output_type -> samya.v1.InspectSitesResponse
+	33, // [33:43] is the sub-list for method output_type
+	23, // [23:33] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_samya_v1_cluster_proto_init() }
@@ -2031,8 +2481,8 @@ func file_samya_v1_cluster_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_samya_v1_cluster_proto_rawDesc), len(file_samya_v1_cluster_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   26,
+			NumEnums:      2,
+			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

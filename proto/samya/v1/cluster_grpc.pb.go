@@ -20,6 +20,8 @@ const _ = grpc.SupportPackageIsVersion9
 
 const (
 	ClusterService_ListSites_FullMethodName    = "/samya.v1.ClusterService/ListSites"
+	ClusterService_ListMembers_FullMethodName  = "/samya.v1.ClusterService/ListMembers"
+	ClusterService_AddMember_FullMethodName    = "/samya.v1.ClusterService/AddMember"
 	ClusterService_GetMode_FullMethodName      = "/samya.v1.ClusterService/GetMode"
 	ClusterService_SetMode_FullMethodName      = "/samya.v1.ClusterService/SetMode"
 	ClusterService_GetVersion_FullMethodName   = "/samya.v1.ClusterService/GetVersion"
@@ -38,6 +40,13 @@ type ClusterServiceClient interface {
 	// ListSites lists the member sites and what the answering process knows of
 	// each.
 	ListSites(ctx context.Context, in *ListSitesRequest, opts ...grpc.CallOption) (*ListSitesResponse, error)
+	// ListMembers lists the sites that have a seat in the cluster, what each of
+	// them may do, and what a change of them waits for.
+	ListMembers(ctx context.Context, in *ListMembersRequest, opts ...grpc.CallOption) (*ListMembersResponse, error)
+	// AddMember gives a site a seat, as a majority of the members decides. The
+	// site learns, and becomes a member by itself. For a site that has a seat
+	// nothing changes.
+	AddMember(ctx context.Context, in *AddMemberRequest, opts ...grpc.CallOption) (*AddMemberResponse, error)
 	// GetMode reads the protocol mode. A site answers for itself alone; an app
 	// manager asks all sites.
 	GetMode(ctx context.Context, in *GetModeRequest, opts ...grpc.CallOption) (*GetModeResponse, error)
@@ -75,6 +84,26 @@ func (c *clusterServiceClient) ListSites(ctx context.Context, in *ListSitesReque
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListSitesResponse)
 	err := c.cc.Invoke(ctx, ClusterService_ListSites_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *clusterServiceClient) ListMembers(ctx context.Context, in *ListMembersRequest, opts ...grpc.CallOption) (*ListMembersResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListMembersResponse)
+	err := c.cc.Invoke(ctx, ClusterService_ListMembers_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *clusterServiceClient) AddMember(ctx context.Context, in *AddMemberRequest, opts ...grpc.CallOption) (*AddMemberResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AddMemberResponse)
+	err := c.cc.Invoke(ctx, ClusterService_AddMember_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -160,6 +189,13 @@ type ClusterServiceServer interface {
 	// ListSites lists the member sites and what the answering process knows of
 	// each.
 	ListSites(context.Context, *ListSitesRequest) (*ListSitesResponse, error)
+	// ListMembers lists the sites that have a seat in the cluster, what each of
+	// them may do, and what a change of them waits for.
+	ListMembers(context.Context, *ListMembersRequest) (*ListMembersResponse, error)
+	// AddMember gives a site a seat, as a majority of the members decides. The
+	// site learns, and becomes a member by itself. For a site that has a seat
+	// nothing changes.
+	AddMember(context.Context, *AddMemberRequest) (*AddMemberResponse, error)
 	// GetMode reads the protocol mode. A site answers for itself alone; an app
 	// manager asks all sites.
 	GetMode(context.Context, *GetModeRequest) (*GetModeResponse, error)
@@ -195,6 +231,12 @@ type UnimplementedClusterServiceServer struct{}
 
 func (UnimplementedClusterServiceServer) ListSites(context.Context, *ListSitesRequest) (*ListSitesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListSites not implemented")
+}
+func (UnimplementedClusterServiceServer) ListMembers(context.Context, *ListMembersRequest) (*ListMembersResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListMembers not implemented")
+}
+func (UnimplementedClusterServiceServer) AddMember(context.Context, *AddMemberRequest) (*AddMemberResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method AddMember not implemented")
 }
 func (UnimplementedClusterServiceServer) GetMode(context.Context, *GetModeRequest) (*GetModeResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetMode not implemented")
@@ -252,6 +294,42 @@ func _ClusterService_ListSites_Handler(srv interface{}, ctx context.Context, dec
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(ClusterServiceServer).ListSites(ctx, req.(*ListSitesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ClusterService_ListMembers_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListMembersRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ClusterServiceServer).ListMembers(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ClusterService_ListMembers_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ClusterServiceServer).ListMembers(ctx, req.(*ListMembersRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ClusterService_AddMember_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AddMemberRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ClusterServiceServer).AddMember(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ClusterService_AddMember_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ClusterServiceServer).AddMember(ctx, req.(*AddMemberRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -392,6 +470,14 @@ var ClusterService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListSites",
 			Handler:    _ClusterService_ListSites_Handler,
+		},
+		{
+			MethodName: "ListMembers",
+			Handler:    _ClusterService_ListMembers_Handler,
+		},
+		{
+			MethodName: "AddMember",
+			Handler:    _ClusterService_AddMember_Handler,
 		},
 		{
 			MethodName: "GetMode",

@@ -204,9 +204,12 @@ type Usage struct {
 	MayExceedBy int64 `protobuf:"varint,9,opt,name=may_exceed_by,json=mayExceedBy,proto3" json:"may_exceed_by,omitempty"`
 	// Tokens that sites lost for good held, kept out of circulation until the entity is
 	// reconciled. Negative if the books count tokens as out that are not in use.
-	WrittenOff    int64 `protobuf:"varint,10,opt,name=written_off,json=writtenOff,proto3" json:"written_off,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	WrittenOff int64 `protobuf:"varint,10,opt,name=written_off,json=writtenOff,proto3" json:"written_off,omitempty"`
+	// The version of the members that the site knew, as in ListMembersResponse; 0 in
+	// the answer of an app manager.
+	MembersVersion uint64 `protobuf:"varint,11,opt,name=members_version,json=membersVersion,proto3" json:"members_version,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Usage) Reset() {
@@ -305,6 +308,13 @@ func (x *Usage) GetMayExceedBy() int64 {
 func (x *Usage) GetWrittenOff() int64 {
 	if x != nil {
 		return x.WrittenOff
+	}
+	return 0
+}
+
+func (x *Usage) GetMembersVersion() uint64 {
+	if x != nil {
+		return x.MembersVersion
 	}
 	return 0
 }
@@ -1879,7 +1889,7 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"generation\x12\x18\n" +
 	"\aversion\x18\x04 \x01(\x04R\aversion\x12\x16\n" +
 	"\x06parent\x18\x05 \x01(\tR\x06parent\x12\x1a\n" +
-	"\bchildren\x18\x06 \x01(\x05R\bchildren\"\xb8\x02\n" +
+	"\bchildren\x18\x06 \x01(\x05R\bchildren\"\xe1\x02\n" +
 	"\x05Usage\x12\x1c\n" +
 	"\tavailable\x18\x01 \x01(\x03R\tavailable\x12\x1a\n" +
 	"\bacquired\x18\x02 \x01(\x03R\bacquired\x12\x1d\n" +
@@ -1895,7 +1905,8 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"\rmay_exceed_by\x18\t \x01(\x03R\vmayExceedBy\x12\x1f\n" +
 	"\vwritten_off\x18\n" +
 	" \x01(\x03R\n" +
-	"writtenOff\"\xa7\x02\n" +
+	"writtenOff\x12'\n" +
+	"\x0fmembers_version\x18\v \x01(\x04R\x0emembersVersion\"\xa7\x02\n" +
 	"\x05Share\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x12\n" +
 	"\x04left\x18\x02 \x01(\x03R\x04left\x12\x18\n" +

@@ -179,6 +179,9 @@ type UnreadySite struct {
 // Mode is the Mode of the Details, empty if there are none.
 func (a Answer) Mode() Mode { return a.details().Mode }
 
+// Members is the Members of the Details, empty if there are none.
+func (a Answer) Members() *Members { return &a.details().Members }
+
 // Forecast is the Forecast of the Details, empty if there are none.
 func (a Answer) Forecast() ForecastChoice { return a.details().Forecast }
 
@@ -197,6 +200,9 @@ type View struct {
 	Limit      avantan.Tokens
 	Generation uint64
 	Version    uint64
+	// Members is the version of the sites of the cluster that this site knew, see Members:
+	// of a Read.
+	Members uint64
 	// Left, Offered and Net are this site's books.
 	Left, Offered, Net avantan.Tokens
 	// Waiting is the number of acquires that wait here.
@@ -334,4 +340,7 @@ type Member struct {
 	// Knows reports whether the site is known to have applied the change that decided its
 	// state; a site that joins has then learned the catalogue.
 	Knows bool
+	// Unheard are the other members that are not known to have applied that change, in the
+	// order of their names.
+	Unheard []avantan.SiteID
 }

@@ -88,7 +88,9 @@ type Event struct {
 	Site    avantan.SiteID
 	Request attempt.Key
 	// Members are the members, and Peers all other sites to be in touch with: SitesChanged.
+	// Roster counts the changes of the voters.
 	Members, Peers []avantan.SiteID
+	Roster         uint64
 	// Version is what the site tells of its versions from a VersionKnown on.
 	Version versions.Speaker
 	// Err describes a ProtocolFault or BooksBroken.
