@@ -300,11 +300,11 @@ func (s *step) check(m *Message) error {
 		return m.malformed("To is another site")
 	}
 	if !m.names(s.cfg.known) {
-		return m.malformed("a site does not belong to the cluster")
+		return fmt.Errorf("%w: %v from %q to %q: %w", errMessage, m.Kind, m.From, m.To, ErrStranger)
 	}
 	for i := range m.Kept {
 		if !s.cfg.known(m.Kept[i].Peer) || !m.Kept[i].Value.names(s.cfg.known) {
-			return m.malformed("a site in Kept does not belong to the cluster")
+			return fmt.Errorf("%w: %v from %q to %q: Kept: %w", errMessage, m.Kind, m.From, m.To, ErrStranger)
 		}
 	}
 	return nil

@@ -11,6 +11,10 @@ import (
 // that claims more is refused.
 const MaxNumber = 1 << 62
 
+// ErrStranger is matched by Output.Err if a message names a site that Config.Known does
+// not know. The receiver may have missed that the site joined.
+var ErrStranger = errors.New("a site does not belong to the cluster")
+
 // errMessage is matched by Output.Err if a message was refused because it is malformed
 // or comes from a stranger. The message had no effect.
 var errMessage = errors.New("avantan: malformed message")

@@ -125,16 +125,26 @@ func (c *asking) claimNumber() message.ClaimNumber {
 // askMembers makes room for claims on all other members.
 func (c *asking) askMembers() {
 	for _, m := range c.roster.others() {
-		if c.queries.peer(m) == nil {
-			c.queries.peers = append(c.queries.peers, claimPeer{site: m, pause: askPause})
-		}
+		c.askOf(m)
+	}
+}
+
+// askOf makes room for claims on a site.
+func (c *asking) askOf(site SiteID) {
+	if c.queries.peer(site) == nil {
+		c.queries.peers = append(c.queries.peers, claimPeer{site: site, pause: askPause})
 	}
 }
 
 func (c *asking) restoreClaims(records []stored.Claim) {
 	c.queries.byKey = make(map[attempt.Key]*claim)
-	c.askMembers()
+	if c.roster.Version > 0 {
+		c.askMembers()
+	}
 	for _, r := range records {
+		for _, site := range r.Sites {
+			c.askOf(site)
+		}
 		cl := &claim{r}
 		cl.Sites = c.queries.union(r.Sites, nil)
 		c.open(cl)

@@ -172,7 +172,9 @@ func (c *common) majorityThere(e *entity) bool {
 }
 
 func (c *common) protocolEvents(name string, out *avantan.Output) {
-	if out.Err != nil && !errors.Is(out.Err, errView) {
+	// A site that has missed a change of the members asks for the catalogue: that is no
+	// fault.
+	if out.Err != nil && !errors.Is(out.Err, errView) && !errors.Is(out.Err, avantan.ErrStranger) {
 		c.out.Events = append(c.out.Events, event.Event{Kind: event.ProtocolFault, Entity: name, Err: out.Err})
 	}
 	if out.Failed != avantan.FailedNot {

@@ -96,9 +96,12 @@ func learns(e *message.Envelope) bool {
 // questions: only a member that others have vouched for does. The site takes no
 // member's own word for its run, as it was not there when the member began.
 func (c *fencing) follow(p *fencedPeer, m message.Mark) {
-	known := p.Mark.Incarnation == m.Incarnation
-	older := m.Commits < p.Mark.Commits || m.Run == p.Before && m.Commits == p.Mark.Commits
-	if p.Mark.Incarnation != 0 && (!known || m.Run == p.Mark.Run || older) {
+	if p.Mark.Incarnation == m.Incarnation {
+		older := m.Commits < p.Mark.Commits || m.Run == p.Before && m.Commits == p.Mark.Commits
+		if m.Run == p.Mark.Run || older {
+			return
+		}
+	} else if p.Served {
 		return
 	}
 	p.Before, p.Mark = p.Mark.Run, m

@@ -96,7 +96,6 @@ func (c *fencing) meet(sites []SiteID) {
 	if c.roster.Version == 0 {
 		c.roster.meet(sites)
 		c.fenceMembers()
-		c.asking.askMembers()
 	}
 }
 
