@@ -105,7 +105,7 @@ func (cat *catalogue) Install(_ avantan.Instance, snapshot []byte) error {
 	if cat.c.roster.Version == 0 {
 		founded := stored.Founded(s.Founders)
 		if err := founded.Validate(); err != nil {
-			return fmt.Errorf("a snapshot of the catalogue: founders: %w", err)
+			return fmt.Errorf("a snapshot of the catalogue: founders: %w: %w", errView, err)
 		}
 		cat.c.seat(founded)
 	}

@@ -65,6 +65,9 @@ type fencedPeer struct {
 	// askedAt, repliedAt and toldAt are the times when this site last asked it, answered
 	// it VouchWho, and sent it anything with a mark; told is the latest mark sent to it.
 	askedAt, repliedAt, toldAt Tick
+	// newcomer: this site's data does not know the site. Its objection counts, and its
+	// word for the data does not.
+	newcomer bool
 	told                       message.Commits
 }
 
@@ -106,6 +109,7 @@ func (g *fence) answered() (vouched int, all bool) {
 	all = true
 	for i := range g.peers {
 		switch p := &g.peers[i]; {
+		case p.newcomer:
 		case p.vouched:
 			vouched++
 		case !p.nothing:
@@ -247,6 +251,7 @@ func (c *fencing) ask(p *fencedPeer) {
 // vouch handles a message about data.
 func (c *fencing) vouch(from SiteID, e *message.Envelope) {
 	c.meet([]SiteID{from})
+	c.newcomer(from)
 	g, v, p := &c.fence, e.Vouch, c.fenced(from)
 	if p == nil || g.start.Run == 0 {
 		return
@@ -260,6 +265,8 @@ func (c *fencing) vouch(from SiteID, e *message.Envelope) {
 			return
 		}
 		p.vouched = true
+		// Data of before a change of the members asks too few of them.
+		g.need = max(g.need, v.Members/2)
 		if g.open {
 			c.say(p.Site, message.Vouch{Kind: message.VouchTell})
 			return

@@ -53,7 +53,11 @@ func (c *fencing) answerAsk(p *fencedPeer, asked message.Mark) {
 	}
 	// The vouched mark is durable before the answer leaves.
 	c.fence.flush = c.fence.flush || p.dirty
-	c.say(p.Site, message.Vouch{Kind: message.VouchYes, Asked: asked})
+	yes := message.Vouch{Kind: message.VouchYes, Asked: asked}
+	if c.roster.Changed > 0 {
+		yes.Members = c.roster.size()
+	}
+	c.say(p.Site, yes)
 }
 
 // heard notes the mark that came with a member's message. It reports whether the message

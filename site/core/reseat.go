@@ -99,11 +99,23 @@ func (c *fencing) meet(sites []SiteID) {
 	}
 }
 
+// newcomer has a site that does not serve yet ask a site that its data does not know: the
+// data may be of before that site joined.
+func (c *fencing) newcomer(from SiteID) {
+	g := &c.fence
+	if g.open || c.fenced(from) != nil || len(g.peers) >= maxSeats || from == c.cfg.Self {
+		return
+	}
+	g.peers = append(g.peers, fencedPeer{Remembered: stored.Remembered{Site: from}, told: g.start.Commits, newcomer: true})
+	c.ask(c.fenced(from))
+}
+
 // fenceMembers has the guard go by the sites of the roster.
 func (c *fencing) fenceMembers() {
 	g := &c.fence
 	for m := range c.roster.peers() {
-		if c.fenced(m) != nil {
+		if p := c.fenced(m); p != nil {
+			p.newcomer = false
 			continue
 		}
 		p := fencedPeer{Remembered: stored.Remembered{Site: m}, told: g.start.Commits}

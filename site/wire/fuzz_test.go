@@ -70,7 +70,7 @@ func seeds() []message.Envelope {
 		es = append(es, message.Envelope{Entity: "e", Generation: 1, Transfer: &transfer.Message{Kind: k, Ask: 1, Seq: 1, Amount: 5, Left: 2}})
 	}
 	for k := message.VouchAsk; k <= message.VouchNothing; k++ {
-		es = append(es, message.Envelope{Vouch: &message.Vouch{Kind: k, Asked: mark, Known: mark}})
+		es = append(es, message.Envelope{Vouch: &message.Vouch{Kind: k, Asked: mark, Known: mark, Members: 5}})
 	}
 	for k := message.UndoAcquire; k <= message.ReturnLease; k++ {
 		es = append(es, message.Envelope{Claims: &message.Claims{Asks: []message.ClaimAsk{{

@@ -3,6 +3,8 @@ package wire
 import (
 	"fmt"
 
+	"github.com/samya-db/samya/avantan"
+
 	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/message"
@@ -36,7 +38,7 @@ func MarkOf(p *peerv1.Mark) message.Mark {
 }
 
 func encodeVouch(v *message.Vouch) *peerv1.Vouch {
-	return &peerv1.Vouch{Kind: vouchKinds[v.Kind], Asked: Mark(v.Asked), Known: Mark(v.Known)}
+	return &peerv1.Vouch{Kind: vouchKinds[v.Kind], Asked: Mark(v.Asked), Known: Mark(v.Known), Members: uint32(v.Members)}
 }
 
 func decodeVouch(p *peerv1.ProtocolMessage, from, to core.SiteID) (message.Envelope, error) {
@@ -45,8 +47,13 @@ func decodeVouch(p *peerv1.ProtocolMessage, from, to core.SiteID) (message.Envel
 	if !ok {
 		return message.Envelope{}, fmt.Errorf("message about data of unknown kind %d", v.GetKind())
 	}
+	if v.GetMembers() > avantan.MaxMembers {
+		return message.Envelope{}, fmt.Errorf("message about data of a cluster of %d members, at most %d", v.GetMembers(), avantan.MaxMembers)
+	}
 	return message.Envelope{
-		Mark:  MarkOf(p.GetMark()),
-		Vouch: &message.Vouch{Kind: kind, From: from, To: to, Asked: MarkOf(v.GetAsked()), Known: MarkOf(v.GetKnown())},
+		Mark: MarkOf(p.GetMark()),
+		Vouch: &message.Vouch{
+			Kind: kind, From: from, To: to, Asked: MarkOf(v.GetAsked()), Known: MarkOf(v.GetKnown()), Members: int(v.GetMembers()),
+		},
 	}, nil
 }

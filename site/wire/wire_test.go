@@ -55,7 +55,7 @@ func envelope(t *rapid.T) message.Envelope {
 	if rapid.IntRange(0, 4).Draw(t, "about data") == 0 {
 		return message.Envelope{Mark: mark(t, "mark"), Vouch: &message.Vouch{
 			Kind: message.VouchKind(rapid.IntRange(int(message.VouchAsk), int(message.VouchNothing)).Draw(t, "kind")),
-			From: sites.Draw(t, "from"), To: sites.Draw(t, "to"), Asked: mark(t, "asked"), Known: mark(t, "known"),
+			From: sites.Draw(t, "from"), To: sites.Draw(t, "to"), Asked: mark(t, "asked"), Known: mark(t, "known"), Members: rapid.IntRange(0, 64).Draw(t, "members"),
 		}}
 	}
 	if rapid.IntRange(0, 4).Draw(t, "gossips") == 0 {

@@ -47,4 +47,7 @@ type Vouch struct {
 	From, To avantan.SiteID
 	Asked    Mark
 	Known    Mark
+	// Members is the number of members that the sender knows of, once it has changed; 0
+	// before. An older copy of the receiver's data may know of fewer.
+	Members int
 }
