@@ -68,7 +68,7 @@ type fencedPeer struct {
 	// newcomer: this site's data does not know the site. Its objection counts, and its
 	// word for the data does not.
 	newcomer bool
-	told                       message.Commits
+	told     message.Commits
 }
 
 func (c *fencing) startFence(from *stored.Restored) {

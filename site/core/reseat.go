@@ -106,8 +106,18 @@ func (c *fencing) newcomer(from SiteID) {
 	if g.open || c.fenced(from) != nil || len(g.peers) >= maxSeats || from == c.cfg.Self {
 		return
 	}
-	g.peers = append(g.peers, fencedPeer{Remembered: stored.Remembered{Site: from}, told: g.start.Commits, newcomer: true})
+	p := g.recall(from)
+	p.newcomer = true
+	g.peers = append(g.peers, p)
 	c.ask(c.fenced(from))
+}
+
+// recall is what the disk remembers of a site's data.
+func (g *fence) recall(site SiteID) fencedPeer {
+	if i := slices.IndexFunc(g.remembered, func(r fencedPeer) bool { return r.Site == site }); i >= 0 {
+		return g.remembered[i]
+	}
+	return fencedPeer{Remembered: stored.Remembered{Site: site}, told: g.start.Commits}
 }
 
 // fenceMembers has the guard go by the sites of the roster.
@@ -118,11 +128,7 @@ func (c *fencing) fenceMembers() {
 			p.newcomer = false
 			continue
 		}
-		p := fencedPeer{Remembered: stored.Remembered{Site: m}, told: g.start.Commits}
-		if i := slices.IndexFunc(g.remembered, func(r fencedPeer) bool { return r.Site == m }); i >= 0 {
-			p = g.remembered[i]
-		}
-		g.peers = append(g.peers, p)
+		g.peers = append(g.peers, g.recall(m))
 		if g.start.Run != 0 {
 			g.nextRound = max(1, c.now.Tick)
 		}
