@@ -75,7 +75,7 @@ func viewAfter(before View, v *Value) View {
 		return before
 	}
 	var after View
-	for _, n := range strings.Fields(names) {
+	for n := range strings.FieldsSeq(names) {
 		after = append(after, SiteID(n))
 	}
 	return after

@@ -33,6 +33,7 @@ func TestSimulationOfViews(t *testing.T) {
 
 // simulateAll runs all seeds for a size of cluster.
 func simulateAll(t *testing.T, size int, views bool) {
+	t.Helper()
 	t.Parallel()
 	first, last := uint64(1), uint64(*simSeeds)
 	if *simSeed != 0 {

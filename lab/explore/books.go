@@ -215,7 +215,7 @@ func (b *books) Snapshot(avantan.Instance) []byte {
 func (b *books) Install(applied avantan.Instance, snapshot []byte) error {
 	limit, n := binary.Varint(snapshot)
 	b.limit, b.view = avantan.Tokens(limit), nil
-	for _, s := range strings.Fields(strings.Trim(string(snapshot[n:]), "[]")) {
+	for s := range strings.FieldsSeq(strings.Trim(string(snapshot[n:]), "[]")) {
 		b.view = append(b.view, avantan.SiteID(s))
 	}
 	b.log = append(b.log, entry{instance: applied})

@@ -54,8 +54,12 @@ type Result struct {
 func (r *Result) String() string {
 	var s strings.Builder
 	b := r.Bounds
-	fmt.Fprintf(&s, "%s: %d sites, instances %d, leaders %d with %d %s each, crashes %d, acquires %d, releases %d\n",
+	fmt.Fprintf(&s, "%s: %d sites, instances %d, leaders %d with %d %s each, crashes %d, acquires %d, releases %d",
 		r.Variant, Sites, b.Instances, b.Leaders, b.Ballots, ballots(r.Variant), b.Crashes, b.Acquires, b.Releases)
+	if b.View != "" && r.Variant == "majority" {
+		fmt.Fprintf(&s, ", change of the view: %s", b.View)
+	}
+	s.WriteByte('\n')
 	fmt.Fprintf(&s, "  %d distinct states, %d transitions, depth %d, %.1f s, %d MiB\n",
 		r.States, r.Transitions, r.Depth, r.Seconds, r.Memory>>20)
 	fmt.Fprintf(&s, "  %d distinct states of a site, %d distinct messages, %d steps of the state machine\n", r.SiteStates, r.Messages, r.Steps)

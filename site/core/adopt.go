@@ -6,7 +6,6 @@ import (
 	"hash/fnv"
 
 	"github.com/samya-db/samya/avantan"
-	"github.com/samya-db/samya/site/core/answer"
 )
 
 // Once the catalogue has decided on other voters, each entity adopts their view by an
@@ -18,8 +17,8 @@ import (
 const (
 	// adoptPause is the time in milliseconds between two batches of adoptions, adoptBatch
 	// the number of entities in a batch.
-	adoptPause Tick = 20
-	adoptBatch      = 64
+	adoptPause = 20
+	adoptBatch = 64
 )
 
 // adopting is a site's progress through the entities behind.
@@ -110,9 +109,6 @@ func (c *rebalancing) adopt(e *entity) {
 	c.check(e)
 }
 
-// adoption is the change of an instance that adopts a version of the roster.
-func adoption(version uint16) []byte { return fmt.Appendf(nil, `{"view":%d}`, version) }
-
 // newView is the version of the roster that a change adopts; 0 for none, if the entity has
 // it already.
 func (l *entityLedger) newView(version uint16) (uint16, error) {
@@ -144,11 +140,4 @@ func (c *rebalancing) setVoters(e *entity, version uint16) {
 func (c *common) stands(e *entity) {
 	e.learns = !c.roster.view(e.voters).Has(c.cfg.Self)
 	e.restand()
-}
-
-// adopted is a settled change without a result.
-func adopted(e *entity, version uint16) settledLimit {
-	r := settledLimit{void: true, view: version}
-	r.Limit, r.Version, r.Outcome = e.limit, e.version, answer.OK
-	return r
 }

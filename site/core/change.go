@@ -24,6 +24,9 @@ type limitChange struct {
 	stored.ChangeTimes
 }
 
+// adoption is the change of an instance that adopts a version of the roster.
+func adoption(version uint16) []byte { return fmt.Appendf(nil, `{"view":%d}`, version) }
+
 // settledLimit is the effect of a limit change.
 type settledLimit struct {
 	stored.LimitResult
@@ -77,6 +80,13 @@ func (e *entity) classify(encoded []byte) (settledLimit, error) {
 		r.Limit, r.Version = ch.Limit, e.version+1
 	}
 	return r, nil
+}
+
+// adopted is a settled change without a result.
+func adopted(e *entity, version uint16) settledLimit {
+	r := settledLimit{void: true, view: version}
+	r.Limit, r.Version, r.Outcome = e.limit, e.version, answer.OK
+	return r
 }
 
 func (e *entity) settleLimit(r settledLimit) {

@@ -40,6 +40,8 @@ to it.
             instances: half a minute
   default   two rival leaders, two ballots or counters each, one crash: minutes,
             4 GiB
+  join      as sequence; the first site has the last join the voters: seconds
+  leave     as sequence; the first site has the last leave the voters: seconds
   large     the same with two crashes: a quarter of an hour, 8 GiB`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

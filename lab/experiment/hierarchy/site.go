@@ -271,7 +271,7 @@ func (s *site) check(context.Context) error {
 	views := make([]answer.View, 0, len(s.tree.records))
 	s.parts.Alone(func() {
 		for i := range s.tree.records {
-			s.core.Step(s.now(), &input.Read{Entity: s.tree.records[i].Name})
+			s.core.Step(s.now(), &input.Read{Call: i, Entity: s.tree.records[i].Name})
 		}
 		s.core.Drain(&s.out)
 		s.parts.Drained()
