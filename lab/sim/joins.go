@@ -29,7 +29,7 @@ func (s *sim) joiners() []core.SiteID { return s.names[len(s.founders):] }
 // startJoins has the administrator add the sites that join, each at a random time.
 func (s *sim) startJoins() {
 	for _, site := range s.joiners() {
-		s.after(micros(s.r.Int64N(s.faultsEnd)), func() { s.addSite(site) })
+		s.after(s.r.Int64N(s.faultsEnd), func() { s.addSite(site) })
 	}
 }
 
