@@ -31,9 +31,10 @@ func (c *fencing) answerAsk(p *fencedPeer, asked message.Mark) {
 	// If nobody vouches for a site's own data, its lack of memory says nothing: its disk
 	// may be empty. Only if neither site ever changed anything, as at a cluster's first
 	// start, nothing can be lost.
-	// Nor does it if the site has joined: it was not there when the member began.
+	// Nor does it if the site has joined: it was not there when the member began. Before
+	// it is admitted, its memory does not count at all.
 	// Under the name of a site that joins, no data has served.
-	counts := same || c.fence.open && !c.cfg.Joining || c.roster.joining(p.Site) || asked.Commits == 0 && c.fence.commits == 0
+	counts := same && c.isMember() || c.fence.open && !c.cfg.Joining || c.roster.joining(p.Site) || asked.Commits == 0 && c.fence.commits == 0
 	switch {
 	case same && known.Run == asked.Run:
 	case same && asked.Commits < known.Commits, !same && p.Served:
