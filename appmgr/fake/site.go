@@ -39,7 +39,7 @@ type Site struct {
 
 	Name    string
 	Members []string
-	// Version is the version of Members. A test changes both while nobody asks.
+	// Version is the version of Members. Tell changes both once the site is up.
 	Version   uint64
 	UnaryOnly bool // it serves no streams
 	// Health answers probes; nil: the site serves.
@@ -187,7 +187,8 @@ func (f *Site) CutEntity(ctx context.Context, r *samyav1.CutEntityRequest) (*sam
 	if r.GetName() == "none" {
 		return nil, apierr.NotFound("none")
 	}
-	resp := ShareOf(f.Name, &samyav1.Entity{Name: r.GetName(), Limit: 25 * int64(max(1, len(f.Members))), Generation: 1, Version: 4}, 20, 5)
+	members, _ := f.told()
+	resp := ShareOf(f.Name, &samyav1.Entity{Name: r.GetName(), Limit: 25 * int64(max(1, len(members))), Generation: 1, Version: 4}, 20, 5)
 	resp.GetUsage().GetShares()[0].Moves = &samyav1.Moves{Own: 5, Returning: 1, Leased: 2}
 	return &samyav1.CutEntityResponse{Entity: resp.GetEntity(), Usage: resp.GetUsage()}, nil
 }
@@ -253,14 +254,29 @@ func (f *Site) GetEntity(ctx context.Context, r *samyav1.GetEntityRequest) (*sam
 		return nil, apierr.NotFound("none")
 	}
 	resp := ShareOf(f.Name, &samyav1.Entity{Name: r.GetName(), Limit: 100, Generation: 1, Version: 1}, 20, 5)
-	resp.Usage.MembersVersion = f.Version
+	_, resp.Usage.MembersVersion = f.told()
 	return resp, nil
+}
+
+// Tell has the site tell other members.
+func (f *Site) Tell(members []string, version uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.Members, f.Version = members, version
+}
+
+// told are the members that the site tells, and their version.
+func (f *Site) told() ([]string, uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.Members, f.Version
 }
 
 // ListSites implements samyav1.ClusterServiceServer.
 func (f *Site) ListSites(context.Context, *samyav1.ListSitesRequest) (*samyav1.ListSitesResponse, error) {
-	resp := &samyav1.ListSitesResponse{Cluster: "test", AnsweredBy: "site/" + f.Name, MembersVersion: f.Version}
-	for _, m := range f.Members {
+	members, version := f.told()
+	resp := &samyav1.ListSitesResponse{Cluster: "test", AnsweredBy: "site/" + f.Name, MembersVersion: version}
+	for _, m := range members {
 		site := &samyav1.Site{Name: m, OldestVersion: 1, NewestVersion: 2, HttpAddress: m + ":7101"}
 		if m == "au" {
 			site.OldestVersion, site.NewestVersion, site.Refusal = 3, 4, "the build of site au is too new"
@@ -276,7 +292,8 @@ var modes = map[string]*samyav1.Mode{"us": {Protocol: "star", Version: 2}, "eu":
 // ListMembers implements samyav1.ClusterServiceServer: a site joins besides the members.
 func (f *Site) ListMembers(context.Context, *samyav1.ListMembersRequest) (*samyav1.ListMembersResponse, error) {
 	resp := &samyav1.ListMembersResponse{Version: 2, Behind: 12, WaitsFor: "12 entities to adopt the new voters", AnsweredBy: "site/" + f.Name}
-	for _, m := range f.Members {
+	members, _ := f.told()
+	for _, m := range members {
 		resp.Members = append(resp.Members, &samyav1.Member{
 			Name: m, State: samyav1.MemberState_MEMBER_STATE_MEMBER, Knows: true, Region: m, Address: m,
 			Health: samyav1.SiteHealth_SITE_HEALTH_SERVING,

@@ -373,7 +373,7 @@ func TestExactKnowsWhatBoundedKnows(t *testing.T) {
 func (r *rig) grown(version uint64, members []string, sites ...string) {
 	fake.Pass(0)
 	for _, n := range sites {
-		r.sites[n].Members, r.sites[n].Version = members, version
+		r.sites[n].Tell(members, version)
 	}
 }
 
