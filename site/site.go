@@ -302,6 +302,9 @@ func (s *Site) waiting(missing int) string {
 	if !s.seated() {
 		return fmt.Sprintf("joining the cluster: %d sites have not told that they know this site as a member", missing)
 	}
+	if s.joining() {
+		return fmt.Sprintf("waiting for %d of %d other members to hear of this site, or to vouch for its data", missing, len(s.members())-1)
+	}
 	return fmt.Sprintf("waiting for %d of %d members to vouch for this site's data", missing, len(s.members())-1)
 }
 

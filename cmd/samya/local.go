@@ -87,7 +87,7 @@ func (p *program) localUp() *cobra.Command {
 	}
 	f.add(cmd)
 	fs := cmd.Flags()
-	fs.StringSliceVar(&regions, "regions", []string{"us", "eu", "as"}, "names of the regions; each has one site, and they are fixed with the first start")
+	fs.StringSliceVar(&regions, "regions", []string{"us", "eu", "as"}, "names of the regions; each has one site. More may join later, and none leaves")
 	fs.IntVar(&managers, "app-managers", 1, "app managers of each region")
 	fs.IntVar(&cfg.SitePort, "site-port", local.DefaultSitePort, "first of 300 ports for sites")
 	fs.IntVar(&cfg.AppManagerPort, "app-manager-port", local.DefaultAppManagerPort, "first of 300 ports for app managers")

@@ -60,7 +60,7 @@ type Config struct {
 
 // Region is the size of a region.
 type Region struct {
-	// Sites hold tokens; their number is fixed with the first start.
+	// Sites hold tokens; their number may grow.
 	Sites int `json:"sites"`
 	// AppManagers serve clients; their number may change at any time.
 	AppManagers int `json:"app_managers"`

@@ -60,7 +60,7 @@ func (c *assessing) tellGain(e *entity) {
 	if !c.peering.gained(e, c.now.Tick) {
 		return
 	}
-	own := &e.views[c.roster.at()]
+	own := &e.views[c.roster.home]
 	if left, told := c.peering.elsewhere(e); !told || left+own.Left >= e.limit/scarcePart {
 		return
 	}

@@ -99,7 +99,7 @@ func (c *auditing) beginAudit(e *entity) {
 	a := e.audit
 	a.number, a.begun, a.version, a.keptOut = c.auditID(), max(1, c.now.Tick), e.version, e.keptOut()
 	a.members = make([]audited, c.roster.places())
-	a.members[c.roster.at()].watch = c.watchNet(e, c.cfg.Self)
+	a.members[c.roster.home].watch = c.watchNet(e, c.cfg.Self)
 	c.out.Events = append(c.out.Events, event.Event{Kind: event.AuditBegun, Entity: e.name})
 	c.auditStep(e, message.AuditWatch)
 	c.endAudit(e)
@@ -167,7 +167,7 @@ func (c *auditing) auditAnswer(e *entity, member *audited, m *message.Audit) {
 // there is one.
 func (c *auditing) endAudit(e *entity) {
 	a := e.audit
-	out, on := a.most(c.cfg.Self, a.members[c.roster.at()].watch)
+	out, on := a.most(c.cfg.Self, a.members[c.roster.home].watch)
 	for i := range c.roster.others() {
 		if !a.members[i].told {
 			return

@@ -69,7 +69,7 @@ func (c *common) membersOf(names []SiteID) members {
 
 // peers is the set of all members but this site.
 func (c *common) peers() members {
-	return c.roster.serving &^ (1 << c.roster.at())
+	return c.roster.serving &^ (1 << c.roster.home)
 }
 
 // namesOf are the members of a set, in their order; nil for none.

@@ -48,7 +48,7 @@ func (c *assessing) inCrowd(e *entity) bool {
 // step of each round of steps, with a step for each short site. The reported lack of each
 // site counts, this site's included, so that sites agree on their order.
 func (c *assessing) turn(e *entity) Tick {
-	self := c.roster.at()
+	self := c.roster.home
 	own := e.views[self].Median - e.views[self].Left
 	first, round := e.rarely().turns, Tick(crowdStep)
 	if e.queue.len() == 0 && e.books.Left() >= 0 {

@@ -105,9 +105,11 @@ func (c *common) isMember() bool {
 
 // settleIn has a new member serve once all others know of it.
 func (c *cataloguing) settleIn() {
-	if !c.settledIn && c.unheard() == 0 {
-		c.out.Events = append(c.out.Events, event.Event{Kind: event.Serving})
+	if c.settledIn || c.unheard() > 0 {
+		return
 	}
+	c.settledIn, c.cat.dirty = true, true
+	c.out.Events = append(c.out.Events, event.Event{Kind: event.Serving})
 }
 
 // unheard counts the other members that are not known to know this site's admission.
@@ -126,9 +128,6 @@ func (c *cataloguing) unheard() int {
 		if c.cat.heard[m] < seat.Since {
 			n++
 		}
-	}
-	if n == 0 {
-		c.settledIn, c.cat.dirty = true, c.cat.dirty || seat.Since > 0
 	}
 	return n
 }

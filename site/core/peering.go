@@ -21,7 +21,7 @@ type peering struct {
 // need more than it has.
 func (c *peering) isShort(e *entity, i int) bool {
 	v := &e.views[i]
-	return i != c.roster.at() && v.at != 0 && c.now.Tick <= v.at+maxAge && v.left < v.Median && c.seemsUp(c.roster.names[i])
+	return i != c.roster.home && v.at != 0 && c.now.Tick <= v.at+maxAge && v.left < v.Median && c.seemsUp(c.roster.names[i])
 }
 
 // hearsAll reports whether all other sites in reach have reported the entity lately.
@@ -111,7 +111,7 @@ func (c *peering) hasTold(e *entity, s *message.Summary) {
 	if e.views == nil {
 		return
 	}
-	own := &e.views[c.roster.at()]
+	own := &e.views[c.roster.home]
 	own.Left, own.Median, own.told = s.Left, s.Median, c.now.Tick
 }
 
@@ -121,7 +121,7 @@ func (c *peering) gained(e *entity, now Tick) bool {
 	if e.views == nil || !e.told || e.debt() != nil || !c.mods.Admission.Patient() {
 		return false
 	}
-	own := &e.views[c.roster.at()]
+	own := &e.views[c.roster.home]
 	return e.books.Left() >= own.Left+max(1, e.limit/gainPart) && now >= own.told+gainPause
 }
 

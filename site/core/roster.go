@@ -16,7 +16,9 @@ import (
 // names, then other sites in the order in which this core heard of them.
 type roster struct {
 	stored.Roster
-	self  SiteID
+	self SiteID
+	// home is this site's place.
+	home  int
 	names []SiteID
 	// serving are the places of the members, this site's included. A site that has just
 	// joined, and knows of no roster, counts all sites that it was told of.
@@ -36,6 +38,7 @@ func newRoster(self SiteID, told []SiteID, decided stored.Roster) roster {
 		r.serving |= 1 << r.sit(self)
 	}
 	r.decided(decided)
+	r.home = r.sit(self)
 	return r
 }
 
@@ -100,9 +103,6 @@ func (r *roster) size() int { return bits.OnesCount64(uint64(r.serving)) }
 
 // alone reports whether there is no other member.
 func (r *roster) alone() bool { return r.size() <= 1 }
-
-// at is the place of this site.
-func (r *roster) at() int { return slices.Index(r.names, r.self) }
 
 // all yields the members in the order of their places.
 func (r *roster) all() iter.Seq2[int, SiteID] {
