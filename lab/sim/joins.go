@@ -181,3 +181,21 @@ func learning(from *node, e *message.Envelope) bool {
 // settled reports whether a site has served: before, its data is of no use to it, and
 // nothing is lost with it.
 func (n *node) settled() bool { return !n.cfg.Joining || n.opened }
+
+// membersIn are the members that a site's data knows of. A site that joins knows of none:
+// the incarnation in its seat guards its data, and all sites count.
+func (s *sim) membersIn(n *node, d *Memory) []core.SiteID {
+	switch {
+	case d.Catalogue != nil && d.Catalogue.Roster.Version > 0:
+		var members []core.SiteID
+		for i := range d.Catalogue.Roster.Seats {
+			if seat := &d.Catalogue.Roster.Seats[i]; seat.State == stored.SeatMember {
+				members = append(members, seat.Site)
+			}
+		}
+		return members
+	case n.cfg.Joining:
+		return s.names
+	}
+	return s.founders
+}

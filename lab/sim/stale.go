@@ -53,17 +53,22 @@ func (n *node) misplace() {
 }
 
 // refusable reports whether so many others durably remember data later than old that the
-// site cannot be vouched for without asking some of them.
+// site cannot be vouched for without asking some of them. The site asks half of the others
+// that the old data knows of: of before a change of the members it may know of fewer.
 func (s *sim) refusable(n *node, old *Memory) bool {
+	asked := s.membersIn(n, old)
 	ignorant := 0
 	for _, m := range s.nodes {
+		if !slices.Contains(asked, m.id) {
+			continue
+		}
 		known := m.durable.Remembered[n.id]
 		knows := known.Served && (known.Mark.Incarnation != old.Incarnation || known.Mark.Commits > old.Commits)
 		if m != n && !knows {
 			ignorant++
 		}
 	}
-	return ignorant < len(s.nodes)/2
+	return ignorant < len(asked)/2
 }
 
 // besideEvery is how many milliseconds lie between two double faults on average.
@@ -82,8 +87,9 @@ func (s *sim) loseTwo() {
 		return
 	}
 	none := NewMemory(message.Incarnation(empty.life)<<8 | message.Incarnation(empty.i+1))
-	// Each site counts as on its own disk, since it may be back on it before the other.
-	if !s.refusable(old, old.copied) || !s.refusable(empty, none) {
+	// Each site counts as on its own disk, since it may be back on it before the other. Of
+	// two members nobody else knows better.
+	if len(s.membersIn(old, old.copied)) < 3 || !s.refusable(old, old.copied) || !s.refusable(empty, none) {
 		return
 	}
 	old.crash()
