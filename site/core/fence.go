@@ -65,7 +65,7 @@ type fencedPeer struct {
 	// askedAt, repliedAt and toldAt are the times when this site last asked it, answered
 	// it VouchWho, and sent it anything with a mark; told is the latest mark sent to it.
 	askedAt, repliedAt, toldAt Tick
-	// newcomer: this site's data does not know the site. Its objection counts, and its
+	// newcomer: the site is no member by this site's data. Its objection counts, and its
 	// word for the data does not.
 	newcomer bool
 	told     message.Commits
@@ -265,8 +265,9 @@ func (c *fencing) vouch(from SiteID, e *message.Envelope) {
 			return
 		}
 		p.vouched = true
-		// Data of before a change of the members asks too few of them.
-		g.need = max(g.need, v.Members/2)
+		// Data of before a change of the members asks too few of them: it asks more of
+		// the members that it knows.
+		g.need = max(g.need, min(v.Members/2, c.roster.size()-1))
 		if g.open {
 			c.say(p.Site, message.Vouch{Kind: message.VouchTell})
 			return

@@ -125,10 +125,12 @@ func (c *fencing) fenceMembers() {
 	g := &c.fence
 	for m := range c.roster.peers() {
 		if p := c.fenced(m); p != nil {
-			p.newcomer = false
+			p.newcomer = !c.roster.serves(m)
 			continue
 		}
-		g.peers = append(g.peers, g.recall(m))
+		p := g.recall(m)
+		p.newcomer = !c.roster.serves(m)
+		g.peers = append(g.peers, p)
 		if g.start.Run != 0 {
 			g.nextRound = max(1, c.now.Tick)
 		}
