@@ -177,7 +177,7 @@ func (cat *catalogue) settle(t avantan.Instance, ch stored.CatalogueChange) {
 	switch {
 	case ch.Kind == input.SetMode:
 		r.Outcome, r.Generation = cat.settleMode(&ch)
-	case ch.Kind == input.AddSite, ch.Kind == input.AdmitSite:
+	case ch.Kind.OfSites():
 		r.Outcome, r.Generation = cat.settleSite(t, &ch)
 	case ch.Kind == input.RaiseVersion:
 		r.Outcome, r.Generation = cat.settleVersion(&ch)
@@ -239,13 +239,16 @@ func decodeChanges(v *avantan.Value) ([]stored.CatalogueChange, error) {
 }
 
 func validateChange(ch *stored.CatalogueChange) error {
+	if ch.Heir != "" && ch.Kind != input.DrainSite {
+		return fmt.Errorf("change %q of %q: it has an heir", ch.Kind, ch.Name)
+	}
 	good := ch.RequestID != "" && ch.Limit >= 0 && ch.Limit <= input.MaxTokens && (ch.Version != 0) == (ch.Kind == input.RaiseVersion)
 	switch ch.Kind {
 	case input.CreateEntity, input.MoveEntity:
 		good = good && ch.Name != "" && ch.Mode == "" && !ch.Subtree
 	case input.DeleteEntity:
 		good = good && ch.Name != "" && ch.Mode == "" && ch.Parent == ""
-	case input.AddSite, input.AdmitSite:
+	case input.AddSite, input.AdmitSite, input.DrainSite, input.KeepSite, input.RetireSite, input.RemoveSite, input.LoseSite:
 		good = good && ch.Name != "" && ch.Mode == "" && ch.Parent == "" && !ch.Subtree && ch.Limit == 0
 	case input.SetMode:
 		_, err := policy.ProtocolNamed(ch.Mode)

@@ -24,6 +24,9 @@ func changeBody(ch *input.Change) uint64 {
 	if ch.Version != 0 {
 		h = mixBody(h, uint64(ch.Version))
 	}
+	if ch.Heir != "" {
+		h = mixBody(h, textHash(string(ch.Heir)))
+	}
 	if ch.Kind == input.Reconcile {
 		t := &ch.Truth
 		for _, n := range []uint64{uint64(t.InUse), uint64(t.Counted), uint64(t.Returning), t.Generation} { //nolint:gosec // only mixed
@@ -36,7 +39,7 @@ func changeBody(ch *input.Change) uint64 {
 // valid reports whether a change has the fields of its kind.
 func validRequest(ch *input.Change) bool {
 	_, err := policy.ProtocolNamed(ch.Mode)
-	if (ch.Kind == input.AddSite || ch.Kind == input.AdmitSite) && (ch.Name == "" || ch.Limit != 0) {
+	if ch.Kind.OfSites() && (ch.Name == "" || ch.Limit != 0) || ch.Heir != "" && ch.Kind != input.DrainSite {
 		return false
 	}
 	return ch.Limit >= 0 && ch.Limit <= input.MaxTokens && ch.RequestID != "" && (err == nil) == (ch.Kind == input.SetMode) &&
@@ -59,7 +62,7 @@ func (c *cataloguing) change(ch *input.Change) {
 		c.limiting.changeLimit(ch, p)
 		return
 	}
-	if ch.Kind == input.AddSite && !c.can(versions.Members) {
+	if ch.Kind.OfSites() && !c.can(versions.Members) {
 		// An older build could not apply it.
 		c.reply(ch.Call, answer.Answer{Code: answer.Mismatch})
 		return
@@ -72,6 +75,10 @@ func (c *cataloguing) change(ch *input.Change) {
 		return
 	}
 	if ch.Kind == input.RaiseVersion && c.answeredRaise(ch) {
+		return
+	}
+	if ch.Kind.OfVoters() && c.roster.behind > 0 {
+		c.reply(ch.Call, answer.Answer{Code: answer.Changing})
 		return
 	}
 	times, code := c.changeTimes(ch, c.cat.clock)
@@ -92,7 +99,7 @@ func (c *cataloguing) change(ch *input.Change) {
 	}
 	p.catalogue = stored.CatalogueChange{
 		Kind: ch.Kind, Name: ch.Name, Limit: ch.Limit, Mode: ch.Mode, Generation: ch.Expected,
-		Version: ch.Version, Parent: ch.Parent, Subtree: ch.Subtree, Incarnation: ch.Incarnation, RequestID: ch.RequestID, Body: body, ChangeTimes: times,
+		Version: ch.Version, Parent: ch.Parent, Subtree: ch.Subtree, Incarnation: ch.Incarnation, Heir: ch.Heir, RequestID: ch.RequestID, Body: body, ChangeTimes: times,
 	}
 	c.pin(&p.catalogue)
 	c.cat.pending = append(c.cat.pending, p)
@@ -101,9 +108,13 @@ func (c *cataloguing) change(ch *input.Change) {
 }
 
 // pin makes a deletion or move without a generation refer to the entity that this site
-// knows. However late the change is decided, it does not hit a later entity of the same
-// name.
+// knows, and a change of the voters to the members that it knows. However late the change
+// is decided, it does not hit a later entity of the same name, or other members.
 func (c *cataloguing) pin(ch *stored.CatalogueChange) {
+	if ch.Generation == 0 && ch.Kind.OfVoters() {
+		ch.Generation = uint64(c.roster.Version)
+		return
+	}
 	if ch.Generation != 0 || ch.Kind != input.DeleteEntity && ch.Kind != input.MoveEntity {
 		return
 	}

@@ -78,7 +78,9 @@ type packedChange string
 
 // packedKinds are the kinds that take one byte; a kind that is not among them is packed
 // as a string behind the number of them.
-var packedKinds = [...]input.ChangeKind{input.CreateEntity, input.DeleteEntity, input.MoveEntity, input.SetMode, input.AddSite, input.AdmitSite, input.RaiseVersion}
+var packedKinds = [...]input.ChangeKind{input.CreateEntity, input.DeleteEntity, input.MoveEntity, input.SetMode, input.AddSite, input.AdmitSite, input.RaiseVersion,
+	input.DrainSite, input.KeepSite, input.RetireSite, input.RemoveSite, input.LoseSite,
+}
 
 func packChange(r *stored.Change) packedChange {
 	ch := &r.Change
@@ -118,6 +120,7 @@ func packChange(r *stored.Change) packedChange {
 	signed(ch.NotAfter - ch.Asked)
 	signed(ch.Keep - ch.Asked)
 	number(ch.Incarnation)
+	text(string(ch.Heir))
 	return packedChange(b)
 }
 
@@ -138,7 +141,7 @@ func (p packedChange) unpack() stored.Change {
 	ch.Generation, ch.RequestID, ch.Body = u.number(), u.text(), u.fixed()
 	ch.Asked = u.signed()
 	ch.NotAfter, ch.Keep = ch.Asked+u.signed(), ch.Asked+u.signed()
-	ch.Incarnation = u.number()
+	ch.Incarnation, ch.Heir = u.number(), SiteID(u.text())
 	return r
 }
 

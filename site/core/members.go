@@ -1,14 +1,11 @@
 package core
 
 import (
-	"math"
 	"slices"
 
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/event"
-	"github.com/samya-db/samya/site/core/input"
-	"github.com/samya-db/samya/site/core/message"
 	"github.com/samya-db/samya/site/core/stored"
 )
 
@@ -55,30 +52,11 @@ func (cat *catalogue) View() avantan.View { return cat.c.roster.view(cat.c.roste
 // version of the roster afterwards.
 func (cat *catalogue) settleSite(t avantan.Instance, ch *stored.CatalogueChange) (answer.Code, uint64) {
 	r := cat.c.roster.Clone()
-	seat := r.Seat(SiteID(ch.Name))
-	switch {
-	case ch.Kind == input.AddSite && seat != nil:
-		return answer.OK, uint64(r.Version)
-	case ch.Kind == input.AddSite && len(r.Seats) >= maxSeats:
-		return answer.Overloaded, uint64(r.Version)
-	case ch.Kind == input.AddSite:
-		r.Add(stored.Seat{Site: SiteID(ch.Name), State: stored.SeatJoining, Since: t})
-	case seat == nil:
-		return answer.NotFound, uint64(r.Version)
-	case seat.State == stored.SeatMember:
-		return answer.OK, uint64(r.Version)
-	case ch.Generation != uint64(r.Version):
-		return answer.Mismatch, uint64(r.Version)
-	case r.Version == math.MaxUint16:
-		return answer.Overloaded, uint64(r.Version)
-	default:
-		r.Version++
-		r.Changed = cat.numbered
-		seat.State, seat.Since, seat.Incarnation = stored.SeatMember, t, message.Incarnation(ch.Incarnation)
-		seat.Votes = append(seat.Votes, r.Version)
+	code := seated(&r, t, ch, cat.numbered)
+	if code == answer.OK {
+		cat.c.seat(r)
 	}
-	cat.c.seat(r)
-	return answer.OK, uint64(r.Version)
+	return code, uint64(r.Version)
 }
 
 // seat takes over a roster. The core reseats its machines once the step is done.
@@ -138,7 +116,7 @@ func (c *cataloguing) membersNow() answer.Members {
 	for i := range c.roster.Seats {
 		s := &c.roster.Seats[i]
 		m.Sites = append(m.Sites, answer.Member{
-			Site: s.Site, State: string(s.State), Knows: c.heardOf(s.Site, s), Unheard: c.unheardOf(s),
+			Site: s.Site, State: string(s.State), Heir: s.Heir, Knows: c.heardOf(s.Site, s), Unheard: c.unheardOf(s),
 		})
 	}
 	return m

@@ -20,8 +20,9 @@ type roster struct {
 	// home is this site's place.
 	home  int
 	names []SiteID
-	// serving are the places of the members, this site's included. A site that has just
-	// joined, and knows of no roster, counts all sites that it was told of.
+	// serving are the places of the members, this site's included, and of sites that
+	// drain: they hold tokens. A site that has just joined, and knows of no roster, counts
+	// all sites that it was told of.
 	serving members
 	// views are the views of known versions.
 	views map[uint16]avantan.View
@@ -59,7 +60,7 @@ func (r *roster) decided(d stored.Roster) {
 	}
 	r.serving = 0
 	for i := range d.Seats {
-		if place := r.sit(d.Seats[i].Site); d.Seats[i].State == stored.SeatMember {
+		if place := r.sit(d.Seats[i].Site); d.Seats[i].State.Serves() {
 			r.serving |= 1 << place
 		}
 	}
@@ -139,9 +140,20 @@ func (r *roster) peers() iter.Seq[SiteID] {
 
 // joining reports whether a site is about to become a member.
 func (r *roster) joining(site SiteID) bool {
-	s := r.Seat(site)
-	return s != nil && s.State == stored.SeatJoining
+	return r.in(site, stored.SeatJoining)
 }
+
+// in reports whether a site's seat is in a state.
+func (r *roster) in(site SiteID, state stored.SeatState) bool {
+	s := r.Seat(site)
+	return s != nil && s.State == state
+}
+
+// lost reports whether a site was written off.
+func (r *roster) lost(site SiteID) bool { return r.in(site, stored.SeatLost) }
+
+// draining reports whether a site leaves.
+func (r *roster) draining(site SiteID) bool { return r.in(site, stored.SeatDraining) }
 
 // rank counts the members with lower names than this site's.
 func (r *roster) rank() int {

@@ -69,13 +69,17 @@ const (
 	// Unready: not all members are connected and have told that they speak the version
 	// to raise the cluster's to; nothing was done.
 	Unready
+	// Draining: the site takes no new acquires, as it leaves; nothing was done.
+	Draining
+	// Changing: another change of the members is under way; nothing was done.
+	Changing
 )
 
 var codeNames = [...]string{
 	"ok", "out_of_tokens", "not_found", "exists", "reused", "mismatch",
 	"overloaded", "no_quorum", "unknown", "overflow", "stopping", "invalid", "unvouched",
 	"queue_full", "superseded", "expired", "no_lease", "no_parent", "has_children", "looped", "too_deep",
-	"exceeds_limit", "halted", "unready",
+	"exceeds_limit", "halted", "unready", "draining", "changing",
 }
 
 // String returns the code's name.
@@ -335,8 +339,10 @@ type Members struct {
 // Member is a site of a cluster.
 type Member struct {
 	Site avantan.SiteID
-	// State is "joining" or "member".
+	// State is the state of the site's seat; see stored.SeatState.
 	State string
+	// Heir is the member that takes over from a site that drains or is gone.
+	Heir avantan.SiteID
 	// Knows reports whether the site is known to have applied the change that decided its
 	// state; a site that joins has then learned the catalogue.
 	Knows bool

@@ -199,9 +199,34 @@ const (
 	AddSite ChangeKind = "add_site"
 	// AdmitSite makes a member of a site that has joined. Sites propose it by themselves.
 	AdmitSite ChangeKind = "admit_site"
+	// DrainSite has a member hand over what it holds, and leave.
+	DrainSite ChangeKind = "drain_site"
+	// KeepSite makes a member again of a site that drains.
+	KeepSite ChangeKind = "keep_site"
+	// RetireSite ends a drain: the site holds nothing. Sites propose it by themselves.
+	RetireSite ChangeKind = "retire_site"
+	// RemoveSite withdraws the seat of a site that has not become a member.
+	RemoveSite ChangeKind = "remove_site"
+	// LoseSite writes off a site that is lost for good.
+	LoseSite ChangeKind = "lose_site"
 	// RaiseVersion raises the version of the cluster by one.
 	RaiseVersion ChangeKind = "version"
 )
+
+// OfSites reports whether the kind changes the sites of the cluster.
+func (k ChangeKind) OfSites() bool {
+	switch k {
+	case AddSite, AdmitSite, DrainSite, KeepSite, RetireSite, RemoveSite, LoseSite:
+		return true
+	}
+	return false
+}
+
+// OfVoters reports whether the kind changes the voters. Such a change waits until all
+// entities have adopted the voters of the one before.
+func (k ChangeKind) OfVoters() bool {
+	return k == AdmitSite || k == DrainSite || k == KeepSite || k == LoseSite
+}
 
 // Change asks a majority of the sites for an administrative change.
 type Change struct {
@@ -223,10 +248,14 @@ type Change struct {
 	// Truth is the count of a Reconcile; else zero.
 	Truth Truth
 	// Expected is the generation (DeleteEntity, MoveEntity) or version (SetLimit, Reconcile)
-	// that the entity must have, or the version of the mode (SetMode); 0 for any.
+	// that the entity must have, or the version of the mode (SetMode) or of the members
+	// (AdmitSite and later kinds of sites); 0 for any.
 	Expected uint64
 	// Incarnation is the incarnation of the data of the site (AdmitSite).
 	Incarnation uint64
+	// Heir is the member that takes over (DrainSite); empty leaves the choice to the
+	// catalogue.
+	Heir avantan.SiteID
 	// RequestID identifies the change; not empty.
 	RequestID string
 	// Wait is the time in milliseconds for the decision of the change, and with Applied

@@ -40,10 +40,12 @@ type CatalogueChange struct {
 	Subtree bool `json:"subtree,omitempty"`
 	// Incarnation is the incarnation of the data of the site: AdmitSite.
 	Incarnation uint64 `json:"incarnation,omitempty"`
+	// Heir is the member that takes over: DrainSite.
+	Heir avantan.SiteID `json:"heir,omitempty"`
 	// Mode is the protocol to switch to: SetMode.
 	Mode string `json:"mode,omitempty"`
 	// Generation is the generation expected by a deletion or move, or the version
-	// expected by a change of the mode; 0 for any.
+	// expected by a change of the mode or of the sites; 0 for any.
 	Generation uint64 `json:"generation,omitempty"`
 	// Version is the version to raise the cluster's to: RaiseVersion.
 	Version versions.Version `json:"version,omitempty"`

@@ -17,6 +17,13 @@ const (
 	SeatJoining SeatState = "joining"
 	// SeatMember: the site serves, and votes in the sequences whose view names it.
 	SeatMember SeatState = "member"
+	// SeatDraining: the site takes no new acquires, votes on nothing new, and hands what it
+	// holds to its heir.
+	SeatDraining SeatState = "draining"
+	// SeatGone: the site has left, or its seat was withdrawn before it became a member.
+	SeatGone SeatState = "gone"
+	// SeatLost: the site was written off. What it held is retired.
+	SeatLost SeatState = "lost"
 )
 
 // Seat is the place of a site in its cluster, for ever: no later site has its name.
@@ -31,6 +38,17 @@ type Seat struct {
 	// Votes are the versions of the roster at which the site began to vote, ended, began
 	// again and so on, ascending.
 	Votes []uint16 `json:"votes,omitempty"`
+	// Heir is the member that takes over from a site that drains or is gone; empty for
+	// other sites, and for a seat that was withdrawn.
+	Heir avantan.SiteID `json:"heir,omitempty"`
+}
+
+// Serves reports whether a site in this state holds tokens and is heard by others.
+func (s SeatState) Serves() bool { return s == SeatMember || s == SeatDraining }
+
+// known reports whether the state is one of the states.
+func (s SeatState) known() bool {
+	return s.Serves() || s == SeatJoining || s == SeatGone || s == SeatLost
 }
 
 // Roster is the sites of a cluster, as its catalogue decided. The zero Roster is unknown.
@@ -126,8 +144,10 @@ func (r *Roster) Validate() error {
 		switch {
 		case s.Site == "", i > 0 && r.Seats[i-1].Site >= s.Site:
 			return fmt.Errorf("roster: seat %d, of %q, is out of order", i, s.Site)
-		case s.State != SeatJoining && s.State != SeatMember:
+		case !s.State.known():
 			return fmt.Errorf("roster: site %q has the unknown state %.64q", s.Site, s.State)
+		case s.Heir != "" && (s.Heir == s.Site || r.Seat(s.Heir) == nil || s.State != SeatDraining && s.State != SeatGone):
+			return fmt.Errorf("roster: site %q, %s, cannot have the heir %.64q", s.Site, s.State, s.Heir)
 		}
 		last := uint16(0)
 		for _, v := range s.Votes {
@@ -136,7 +156,7 @@ func (r *Roster) Validate() error {
 			}
 			last = v
 		}
-		if s.State == SeatMember {
+		if s.State.Serves() {
 			members++
 		}
 	}
