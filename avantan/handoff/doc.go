@@ -1,0 +1,92 @@
+// Package handoff moves all that a site holds of an entity to another site, its heir,
+// before the site leaves its cluster for good: tokens left, tokens out through the site,
+// and leases. The package does nothing else: it agrees on nothing, chooses no heir,
+// decides on no departure, keeps no books, knows no lease, reads no clock, sends nothing
+// and stores nothing.
+//
+// The leaver hands its estate over in bequests, one after the other, until nothing is
+// left to hand over. A bequest is durable before it leaves, is sent again until
+// acknowledged, and is never changed. The heir takes a bequest into its books and
+// durably notes the number, then acknowledges, so that a bequest counts once. The
+// numbers of a pair of sites are 1, 2, 3, … and never begin anew.
+//
+// What makes a site poorer comes first, wherever that is. So no token can be granted
+// twice, whatever is lost, late or repeated:
+//
+//	tokens left         leave the leaver's books before the bequest is sent
+//	a debt              is debited by the heir, then credited to the leaver
+//	tokens out          are charged by the heir, then released by the leaver
+//	a lease             is charged by the heir with its tokens, then dropped by the leaver
+//	net below zero      is charged by the leaver, then released by the heir
+//
+// To charge n tokens is to do as an acquire: left falls by n, net rises by n. To
+// release n tokens is the opposite. The tokens of leases are part of net.
+//
+// An heir with fewer tokens than a bequest's net accepts that many. The rest comes with
+// the next bequest, together with the tokens that the first part freed at the leaver.
+// An heir with nothing of its own to grant accepts all, if need be as a debt. The next
+// bequest pays such a debt.
+//
+// A [Machine] is the part of a single site, as a leaver and as an heir. A Machine is
+// deterministic: the same State and the same inputs give the same outputs.
+//
+// # Duties of the caller
+//
+//  1. Call [Machine.Step] from one goroutine at a time: with every message that
+//     arrives for the entity in its generation, with a wake when [Machine.WakeAt]
+//     is due, to begin bequests, and for each site that is out for good. Messages may
+//     be lost, repeated, delayed and reordered without bound.
+//  2. If [Output].Persist is set, store [Machine.State] and all changes of the
+//     [Ledger], also since earlier outputs, in one transaction. Never store the
+//     books without the State that an earlier Persist asked for.
+//  3. Send Output.Messages only when the state after that Output, and after all
+//     earlier outputs, is durable. An Output without Persist still waits for
+//     earlier outputs, since the messages may tell of that state.
+//  4. Answer a client on the strength of tokens that a step brought to the Ledger only
+//     when that is durable.
+//  5. If a transaction fails, stop; never send on top of it. After a crash, hand
+//     the last durable State to [New], and give the Machine a wake: an open bequest
+//     is sent again.
+//  6. Let the leaver grant nothing to clients, and begin the next bequest when the last
+//     is closed, until an Output is Empty. Releases at the leaver may go on, also
+//     during a bequest: a Machine expects left and net to change.
+//  7. Freeze the items of an open bequest: the leaver does not renew, end, expire or
+//     change an item until the bequest is closed. The heir may do all that once the
+//     items are taken.
+//  8. Hand in no message of a site that is out for good, also none that comes late:
+//     the Machine no longer knows the site's numbers. Give no later site such a name.
+//  9. Never run a site's State twice, and never run a State older than the last
+//     durable State. Keep a State as long as its generation lives, and drop the
+//     bequests to and from a generation that is deleted.
+//
+// Durable before each message leaves, given duties 2 and 3:
+//
+//	Bequeath  the books without the tokens left and with the charge of a net below
+//	          zero, and the whole bequest with its number
+//	Ack       the books with all of the bequest, its items, its number and the tokens
+//	          accepted
+//
+// # Laws
+//
+// A bequest is taken once the heir's [Taken].Number has reached the bequest's. Open are
+// the bequests that the leaver has not closed. After every event, over the books of all
+// sites, and over the books after a crash of all sites now:
+//
+//	Σ (left + net) + Σ Left of open bequests not taken + Σ Owed of open bequests taken = const
+//
+//	Σ net = tokens out + Σ −Net of open bequests not taken, if Net is below zero
+//	                   + Σ (Accepted + tokens of all items) of open bequests taken
+//
+// No term that is added is below zero. So, with const as M:
+//
+//	Σ left ≤ M − tokens out
+//
+// # An heir that is lost
+//
+// If the heir is written off, an open bequest is dropped, and nothing is taken back: no
+// site can tell whether the heir has taken the bequest. Tokens left stay out of the
+// leaver's books; the charge of a net below zero stays in. A debt, tokens out and leases
+// stay with the leaver. The first law then counts the bequest as open for ever. Of the
+// second law remains that Σ net is at least the tokens out. So the third law holds as
+// before.
+package handoff

@@ -1,0 +1,37 @@
+package handoff
+
+import "github.com/samya-db/samya/avantan"
+
+// Ledger is the caller's books of an entity with its items, as a Machine needs them. A
+// Machine calls a Ledger from within Step, on the caller's goroutine. No call may block.
+// Its changes become durable in the same transaction as the Machine's State.
+type Ledger interface {
+	// Holds returns the tokens that the site has left, negative in a debt, and its net:
+	// the tokens acquired here less the tokens released here, the tokens of all items
+	// included. Neither includes tokens set aside elsewhere.
+	Holds() (left, net avantan.Tokens)
+	// Items returns items to hand over, at most limit, always in the same order, and the
+	// tokens of all items that the site has, also beyond the limit. The items that a
+	// bequest takes along are in State().Open after the step.
+	Items(limit int) (items []Item, held avantan.Tokens)
+	// Usable returns the tokens that the site could grant to a client now: fewer than the
+	// tokens left, if an entity above has fewer.
+	Usable() avantan.Tokens
+	// Fits returns an error if the books cannot take an estate of a leaver as a whole,
+	// whatever part of the net is accepted. The estate then stays where it was, and the
+	// leaver sends the bequest again.
+	Fits(leaver avantan.SiteID, e *Estate) error
+
+	// Debit takes tokens left out of the books, for an heir or of a leaver; at least 1.
+	// Left may become negative.
+	Debit(peer avantan.SiteID, tokens avantan.Tokens)
+	// Credit puts tokens left into the books, of a leaver or of an heir; at least 1.
+	Credit(peer avantan.SiteID, tokens avantan.Tokens)
+	// Shift charges tokens, a negative number releases tokens: left falls and net rises by
+	// the number, in the entity and in all entities above. Left may become negative.
+	Shift(tokens avantan.Tokens)
+	// TakeItem stores an item of a leaver, and charges its tokens.
+	TakeItem(leaver avantan.SiteID, item Item)
+	// DropItem forgets an item that the heir has taken, and releases its tokens.
+	DropItem(heir avantan.SiteID, item Item)
+}
