@@ -352,7 +352,8 @@ func (s *Site) Run(ctx context.Context) error {
 		err := s.engine.Run(engineCtx)
 		_, stale := errors.AsType[*core.StaleError](err)
 		_, used := errors.AsType[*core.UsedNameError](err)
-		if stale || used {
+		_, out := errors.AsType[*core.OutError](err)
+		if stale || used || out {
 			return fmt.Errorf("the data in %s is refused: %w", s.cfg.DataDir, err)
 		}
 		return err

@@ -29,6 +29,8 @@ func (c *admitting) acquireAll(a *input.AcquireAll) {
 		return
 	}
 	switch ch := c.charging.chargeOf(&r); {
+	case c.roster.leaves:
+		c.reply(a.Call, answer.Answer{Code: answer.Draining})
 	case ch == nil:
 		c.reply(a.Call, answer.Answer{Code: answer.NotFound, Lacking: c.charging.missing(a.Parts)})
 	case c.remembering.tableFull(a.Call, ch[0].of, len(r.parts)):

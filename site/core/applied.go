@@ -142,6 +142,20 @@ func (c *limiting) expireAcks(e *entity) {
 	}
 }
 
+// forgetOut has callers wait for no member that is out; members are the others that are
+// in.
+func (c *limiting) forgetOut(e *entity, members members) {
+	a := e.acks()
+	if a == nil {
+		return
+	}
+	a.missing &= members
+	c.endWaits(e, func(w *ackWait) bool {
+		w.missing &= members
+		return w.missing == 0
+	})
+}
+
 // endAcks ends all waits of an entity: the site stops, or the entity is gone.
 func (c *limiting) endAcks(e *entity) {
 	c.endWaits(e, func(*ackWait) bool { return true })

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/message"
 	"github.com/samya-db/samya/site/core/stored"
 )
@@ -133,6 +134,11 @@ func (c *repeating) returnAsked(a *message.ClaimAsk, found bool) message.ClaimVe
 	case !c.remembering.definitive(a):
 		return message.Forgotten
 	case !c.remembering.roomForAsked():
+		return 0
+	}
+	if l, no := c.leasing.liveLease(a.Lease); l == nil && no.Code != answer.NoLease {
+		// The lease may be on its way to the heir, or there: the site that asks will ask
+		// the heir.
 		return 0
 	}
 	r := stored.Request{Kind: stored.ReturnRequest, State: stored.Ran, Attempt: a.Attempt}

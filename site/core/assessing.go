@@ -97,8 +97,8 @@ func (c *assessing) settledBy(v *avantan.Value) *settled {
 		queued += contribution.Queued
 	}
 	s.used = offered <= queued
-	for _, site := range c.roster.all() {
-		if _, in := v.Of(site); !in && (site == c.cfg.Self || c.seemsUp(site)) {
+	for i, site := range c.roster.all() {
+		if _, in := v.Of(site); !in && !c.roster.leavers.has(i) && (site == c.cfg.Self || c.seemsUp(site)) {
 			s.absent = true
 		}
 	}
@@ -144,6 +144,9 @@ func (c *assessing) schedule(e *entity) {
 	}
 	if e.transfer != nil {
 		t = earlier(t, wakeOf(e.transfer))
+	}
+	if h := e.handoff(); h != nil {
+		t = earlier(t, wakeOf(h))
 	}
 	if e.queue.len() > 0 {
 		t = earlier(t, max(1, e.queue.next()))

@@ -76,6 +76,9 @@ type claimPeer struct {
 	// full says that the maximum number of claims is open, or was and more than half of
 	// them still are.
 	full bool
+	// gone says that the site has left: it has answered all claims on attempts that ran
+	// there. lost says that the site was written off, and will not answer.
+	gone, lost bool
 }
 
 func (q *queries) peer(site SiteID) *claimPeer {
@@ -93,7 +96,7 @@ func (q *queries) tried(t *input.Tries, self SiteID) ([]SiteID, bool) {
 	all := t.Tried == nil && t.Attempt >= 2<<8
 	var sites []SiteID
 	for i := range q.peers {
-		if p := &q.peers[i]; all || slices.Contains(t.Tried, p.site) {
+		if p := &q.peers[i]; !p.gone && (all || slices.Contains(t.Tried, p.site)) {
 			sites = append(sites, p.site)
 		}
 	}
@@ -308,6 +311,10 @@ func (c *asking) askFresh() {
 		p := &c.queries.peers[i]
 		from := p.fresh
 		p.fresh = 0
+		if p.lost {
+			p.next = c.now.Tick + 1
+			continue
+		}
 		for from != 0 && p.open.Len() > 0 {
 			if p.next == 0 {
 				p.next = c.now.Tick + p.pause
@@ -362,6 +369,10 @@ func (c *asking) askAgain() {
 		if p.next == 0 || p.next > c.now.Tick {
 			continue
 		}
+		if p.lost {
+			c.concludeAll(p, message.Forgotten)
+			continue
+		}
 		p.cursor, p.unanswered = c.askFrom(p, p.cursor+1)
 		p.next = c.now.Tick + p.pause
 		p.pause = min(2*p.pause, maxAskPause)
@@ -374,7 +385,7 @@ func (c *asking) cameUp(sites []SiteID) {
 	for i := range c.queries.peers {
 		p := &c.queries.peers[i]
 		up := slices.Contains(sites, p.site)
-		c.queries.absent = c.queries.absent || !up
+		c.queries.absent = c.queries.absent || !up && !p.gone && !p.lost
 		if up && p.next != 0 && !c.seemsUp(p.site) {
 			p.next, p.pause = max(1, c.now.Tick), askPause
 		}

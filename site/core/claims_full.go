@@ -1,8 +1,6 @@
 package core
 
 import (
-	"slices"
-
 	"github.com/samya-db/samya/site/core/event"
 	"github.com/samya-db/samya/site/core/message"
 )
@@ -54,8 +52,6 @@ func (c *asking) oldClaim(p *claimPeer) *claim {
 // that the request has put out there stay out, and a parked release is not counted. That
 // grants no token twice.
 func (c *asking) giveUpClaim(p *claimPeer, cl *claim) {
-	p.drop(cl.Number, c.cfg.MaxClaims)
-	cl.Sites = slices.DeleteFunc(cl.Sites, func(s SiteID) bool { return s == p.site })
 	c.out.Events = append(c.out.Events, event.Event{Kind: event.ClaimGivenUp, Entity: cl.Entity, Site: p.site, Request: cl.Key})
-	c.concluded(cl, message.Forgotten)
+	c.conclude(p, cl, message.Forgotten)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/avantan/handoff"
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/avantan/transfer"
 	"github.com/samya-db/samya/internal/versions"
@@ -37,6 +38,7 @@ type Core struct {
 	*cataloguing
 	*fencing
 	*serving
+	*leaving
 }
 
 // newCore makes the machines of a core.
@@ -70,11 +72,15 @@ func newCore(common *common) *Core {
 		common: common, peering: peering, forecasting: forecasting, charging: charging, assessing: assessing,
 		remembering: remembering, leasing: leasing, sharding: sharding, rebalancing: rebalancing, fencing: fencing,
 	}
+	leaving := &leaving{
+		common: common, peering: peering, charging: charging, remembering: remembering, asking: asking, leasing: leasing, limiting: limiting,
+		rebalancing: rebalancing, cataloguing: cataloguing,
+	}
 	return &Core{
 		common: common, peering: peering, forecasting: forecasting, charging: charging, reading: reading,
 		assessing: assessing, remembering: remembering, asking: asking, leasing: leasing, repeating: repeating,
 		admitting: admitting, limiting: limiting, auditing: auditing, rebalancing: rebalancing, gossiping: gossiping,
-		sharding: sharding, cataloguing: cataloguing, fencing: fencing, serving: serving,
+		sharding: sharding, cataloguing: cataloguing, fencing: fencing, serving: serving, leaving: leaving,
 	}
 }
 
@@ -99,7 +105,7 @@ func New(cfg Config, from stored.Restored) (*Core, error) {
 		Backoff: cfg.Backoff, MaxBackoff: cfg.MaxBackoff, Rand: cfg.Rand, Policy: cfg.Policy,
 	}
 	c.starMachine = star.Config{
-		Self: cfg.Self, Members: c.roster.names, Serves: c.roster.serves, Window: cfg.Window, Patience: cfg.Patience,
+		Self: cfg.Self, Members: c.roster.names, Serves: c.roster.shares, Window: cfg.Window, Patience: cfg.Patience,
 		Backoff: cfg.Backoff, MaxBackoff: cfg.MaxBackoff, MaxSlices: maxSlices, Policy: cfg.Policy,
 		Reachable: c.seemsUp, Rand: cfg.Rand,
 	}
@@ -108,7 +114,10 @@ func New(cfg Config, from stored.Restored) (*Core, error) {
 		// Half of Backoff lies above the farthest round trip.
 		Backoff: 2 * cfg.Window, MaxBackoff: max(2*cfg.Window, cfg.MaxResend), Rand: cfg.Rand,
 	}
-	if err := errors.Join(c.machine.Validate(), c.starMachine.Validate(), c.transferMachine.Validate()); err != nil {
+	c.leave.machine = handoff.Config{
+		Self: cfg.Self, MaxItems: handoff.MaxItems, Backoff: 2 * cfg.Window, MaxBackoff: max(2*cfg.Window, cfg.MaxResend), Rand: cfg.Rand,
+	}
+	if err := errors.Join(c.leave.machine.Validate(), c.machine.Validate(), c.starMachine.Validate(), c.transferMachine.Validate()); err != nil {
 		return nil, fmt.Errorf("configuring the protocols: %w", err)
 	}
 	c.machine.Reachable = c.seemsUp
@@ -164,7 +173,7 @@ func (c *Core) Step(now input.Now, in input.Input) {
 	case *input.ReadMode:
 		c.reply(in.Call, answer.Answer{Details: &answer.Details{Mode: c.assessing.modeNow()}})
 	case *input.ReadMembers:
-		c.reply(in.Call, answer.Answer{Details: &answer.Details{Members: c.cataloguing.membersNow()}})
+		c.reply(in.Call, answer.Answer{Details: &answer.Details{Members: c.leaving.members()}})
 	case *input.RenewLease, *input.CommitLease, *input.ListLeases:
 		c.leasing.leaseInput(in)
 	case *input.Watch:
@@ -176,7 +185,7 @@ func (c *Core) Step(now input.Now, in input.Input) {
 	case *input.List:
 		c.reading.list(in)
 	case *input.Change:
-		c.cataloguing.change(in)
+		c.leaving.changeHere(in)
 		c.reseat()
 	case input.Deliver:
 		c.deliver(in)
@@ -209,6 +218,8 @@ type Status struct {
 	Halted int
 	// Surplus is the number of tokens kept out of circulation, of all entities.
 	Surplus Tokens
+	// Leaves says that the site drains.
+	Leaves bool
 	// Settling is Missing where the data is vouched for and the members have to hear of
 	// this site.
 	Settling int
@@ -241,7 +252,7 @@ func (c *Core) Status() Status {
 		Entities: c.space.len(), Waiting: len(c.waiting), Waited: c.arrivals, Requests: c.requests.len(),
 		Changes: len(c.cat.pending), Leases: len(c.leases.byKey), Watchers: len(c.watchers), Claims: c.queries.open,
 		Surplus: c.surplus, WrittenOff: c.writtenOff, Halted: len(c.halt.generations),
-		Members: c.roster.size(), Behind: c.roster.behind,
+		Leaves: c.roster.leaves, Members: c.roster.size(), Behind: c.roster.behind,
 		Missing: c.fence.missing() + c.settling(), Settling: c.settling(), Catalogue: c.cat.protocol.State().Applied, Mode: c.assessing.modeNow(),
 		Versions: c.versions,
 	}

@@ -4,17 +4,20 @@ import (
 	"fmt"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/avantan/handoff"
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/avantan/transfer"
 	"github.com/samya-db/samya/site/core/event"
 	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
 )
 
 // deliver hands another site's messages to their sequences.
 func (c *Core) deliver(d input.Deliver) {
 	for i := range d.Messages {
 		env := &d.Messages[i]
-		if env.From() != d.From || env.To() != c.cfg.Self || (env.Star != nil || env.Transfer != nil || env.Audit != nil) && env.Entity == "" {
+		ofEntity := env.Star != nil || env.Transfer != nil || env.Handoff != nil || env.Audit != nil
+		if env.From() != d.From || env.To() != c.cfg.Self || ofEntity && env.Entity == "" {
 			c.out.Events = append(c.out.Events, event.Event{
 				Kind: event.ProtocolFault, Entity: env.Entity,
 				Err: fmt.Errorf("message from %q to %q came from %q", env.From(), env.To(), d.From),
@@ -22,6 +25,11 @@ func (c *Core) deliver(d input.Deliver) {
 			continue
 		}
 		switch {
+		case env.Leave != nil && env.Leave.Kind == message.LeaveOut:
+			c.fencing.disown(&OutError{Site: c.cfg.Self, By: d.From})
+			return
+		case c.leaving.outside(d.From, env):
+			continue
 		case env.Vouch != nil:
 			c.fencing.vouch(d.From, env)
 			continue
@@ -29,6 +37,10 @@ func (c *Core) deliver(d input.Deliver) {
 			continue
 		case env.Gossip != nil:
 			c.gossiping.hear(env.Gossip)
+			continue
+		case env.Leave != nil:
+			c.leaving.left(env.Leave)
+			c.reseat()
 			continue
 		case env.Claims != nil && !c.settledIn:
 			// Other data under this site's name may have run what is asked about.
@@ -55,6 +67,8 @@ func (c *Core) deliver(d input.Deliver) {
 				case env.Transfer != nil:
 					c.peering.told(e, env.Transfer)
 					c.rebalancing.stepTransfer(e, transfer.Input{Receive: env.Transfer})
+				case env.Handoff != nil:
+					c.leaving.stepHandoff(e, handoff.Input{Receive: env.Handoff})
 				default:
 					c.rebalancing.stepMajority(e, avantan.Input{Receive: &env.Message})
 					c.limiting.heardApplied(e, &env.Message)

@@ -73,6 +73,9 @@ func (c *Core) recordEntity(rec *stored.Records, e *entity) {
 		if e.transfer != nil {
 			r.Transfer = e.transfer.State().Clone()
 		}
+		if e.handoff() != nil {
+			r.Handoff = e.handoff().State().Clone()
+		}
 		rec.Entities = append(rec.Entities, r)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/avantan/handoff"
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/avantan/transfer"
 	"github.com/samya-db/samya/site/core/books"
@@ -98,6 +99,8 @@ type seldom struct {
 	// turns is the tick from which on the sites of a crowd take turns to begin the next
 	// instance; 0 for no crowd. See crowd.go.
 	turns Tick
+	// handoff is the entity's part in handoffs of sites that leave; nil before the first.
+	handoff *handoff.Machine
 	// surplus is the number of tokens kept out of circulation.
 	surplus Tokens
 	// writtenOff is the number of tokens written off with lost sites.
@@ -136,6 +139,14 @@ func (e *entity) setLimitResults(results []stored.LimitResult) {
 	if len(results) > 0 || e.seldom != nil {
 		e.rarely().results = results
 	}
+}
+
+// handoff is nil before the first handoff.
+func (e *entity) handoff() *handoff.Machine {
+	if e.seldom == nil {
+		return nil
+	}
+	return e.seldom.handoff
 }
 
 // surplus is the number of tokens kept out of circulation; see stored.Entity.

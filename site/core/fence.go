@@ -177,6 +177,10 @@ func (c *fencing) stepFenced(in input.Input) {
 	case input.Deliver:
 		for i := range in.Messages {
 			e := &in.Messages[i]
+			if e.Leave != nil && e.Leave.Kind == message.LeaveOut && e.From() == in.From && e.To() == c.cfg.Self {
+				c.disown(&OutError{Site: c.cfg.Self, By: in.From})
+				return
+			}
 			if e.Vouch != nil && e.From() == in.From && e.To() == c.cfg.Self {
 				c.vouch(in.From, e)
 			}

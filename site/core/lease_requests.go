@@ -24,9 +24,12 @@ func (c *leasing) renewLease(r *input.RenewLease) {
 		c.reply(r.Call, answer.Answer{Code: answer.Invalid})
 		return
 	}
-	l, ok := c.leaseOf(r.Lease)
-	if !ok || r.Touches != nil && !r.Touches(l.Entity) {
-		c.reply(r.Call, answer.Answer{Code: answer.NoLease})
+	l, no := c.liveLease(r.Lease)
+	if l != nil && r.Touches != nil && !r.Touches(l.Entity) {
+		l, no = nil, answer.Answer{Code: answer.NoLease}
+	}
+	if l == nil {
+		c.reply(r.Call, no)
 		return
 	}
 	ttl := r.TTL
@@ -59,9 +62,12 @@ func (c *leasing) commitLease(m *input.CommitLease) {
 		c.reply(m.Call, answer.Answer{Code: answer.Reused})
 		return
 	}
-	l, ok := c.leaseOf(m.Lease)
+	l, no := c.liveLease(m.Lease)
 	switch {
-	case !ok || m.Touches != nil && !m.Touches(l.Entity):
+	case l == nil:
+		c.reply(m.Call, no)
+		return
+	case m.Touches != nil && !m.Touches(l.Entity):
 		c.reply(m.Call, answer.Answer{Code: answer.NoLease})
 		return
 	case m.Tokens > l.Tokens:
@@ -88,9 +94,12 @@ func (c *leasing) commitLease(m *input.CommitLease) {
 
 // returnLease gives back tokens of a lease of this site, for a release.
 func (c *leasing) returnLease(r *input.Release, q *request) {
-	l, ok := c.leaseOf(r.Lease.Request)
+	l, no := c.liveLease(r.Lease.Request)
 	switch {
-	case !ok || l.Entity != r.Entity:
+	case l == nil:
+		c.reply(r.Call, no)
+		return
+	case l.Entity != r.Entity:
 		c.reply(r.Call, answer.Answer{Code: answer.NoLease})
 		return
 	case c.remembering.tableFull(r.Call, l.entity, 0):

@@ -50,6 +50,8 @@ type leases struct {
 	lost []uint64
 	// more is the time to end the leases left over by a step; 0 for none.
 	more Tick
+	// frozen are the leases on their way to an heir: nobody changes them here.
+	frozen map[attempt.Key]bool
 }
 
 // before implements dated: leases of one instant end in the order of their numbers.
@@ -90,6 +92,7 @@ func (t *leases) add(l *lease) {
 
 func (t *leases) remove(l *lease) {
 	delete(t.byKey, l.key)
+	delete(t.frozen, l.key)
 	t.ends.remove(l)
 	t.byNumber.Delete(l)
 	t.byEntity.Delete(l)
@@ -123,7 +126,9 @@ func (c *leasing) startLeases() {
 	for _, l := range c.leases.restored {
 		remaining := Tick(min(max(0, l.Expires-c.own()), int64(l.TTL)))
 		l.until = c.now.Tick + remaining
-		c.leases.ends.add(l)
+		if !c.leases.frozen[l.key] {
+			c.leases.ends.add(l)
+		}
 	}
 	c.leases.restored = nil
 }
@@ -135,6 +140,60 @@ func (c *leasing) leaseOf(key attempt.Key) (*lease, bool) {
 		return nil, false
 	}
 	return l, true
+}
+
+// liveLease returns a lease that has not ended, or the answer that says why the caller
+// cannot have it. A site that leaves cannot tell whether the lease has ended.
+func (c *leasing) liveLease(key attempt.Key) (*lease, answer.Answer) {
+	l, ok := c.leaseOf(key)
+	switch {
+	case ok && c.leases.frozen[key]:
+		return nil, answer.Answer{Code: answer.Overloaded, RetryAfter: onItsWay}
+	case ok:
+		return l, answer.Answer{}
+	case c.roster.leaves:
+		return nil, answer.Answer{Code: answer.Moved}
+	}
+	return nil, answer.Answer{Code: answer.NoLease}
+}
+
+// onItsWay is the time in milliseconds after which a caller may ask again for a lease on
+// its way to an heir.
+const onItsWay = 100
+
+// freezeLeases has nobody change an entity's leases that are on their way to an heir, until
+// they are dropped.
+func (c *leasing) freezeLeases(e *entity) {
+	t := &c.leases
+	thawed := t.frozen
+	t.frozen = nil
+	if b := e.handoff().State().Open; b != nil {
+		for i := range b.Estate.Items {
+			if p, err := unpackLease(b.Estate.Items[i].Data); err == nil {
+				if l, found := t.byKey[attempt.KeyOf(p.ID)]; found {
+					t.freeze(l)
+				}
+			}
+		}
+	}
+	for key := range thawed {
+		l, found := t.byKey[key]
+		switch {
+		case !found || t.frozen[key]:
+		case l.entity != e:
+			t.freeze(l)
+		default:
+			t.ends.add(l)
+		}
+	}
+}
+
+func (t *leases) freeze(l *lease) {
+	if t.frozen == nil {
+		t.frozen = make(map[attempt.Key]bool)
+	}
+	t.frozen[l.key] = true
+	t.ends.remove(l)
 }
 
 // lend makes a lease of granted tokens.

@@ -40,6 +40,9 @@ func (l *entityLedger) pledge(s *policy.Situation, press avantan.Press, settles 
 	queued := max(0, c.mods.Want.Waiting(*s)-kept)
 	c.keepWhole(e, e.books.Pledge(offer))
 	c.dirtyBooks(e)
+	if c.roster.leaves {
+		return avantan.Contribution{Site: c.cfg.Self, Offered: offer, Kept: kept + bound}
+	}
 	if owes && !settles && s.Left <= 0 {
 		// More tokens would be set aside here, and help nobody.
 		return avantan.Contribution{Site: c.cfg.Self, Offered: offer}

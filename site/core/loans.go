@@ -40,7 +40,7 @@ func (c *assessing) loans(e *entity, s *policy.Situation) {
 	if s.Own <= s.Left || e.views == nil {
 		return
 	}
-	for i, m := range c.roster.others() {
+	for i, m := range c.roster.partners() {
 		if c.seemsUp(m) {
 			s.Lent += max(0, e.views[i].left-e.views[i].Target)
 		}

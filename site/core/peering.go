@@ -30,7 +30,7 @@ func (c *peering) hearsAll(e *entity) bool { return c.heardAll(e, 0) }
 // heardAll reports whether all other sites in reach have reported the entity lately.
 // known is a time at which the site knew the tokens of all of them; 0 for never.
 func (c *peering) heardAll(e *entity, known Tick) bool {
-	for i, m := range c.roster.others() {
+	for i, m := range c.roster.partners() {
 		if !c.seemsUp(m) {
 			continue
 		}
@@ -48,7 +48,7 @@ func (c *peering) heardAll(e *entity, known Tick) bool {
 // toldSince adds up the tokens left at the sites in reach that have reported since a
 // tick. Of these tokens, spare is the part that the sites do not expect to need.
 func (c *peering) toldSince(e *entity, since Tick) (left, spare Tokens) {
-	for i, m := range c.roster.others() {
+	for i, m := range c.roster.partners() {
 		if c.seemsUp(m) && e.views != nil && e.views[i].at > since {
 			left += max(0, e.views[i].left)
 			spare += max(0, e.views[i].left-e.views[i].Median)
@@ -175,7 +175,7 @@ func (c *peering) heldBy(e *entity, i int) (left Tokens, told bool) {
 // left, and whether all of them have told lately.
 func (c *peering) elsewhere(e *entity) (left Tokens, told bool) {
 	told = true
-	for i, m := range c.roster.others() {
+	for i, m := range c.roster.partners() {
 		if c.seemsUp(m) {
 			l, t := c.heldBy(e, i)
 			left += l
@@ -188,7 +188,7 @@ func (c *peering) elsewhere(e *entity) (left Tokens, told bool) {
 // donors are the sites in reach that are believed to have tokens left.
 func (c *peering) donors(e *entity) []transfer.Donor {
 	var donors []transfer.Donor
-	for i, m := range c.roster.others() {
+	for i, m := range c.roster.partners() {
 		if c.seemsUp(m) {
 			if left, _ := c.heldBy(e, i); left > 0 {
 				donors = append(donors, transfer.Donor{Site: m, Left: min(left, input.MaxTokens)})
@@ -208,7 +208,7 @@ func (c *peering) lacking(e *entity, own *message.Summary) Tokens {
 	}
 	spare := own.Left - own.Target
 	var lack Tokens
-	for i, m := range c.roster.others() {
+	for i, m := range c.roster.partners() {
 		if !c.seemsUp(m) {
 			continue
 		}

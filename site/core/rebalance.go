@@ -62,7 +62,7 @@ type rebalance struct {
 // rebalance begins a redistribution if there is a reason to, and none is under way. A
 // site joins a redistribution under way instead.
 func (c *rebalancing) rebalance(e *entity) {
-	if e.halted() {
+	if e.halted() || c.roster.leaves {
 		return
 	}
 	if e.queue.len() == 0 && !e.owes() {

@@ -27,10 +27,16 @@ func (c *admitting) release(r *input.Release) {
 	if c.repeating.repeated(r.Call, &q, 0) || !c.repeating.placed(r.Call, &q) {
 		return
 	}
+	home := SiteID("")
+	if r.Lease != nil {
+		home = c.roster.heir(r.Lease.Home)
+	}
 	switch e := c.space.find(r.Entity); {
+	case c.roster.leaves && home != c.cfg.Self:
+		c.reply(r.Call, answer.Answer{Code: answer.Draining})
 	case e == nil:
 		c.reply(r.Call, answer.Answer{Code: answer.NotFound})
-	case r.Lease != nil && r.Lease.Home == c.cfg.Self:
+	case home == c.cfg.Self:
 		// Attempts at other sites have the tokens given back here too, by the same
 		// record.
 		q.tries.Tried = nil
@@ -52,7 +58,7 @@ func (c *admitting) release(r *input.Release) {
 // releaseHome has the site that granted a lease give back its tokens, once for all
 // attempts.
 func (c *admitting) releaseHome(e *entity, r *input.Release, q *request) {
-	home := c.queries.peer(r.Lease.Home)
+	home := c.queries.peer(c.roster.heir(r.Lease.Home))
 	switch {
 	case home == nil:
 		c.reply(r.Call, answer.Answer{Code: answer.Invalid})

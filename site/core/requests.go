@@ -140,6 +140,16 @@ func newRequestTable(blocks []stored.Block, skew int64, tenants *tenantsOf) requ
 	return t
 }
 
+// lasts is the time until the last record is forgotten, at least 1, if records are kept
+// for keep.
+func (t *requestTable) lasts(now, keep Tick) Tick {
+	last := now
+	if n := len(t.blocks); n > t.head {
+		last = max(1, t.blocks[n-1].at)
+	}
+	return max(1, last+keep-min(now, last+keep))
+}
+
 func (t *requestTable) find(key attempt.Key) (remembered, bool) {
 	if r := t.recall.find(&key); r != nil {
 		return *r, true

@@ -19,10 +19,15 @@ func (c *Core) reseat() {
 		c.fencing.disown(&UsedNameError{Site: c.cfg.Self})
 		return
 	}
+	if c.roster.out(c.cfg.Self) {
+		c.fencing.disown(&OutError{Site: c.cfg.Self, Lost: c.roster.lost(c.cfg.Self)})
+		return
+	}
 	c.fresh = false
 	c.starMachine.Members, c.transferMachine.Members = c.roster.names, c.roster.names
 	c.fencing.fenceMembers()
 	c.asking.askMembers()
+	c.leaving.departs()
 	c.roster.behind = 0
 	c.space.ascend("", func(e *entity) bool {
 		c.reseatEntity(e)
@@ -44,7 +49,7 @@ func (c *Core) impostor() bool {
 // tellSites tells the caller of the core which sites it needs to be in touch with.
 func (c *Core) tellSites() {
 	e := event.Event{Kind: event.SitesChanged, Members: c.namesOf(c.roster.serving), Roster: uint64(c.roster.Version)}
-	for m := range c.roster.peers() {
+	for m := range c.roster.links() {
 		e.Peers = append(e.Peers, m)
 	}
 	c.out.Events = append(c.out.Events, e)
@@ -65,6 +70,7 @@ func (c *Core) reseatEntity(e *entity) {
 		}
 		d.of = c.peers()
 	}
+	c.leaving.forgetOut(e)
 }
 
 // refuseOutside answers callers of a site that is no member yet, or of which some member
@@ -123,9 +129,11 @@ func (g *fence) recall(site SiteID) fencedPeer {
 // fenceMembers has the guard go by the sites of the roster.
 func (c *fencing) fenceMembers() {
 	g := &c.fence
+	for i := range g.peers {
+		g.peers[i].newcomer = !c.roster.serves(g.peers[i].Site)
+	}
 	for m := range c.roster.peers() {
-		if p := c.fenced(m); p != nil {
-			p.newcomer = !c.roster.serves(m)
+		if c.fenced(m) != nil {
 			continue
 		}
 		p := g.recall(m)

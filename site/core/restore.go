@@ -60,6 +60,12 @@ func (c *Core) restore(from *stored.Restored) error {
 		if r.Transfer.Reserved > 0 || len(r.Transfer.Debits) > 0 || len(r.Transfer.Credits) > 0 {
 			e.transfer = transfer.New(&c.transferMachine, &transferLedger{c: c.rebalancing, e: e}, r.Transfer.Clone())
 		}
+		if err := r.Handoff.Validate(); err != nil {
+			return fmt.Errorf("entity %q: %w", r.Name, err)
+		}
+		if r.Handoff.Open != nil || len(r.Handoff.Given) > 0 || len(r.Handoff.Taken) > 0 {
+			e.rarely().handoff = c.leaving.handoffOf(e, r.Handoff.Clone())
+		}
 		e.moved, e.fetches = r.Moved, r.Fetches
 		e.limit, e.version = r.Limit, r.Version
 		e.setLimitResults(r.Results)
@@ -89,6 +95,7 @@ func (c *Core) restore(from *stored.Restored) error {
 	}
 	c.rebalancing.adoptSoon()
 	c.leasing.restoreLeases(from.Leases)
+	c.leaving.restoreFrozen()
 	c.clock.restored = from.Clock
 	c.forecasting.parkRestored(from.Forecasts)
 	c.asking.restoreClaims(from.Claims)

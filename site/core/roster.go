@@ -24,6 +24,9 @@ type roster struct {
 	// drain: they hold tokens. A site that has just joined, and knows of no roster, counts
 	// all sites that it was told of.
 	serving members
+	// leavers are the places of sites that drain. leaves says that this site is one.
+	leavers members
+	leaves  bool
 	// views are the views of known versions.
 	views map[uint16]avantan.View
 	// behind is the number of entities whose view is of an older version.
@@ -58,12 +61,17 @@ func (r *roster) decided(d stored.Roster) {
 	if d.Version == 0 {
 		return
 	}
-	r.serving = 0
+	r.serving, r.leavers = 0, 0
 	for i := range d.Seats {
-		if place := r.sit(d.Seats[i].Site); d.Seats[i].State.Serves() {
+		place := r.sit(d.Seats[i].Site)
+		if d.Seats[i].State.Serves() {
 			r.serving |= 1 << place
 		}
+		if d.Seats[i].State == stored.SeatDraining {
+			r.leavers |= 1 << place
+		}
 	}
+	r.leaves = r.draining(r.self)
 }
 
 // meet has a site without a roster take other sites for members that it may learn from.
@@ -127,6 +135,47 @@ func (r *roster) others() iter.Seq2[int, SiteID] {
 	}
 }
 
+// partners yields the others with tokens to share out: no site that drains.
+func (r *roster) partners() iter.Seq2[int, SiteID] {
+	return func(yield func(int, SiteID) bool) {
+		for i, m := range r.others() {
+			if !r.leavers.has(i) && !yield(i, m) {
+				return
+			}
+		}
+	}
+}
+
+// shares reports whether a site takes part in redistributions.
+func (r *roster) shares(site SiteID) bool { return r.in(site, stored.SeatMember) || r.Version == 0 }
+
+// links yields all other sites to have links to: also those that are out, to tell them so.
+func (r *roster) links() iter.Seq[SiteID] {
+	return func(yield func(SiteID) bool) {
+		for _, m := range r.names {
+			if m != r.self && !yield(m) {
+				return
+			}
+		}
+	}
+}
+
+// heir is the site that stands for another one: the site itself, or the heir of a site
+// that is gone.
+func (r *roster) heir(site SiteID) SiteID {
+	for range r.Seats {
+		s := r.Seat(site)
+		if s == nil || s.State != stored.SeatGone || s.Heir == "" {
+			break
+		}
+		site = s.Heir
+	}
+	return site
+}
+
+// out reports whether a site has no place in the cluster any more.
+func (r *roster) out(site SiteID) bool { return r.in(site, stored.SeatGone) || r.lost(site) }
+
 // peers yields all other sites to be in touch with: the members, and sites that join.
 func (r *roster) peers() iter.Seq[SiteID] {
 	return func(yield func(SiteID) bool) {
@@ -168,7 +217,7 @@ func (r *roster) rank() int {
 
 // changed is the decided roster; unknown if the founders are the only sites ever.
 func (r *roster) changed() stored.Roster {
-	if r.Version == 0 || len(r.Seats) == len(r.view(1)) && r.view(1).Has(r.self) {
+	if r.Version == 0 || r.Changed == 0 && len(r.Seats) == len(r.view(1)) && r.view(1).Has(r.self) {
 		return stored.Roster{}
 	}
 	return r.Roster.Clone()

@@ -64,7 +64,11 @@ func (c *admitting) acquire(a *input.Acquire) {
 		return
 	}
 	e := c.space.find(a.Entity)
-	if e == nil {
+	switch {
+	case c.roster.leaves:
+		c.reply(a.Call, answer.Answer{Code: answer.Draining})
+		return
+	case e == nil:
 		c.reply(a.Call, answer.Answer{Code: answer.NotFound})
 		return
 	}

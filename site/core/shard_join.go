@@ -29,7 +29,7 @@ func (c *serving) Resume() {
 	if l.apart || len(l.all) == 0 {
 		return
 	}
-	l.open = c.fence.open && !c.stopping && len(c.leases.restored) == 0
+	l.open = c.fence.open && !c.stopping && !c.roster.leaves && len(c.leases.restored) == 0
 	l.apart = true
 	if l.open {
 		c.scatter()

@@ -66,6 +66,9 @@ var _ star.Ledger = (*starLedger)(nil)
 
 // Pledge implements star.Ledger.
 func (l *starLedger) Pledge(id star.ID, press avantan.Press) (avantan.Contribution, bool) {
+	if l.c.roster.leaves {
+		return avantan.Contribution{}, false
+	}
 	s := l.c.assessing.situation(l.e)
 	contribution := l.pledge(&s, press, false)
 	l.c.assessing.keep(l.e)

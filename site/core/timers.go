@@ -2,6 +2,7 @@ package core
 
 import (
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/avantan/handoff"
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/avantan/transfer"
 	"github.com/samya-db/samya/site/core/answer"
@@ -15,6 +16,7 @@ func (c *Core) suspectRestored() {
 		return
 	}
 	c.suspected = true
+	c.leaving.departs()
 	c.space.ascend("", func(e *entity) bool {
 		if e.books.Net() < 0 {
 			c.peering.active(e)
@@ -30,7 +32,7 @@ func (c *Core) WakeAt() Tick {
 	}
 	t := earlier(earlier(c.cat.wake, c.gossip.wake), c.fence.wakeAt())
 	t = earlier(earlier(t, c.forecasting.forecastsWake()), earlier(c.leases.wakeAt(), c.queries.wakeAt()))
-	t = earlier(earlier(t, c.leasing.clockWake()), c.adopting.wake)
+	t = earlier(earlier(t, c.leasing.clockWake()), earlier(c.adopting.wake, c.leave.wake))
 	if len(c.timers) > 0 {
 		t = earlier(t, c.timers[0].wake)
 	}
@@ -46,6 +48,8 @@ func (c *Core) wake() {
 		c.reseat()
 	}
 	c.rebalancing.adoptNext()
+	c.leaving.wakeLeave()
+	c.reseat()
 	if c.gossip.wake != 0 && c.gossip.wake <= c.now.Tick {
 		c.gossiping.tellBusy()
 	}
@@ -77,6 +81,11 @@ func (c *Core) wake() {
 		if e.transfer != nil {
 			if at, ok := e.transfer.WakeAt(); ok && at <= c.now.Tick {
 				c.rebalancing.stepTransfer(e, transfer.Input{})
+			}
+		}
+		if e.handoff() != nil {
+			if at, ok := e.handoff().WakeAt(); ok && at <= c.now.Tick {
+				c.leaving.stepHandoff(e, handoff.Input{})
 			}
 		}
 		c.check(e)

@@ -127,7 +127,7 @@ func membersOf(of eacher, founders []string) (members []string, err error) {
 			return fmt.Errorf("%w: %w", errFormat, err)
 		}
 		for _, s := range c.Roster.Seats {
-			if s.State == stored.SeatMember {
+			if s.State.Serves() {
 				members = append(members, string(s.Site))
 			}
 		}

@@ -134,7 +134,7 @@ func encodeRoster(r *stored.Roster) *storev1.Roster {
 	p := &storev1.Roster{Version: uint32(r.Version), Changed: r.Changed}
 	for i := range r.Seats {
 		s := &r.Seats[i]
-		seat := &storev1.Seat{Site: string(s.Site), State: string(s.State), Since: uint64(s.Since), Incarnation: uint64(s.Incarnation)}
+		seat := &storev1.Seat{Site: string(s.Site), State: string(s.State), Since: uint64(s.Since), Incarnation: uint64(s.Incarnation), Heir: string(s.Heir)}
 		for _, v := range s.Votes {
 			seat.Votes = append(seat.Votes, uint32(v))
 		}
@@ -155,7 +155,7 @@ func decodeRoster(p *storev1.Roster) (stored.Roster, error) {
 	for _, s := range p.GetSeats() {
 		seat := stored.Seat{
 			Site: core.SiteID(s.GetSite()), State: stored.SeatState(s.GetState()), Since: avantan.Instance(s.GetSince()),
-			Incarnation: message.Incarnation(s.GetIncarnation()),
+			Incarnation: message.Incarnation(s.GetIncarnation()), Heir: core.SiteID(s.GetHeir()),
 		}
 		for _, v := range s.GetVotes() {
 			if v > p.GetVersion() {
@@ -191,7 +191,7 @@ func encodeChange(r *stored.Change) ([]byte, error) {
 		Instance: uint64(r.Instance), Kind: string(ch.Kind), Name: ch.Name, Limit: int64(ch.Limit),
 		Expected: ch.Generation, RequestId: ch.RequestID, Body: ch.Body,
 		Outcome: uint32(r.Outcome), Generation: r.Generation, Mode: ch.Mode,
-		Parent: ch.Parent, Subtree: ch.Subtree, Asked: ch.Asked, NotAfter: ch.NotAfter, Keep: ch.Keep, Incarnation: ch.Incarnation,
+		Parent: ch.Parent, Subtree: ch.Subtree, Asked: ch.Asked, NotAfter: ch.NotAfter, Keep: ch.Keep, Incarnation: ch.Incarnation, Heir: string(ch.Heir),
 		Version: uint32(ch.Version), Begin: uint32(ch.Begin),
 	})
 }
@@ -207,7 +207,7 @@ func decodeChange(number uint64, raw []byte) (stored.Change, error) {
 		Change: stored.CatalogueChange{
 			Kind: input.ChangeKind(p.GetKind()), Name: p.GetName(), Limit: core.Tokens(p.GetLimit()), Mode: p.GetMode(),
 			Generation: p.GetExpected(), RequestID: p.GetRequestId(), Body: p.GetBody(),
-			Parent: p.GetParent(), Subtree: p.GetSubtree(), Incarnation: p.GetIncarnation(),
+			Parent: p.GetParent(), Subtree: p.GetSubtree(), Incarnation: p.GetIncarnation(), Heir: core.SiteID(p.GetHeir()),
 			Version: versions.Version(p.GetVersion()), Begin: versions.Version(p.GetBegin()),
 			ChangeTimes: stored.ChangeTimes{Asked: p.GetAsked(), NotAfter: p.GetNotAfter(), Keep: p.GetKeep()},
 		},

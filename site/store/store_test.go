@@ -130,13 +130,13 @@ func full() *stored.Records {
 			Generation: 4, Numbered: 10, Mode: answer.DecidedMode{Protocol: "auto", Version: 3}, Protocol: state,
 			SettledIn: true,
 			Roster: stored.Roster{Version: 3, Changed: 7, Seats: []stored.Seat{
-				{Site: "as", State: stored.SeatMember, Votes: []uint16{1}}, {Site: "eu", State: stored.SeatMember, Since: 5, Incarnation: 9, Votes: []uint16{2, 3}},
+				{Site: "as", State: stored.SeatDraining, Votes: []uint16{1}, Heir: "eu"}, {Site: "eu", State: stored.SeatMember, Since: 5, Incarnation: 9, Votes: []uint16{2, 3}},
 			}},
 			Version: 2,
 		},
 		Changes: []stored.Change{
 			{Number: 8, Instance: 3, Outcome: answer.Exists, Generation: 2, Change: stored.CatalogueChange{
-				Kind: input.CreateEntity, Name: "a/b", Limit: 10, RequestID: "r", Body: 6, Parent: "c", Incarnation: 3,
+				Kind: input.CreateEntity, Name: "a/b", Limit: 10, RequestID: "r", Body: 6, Parent: "c", Incarnation: 3, Heir: "eu",
 			}},
 			{Number: 9, Instance: 4, Change: stored.CatalogueChange{
 				Kind: input.DeleteEntity, Name: "d", Generation: 1, RequestID: "q", Body: 7, Subtree: true,

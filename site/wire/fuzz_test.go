@@ -72,6 +72,9 @@ func seeds() []message.Envelope {
 	for k := message.VouchAsk; k <= message.VouchNothing; k++ {
 		es = append(es, message.Envelope{Vouch: &message.Vouch{Kind: k, Asked: mark, Known: mark, Members: 5}})
 	}
+	for k := message.LeaveAsk; k <= message.LeaveOut; k++ {
+		es = append(es, message.Envelope{Leave: &message.Leave{Kind: k, Since: 7}})
+	}
 	for k := message.UndoAcquire; k <= message.ReturnLease; k++ {
 		es = append(es, message.Envelope{Claims: &message.Claims{Asks: []message.ClaimAsk{{
 			Number: 1, Kind: k, Key: attempt.Key{1}, Body: 2, Entity: "e", Tokens: 3, Attempt: 1, NotAfter: 1 << 42,

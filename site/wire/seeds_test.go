@@ -23,6 +23,8 @@ func TestSeedsComeBackWhole(t *testing.T) {
 			e.Transfer.From, e.Transfer.To = "b", "a"
 		case e.Vouch != nil:
 			e.Vouch.From, e.Vouch.To = "b", "a"
+		case e.Leave != nil:
+			e.Leave.From, e.Leave.To = "b", "a"
 		case e.Gossip != nil:
 		case e.Claims != nil:
 			e.Claims.From, e.Claims.To = "b", "a"

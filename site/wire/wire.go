@@ -50,6 +50,8 @@ func Encode(e *message.Envelope) *peerv1.ProtocolMessage {
 		return &peerv1.ProtocolMessage{
 			Entity: e.Entity, Generation: e.Generation, Mark: Mark(e.Mark), Audit: encodeAudit(e.Audit),
 		}
+	case e.Leave != nil:
+		return &peerv1.ProtocolMessage{Mark: Mark(e.Mark), Leave: encodeLeave(e.Leave)}
 	}
 	m := &e.Message
 	return &peerv1.ProtocolMessage{
@@ -78,6 +80,8 @@ func Decode(p *peerv1.ProtocolMessage, from, to core.SiteID) (message.Envelope, 
 		return decodeClaims(p, from, to)
 	case p.GetAudit() != nil:
 		return decodeAudit(p, from, to)
+	case p.GetLeave() != nil:
+		return decodeLeave(p, from, to)
 	}
 	kind, ok := kindsBack[p.GetKind()]
 	if !ok {

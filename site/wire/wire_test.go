@@ -58,6 +58,12 @@ func envelope(t *rapid.T) message.Envelope {
 			From: sites.Draw(t, "from"), To: sites.Draw(t, "to"), Asked: mark(t, "asked"), Known: mark(t, "known"), Members: rapid.IntRange(0, 64).Draw(t, "members"),
 		}}
 	}
+	if rapid.IntRange(0, 9).Draw(t, "leaves") == 0 {
+		return message.Envelope{Mark: mark(t, "mark"), Leave: &message.Leave{
+			Kind: message.LeaveKind(rapid.IntRange(int(message.LeaveAsk), int(message.LeaveOut)).Draw(t, "kind")),
+			From: sites.Draw(t, "from"), To: sites.Draw(t, "to"), Since: avantan.Instance(rapid.Uint64().Draw(t, "since")),
+		}}
+	}
 	if rapid.IntRange(0, 4).Draw(t, "gossips") == 0 {
 		tokens := func(name string) avantan.Tokens { return avantan.Tokens(rapid.Int64().Draw(t, name)) }
 		g := &message.Gossip{From: sites.Draw(t, "from"), To: sites.Draw(t, "to")}

@@ -73,13 +73,16 @@ const (
 	Draining
 	// Changing: another change of the members is under way; nothing was done.
 	Changing
+	// Moved: the site leaves, and has handed the lease to its heir if the lease has not
+	// ended.
+	Moved
 )
 
 var codeNames = [...]string{
 	"ok", "out_of_tokens", "not_found", "exists", "reused", "mismatch",
 	"overloaded", "no_quorum", "unknown", "overflow", "stopping", "invalid", "unvouched",
 	"queue_full", "superseded", "expired", "no_lease", "no_parent", "has_children", "looped", "too_deep",
-	"exceeds_limit", "halted", "unready", "draining", "changing",
+	"exceeds_limit", "halted", "unready", "draining", "changing", "moved",
 }
 
 // String returns the code's name.
@@ -349,4 +352,23 @@ type Member struct {
 	// Unheard are the other members that are not known to have applied that change, in the
 	// order of their names.
 	Unheard []avantan.SiteID
+	// Drain tells what a site that drains still holds; nil at all sites but the site itself.
+	Drain *Drain
+}
+
+// Drain is what a site that leaves still holds, and what it waits for.
+type Drain struct {
+	// Entities, Leases and Claims count the entities of which the site still holds tokens,
+	// the leases at the site, and the claims that it has not answered.
+	Entities, Leases, Claims int
+	// Tokens are those left at the site, of all entities; below zero for debts.
+	Tokens avantan.Tokens
+	// Records is the time in milliseconds until the last record of a request may be
+	// forgotten; 0 once none is left.
+	Records avantan.Tick
+	// Unclear are the sites that still have something under way with the site, in the order
+	// of their names.
+	Unclear []avantan.SiteID
+	// Emptied reports whether the site holds nothing any more: the members may retire it.
+	Emptied bool
 }

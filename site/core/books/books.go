@@ -157,6 +157,29 @@ func (b *Books) Debit(tokens Tokens) error {
 	return nil
 }
 
+// Overdraw is Debit without a bound by the tokens left, which may become negative.
+func (b *Books) Overdraw(tokens Tokens) error {
+	if b.Closed() || tokens < 1 || !within(b.left, -tokens) || !within(b.escrow, -tokens) {
+		return b.fail("overdraw", tokens)
+	}
+	b.left -= tokens
+	b.escrow -= tokens
+	return nil
+}
+
+// FitsEstate reports whether there is room for all that another site hands over: tokens
+// left or a debt, tokens outstanding that are charged here, and such that are released
+// here.
+func (b *Books) FitsEstate(left, owed, charged, released Tokens) bool {
+	for _, n := range []Tokens{left, owed, charged, released} {
+		if n < 0 || n > most {
+			return false
+		}
+	}
+	return within(b.left, left+released) && within(b.left, -owed-charged) && within(b.escrow, left) && within(b.escrow, -owed) &&
+		within(b.net, charged) && within(b.net, -released)
+}
+
 // HasRoom reports whether tokens of another site may be credited.
 func (b *Books) HasRoom(tokens Tokens) bool {
 	return tokens <= most && within(b.left, tokens) && within(b.escrow, tokens)

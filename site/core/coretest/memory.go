@@ -136,6 +136,7 @@ func (m *Memory) Load() (stored.Restored, error) {
 		r.Entities[i].Protocol = r.Entities[i].Protocol.Clone()
 		r.Entities[i].Star = r.Entities[i].Star.Clone()
 		r.Entities[i].Transfer = r.Entities[i].Transfer.Clone()
+		r.Entities[i].Handoff = r.Entities[i].Handoff.Clone()
 		r.Entities[i].Results = slices.Clone(r.Entities[i].Results)
 	}
 	r.Books = InOrder(m.Books)

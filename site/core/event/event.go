@@ -66,6 +66,8 @@ const (
 	// TenantRefused: the site refused a request, as the table of requests is nearly full
 	// and the entity's tenant has an equal part of it.
 	TenantRefused
+	// SiteOut: Site is gone, or was written off.
+	SiteOut
 	// VersionKnown: the site has come to know another version of the cluster: Version.
 	VersionKnown
 )

@@ -5,6 +5,7 @@ package message
 
 import (
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/avantan/handoff"
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/avantan/transfer"
 )
@@ -21,12 +22,16 @@ type Envelope struct {
 	Star *star.Message
 	// Transfer is a message of a direct transfer.
 	Transfer *transfer.Message
+	// Handoff is a message of a handoff.
+	Handoff *handoff.Message
 	// Audit is a step of an audit.
 	Audit *Audit
 	// Gossip, if set, reports the sender's tokens, and all fields above are empty.
 	Gossip *Gossip
 	// Claims, if set, is about requests, and all fields above are empty.
 	Claims *Claims
+	// Leave, if set, is about a site that leaves, and all fields above are empty.
+	Leave *Leave
 	// Vouch, if set, is about data, and all other fields but Mark are empty.
 	Vouch *Vouch
 	// Mark is the state of the sender's data when the message left: the message rests on
@@ -43,12 +48,16 @@ func (e *Envelope) From() avantan.SiteID {
 		return e.Star.From
 	case e.Transfer != nil:
 		return e.Transfer.From
+	case e.Handoff != nil:
+		return e.Handoff.From
 	case e.Gossip != nil:
 		return e.Gossip.From
 	case e.Claims != nil:
 		return e.Claims.From
 	case e.Audit != nil:
 		return e.Audit.From
+	case e.Leave != nil:
+		return e.Leave.From
 	}
 	return e.Message.From
 }
@@ -62,12 +71,16 @@ func (e *Envelope) To() avantan.SiteID {
 		return e.Star.To
 	case e.Transfer != nil:
 		return e.Transfer.To
+	case e.Handoff != nil:
+		return e.Handoff.To
 	case e.Gossip != nil:
 		return e.Gossip.To
 	case e.Claims != nil:
 		return e.Claims.To
 	case e.Audit != nil:
 		return e.Audit.To
+	case e.Leave != nil:
+		return e.Leave.To
 	}
 	return e.Message.To
 }

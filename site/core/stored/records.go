@@ -4,6 +4,7 @@ package stored
 
 import (
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/avantan/handoff"
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/avantan/transfer"
 	"github.com/samya-db/samya/internal/versions"
@@ -112,6 +113,8 @@ type Entity struct {
 	// Transfer is the state of the direct transfers. Fetches counts the rounds that have
 	// brought tokens here.
 	Transfer transfer.State
+	// Handoff is the state of the handoffs of sites that leave.
+	Handoff handoff.State
 	Fetches  uint64
 	// Surplus counts tokens found to have been released and never acquired. They are kept
 	// out of circulation, so that all books add up to Limit less Surplus.

@@ -21,6 +21,67 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// LeaveKind names the messages about a site that leaves.
+type LeaveKind int32
+
+const (
+	// Never sent.
+	LeaveKind_LEAVE_KIND_UNSPECIFIED LeaveKind = 0
+	// The sender leaves, and asks whether anything is under way with it.
+	LeaveKind_LEAVE_KIND_ASK LeaveKind = 1
+	// Nothing is under way between the sender and the receiver, which leaves.
+	LeaveKind_LEAVE_KIND_CLEAR LeaveKind = 2
+	// The sender leaves and holds nothing: its seat may become gone.
+	LeaveKind_LEAVE_KIND_EMPTY LeaveKind = 3
+	// The receiver has no place in the cluster any more.
+	LeaveKind_LEAVE_KIND_OUT LeaveKind = 4
+)
+
+// Enum value maps for LeaveKind.
+var (
+	LeaveKind_name = map[int32]string{
+		0: "LEAVE_KIND_UNSPECIFIED",
+		1: "LEAVE_KIND_ASK",
+		2: "LEAVE_KIND_CLEAR",
+		3: "LEAVE_KIND_EMPTY",
+		4: "LEAVE_KIND_OUT",
+	}
+	LeaveKind_value = map[string]int32{
+		"LEAVE_KIND_UNSPECIFIED": 0,
+		"LEAVE_KIND_ASK":         1,
+		"LEAVE_KIND_CLEAR":       2,
+		"LEAVE_KIND_EMPTY":       3,
+		"LEAVE_KIND_OUT":         4,
+	}
+)
+
+func (x LeaveKind) Enum() *LeaveKind {
+	p := new(LeaveKind)
+	*p = x
+	return p
+}
+
+func (x LeaveKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (LeaveKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_samya_peer_v1_peer_proto_enumTypes[0].Descriptor()
+}
+
+func (LeaveKind) Type() protoreflect.EnumType {
+	return &file_samya_peer_v1_peer_proto_enumTypes[0]
+}
+
+func (x LeaveKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use LeaveKind.Descriptor instead.
+func (LeaveKind) EnumDescriptor() ([]byte, []int) {
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{0}
+}
+
 // ClaimKind names what is asked of the site of an earlier attempt.
 type ClaimKind int32
 
@@ -62,11 +123,11 @@ func (x ClaimKind) String() string {
 }
 
 func (ClaimKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_samya_peer_v1_peer_proto_enumTypes[0].Descriptor()
+	return file_samya_peer_v1_peer_proto_enumTypes[1].Descriptor()
 }
 
 func (ClaimKind) Type() protoreflect.EnumType {
-	return &file_samya_peer_v1_peer_proto_enumTypes[0]
+	return &file_samya_peer_v1_peer_proto_enumTypes[1]
 }
 
 func (x ClaimKind) Number() protoreflect.EnumNumber {
@@ -75,7 +136,7 @@ func (x ClaimKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ClaimKind.Descriptor instead.
 func (ClaimKind) EnumDescriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{0}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{1}
 }
 
 // ClaimVerdict answers an ask. All but UNSPECIFIED are final and durable.
@@ -119,11 +180,11 @@ func (x ClaimVerdict) String() string {
 }
 
 func (ClaimVerdict) Descriptor() protoreflect.EnumDescriptor {
-	return file_samya_peer_v1_peer_proto_enumTypes[1].Descriptor()
+	return file_samya_peer_v1_peer_proto_enumTypes[2].Descriptor()
 }
 
 func (ClaimVerdict) Type() protoreflect.EnumType {
-	return &file_samya_peer_v1_peer_proto_enumTypes[1]
+	return &file_samya_peer_v1_peer_proto_enumTypes[2]
 }
 
 func (x ClaimVerdict) Number() protoreflect.EnumNumber {
@@ -132,7 +193,7 @@ func (x ClaimVerdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ClaimVerdict.Descriptor instead.
 func (ClaimVerdict) EnumDescriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{1}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{2}
 }
 
 // AuditStep names the steps of an audit: all sites begin to watch, all have
@@ -181,11 +242,11 @@ func (x AuditStep) String() string {
 }
 
 func (AuditStep) Descriptor() protoreflect.EnumDescriptor {
-	return file_samya_peer_v1_peer_proto_enumTypes[2].Descriptor()
+	return file_samya_peer_v1_peer_proto_enumTypes[3].Descriptor()
 }
 
 func (AuditStep) Type() protoreflect.EnumType {
-	return &file_samya_peer_v1_peer_proto_enumTypes[2]
+	return &file_samya_peer_v1_peer_proto_enumTypes[3]
 }
 
 func (x AuditStep) Number() protoreflect.EnumNumber {
@@ -194,7 +255,7 @@ func (x AuditStep) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use AuditStep.Descriptor instead.
 func (AuditStep) EnumDescriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{2}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{3}
 }
 
 // VouchKind names the messages about data.
@@ -250,11 +311,11 @@ func (x VouchKind) String() string {
 }
 
 func (VouchKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_samya_peer_v1_peer_proto_enumTypes[3].Descriptor()
+	return file_samya_peer_v1_peer_proto_enumTypes[4].Descriptor()
 }
 
 func (VouchKind) Type() protoreflect.EnumType {
-	return &file_samya_peer_v1_peer_proto_enumTypes[3]
+	return &file_samya_peer_v1_peer_proto_enumTypes[4]
 }
 
 func (x VouchKind) Number() protoreflect.EnumNumber {
@@ -263,7 +324,7 @@ func (x VouchKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use VouchKind.Descriptor instead.
 func (VouchKind) EnumDescriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{3}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{4}
 }
 
 // StarKind names the messages of the star variant.
@@ -335,11 +396,11 @@ func (x StarKind) String() string {
 }
 
 func (StarKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_samya_peer_v1_peer_proto_enumTypes[4].Descriptor()
+	return file_samya_peer_v1_peer_proto_enumTypes[5].Descriptor()
 }
 
 func (StarKind) Type() protoreflect.EnumType {
-	return &file_samya_peer_v1_peer_proto_enumTypes[4]
+	return &file_samya_peer_v1_peer_proto_enumTypes[5]
 }
 
 func (x StarKind) Number() protoreflect.EnumNumber {
@@ -348,7 +409,7 @@ func (x StarKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use StarKind.Descriptor instead.
 func (StarKind) EnumDescriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{4}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{5}
 }
 
 // MessageKind names the messages of the majority protocol.
@@ -424,11 +485,11 @@ func (x MessageKind) String() string {
 }
 
 func (MessageKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_samya_peer_v1_peer_proto_enumTypes[5].Descriptor()
+	return file_samya_peer_v1_peer_proto_enumTypes[6].Descriptor()
 }
 
 func (MessageKind) Type() protoreflect.EnumType {
-	return &file_samya_peer_v1_peer_proto_enumTypes[5]
+	return &file_samya_peer_v1_peer_proto_enumTypes[6]
 }
 
 func (x MessageKind) Number() protoreflect.EnumNumber {
@@ -437,7 +498,7 @@ func (x MessageKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use MessageKind.Descriptor instead.
 func (MessageKind) EnumDescriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{5}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{6}
 }
 
 // TransferKind says what a message of a direct transfer is.
@@ -485,11 +546,11 @@ func (x TransferKind) String() string {
 }
 
 func (TransferKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_samya_peer_v1_peer_proto_enumTypes[6].Descriptor()
+	return file_samya_peer_v1_peer_proto_enumTypes[7].Descriptor()
 }
 
 func (TransferKind) Type() protoreflect.EnumType {
-	return &file_samya_peer_v1_peer_proto_enumTypes[6]
+	return &file_samya_peer_v1_peer_proto_enumTypes[7]
 }
 
 func (x TransferKind) Number() protoreflect.EnumNumber {
@@ -498,7 +559,7 @@ func (x TransferKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TransferKind.Descriptor instead.
 func (TransferKind) EnumDescriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{6}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{7}
 }
 
 type LinkRequest struct {
@@ -910,7 +971,9 @@ type ProtocolMessage struct {
 	Claims *Claims `protobuf:"bytes,19,opt,name=claims,proto3" json:"claims,omitempty"`
 	// A step of an audit; if it is set, only entity, generation and mark count
 	// besides it.
-	Audit         *Audit `protobuf:"bytes,20,opt,name=audit,proto3" json:"audit,omitempty"`
+	Audit *Audit `protobuf:"bytes,20,opt,name=audit,proto3" json:"audit,omitempty"`
+	// About a site that leaves; if it is set, only mark counts besides it.
+	Leave         *Leave `protobuf:"bytes,22,opt,name=leave,proto3" json:"leave,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1085,6 +1148,68 @@ func (x *ProtocolMessage) GetAudit() *Audit {
 	return nil
 }
 
+func (x *ProtocolMessage) GetLeave() *Leave {
+	if x != nil {
+		return x.Leave
+	}
+	return nil
+}
+
+// Leave is about a site that leaves the cluster.
+type Leave struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What is said.
+	Kind LeaveKind `protobuf:"varint,1,opt,name=kind,proto3,enum=samya.peer.v1.LeaveKind" json:"kind,omitempty"`
+	// The instance of the catalogue that decided that the site leaves.
+	Since         uint64 `protobuf:"varint,2,opt,name=since,proto3" json:"since,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Leave) Reset() {
+	*x = Leave{}
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Leave) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Leave) ProtoMessage() {}
+
+func (x *Leave) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Leave.ProtoReflect.Descriptor instead.
+func (*Leave) Descriptor() ([]byte, []int) {
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Leave) GetKind() LeaveKind {
+	if x != nil {
+		return x.Kind
+	}
+	return LeaveKind_LEAVE_KIND_UNSPECIFIED
+}
+
+func (x *Leave) GetSince() uint64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
+}
+
 // Claims asks about requests of which earlier attempts may have been executed
 // at the receiver, and answers such asks.
 type Claims struct {
@@ -1099,7 +1224,7 @@ type Claims struct {
 
 func (x *Claims) Reset() {
 	*x = Claims{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[6]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1111,7 +1236,7 @@ func (x *Claims) String() string {
 func (*Claims) ProtoMessage() {}
 
 func (x *Claims) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[6]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1124,7 +1249,7 @@ func (x *Claims) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claims.ProtoReflect.Descriptor instead.
 func (*Claims) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{6}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Claims) GetAsks() []*ClaimAsk {
@@ -1168,7 +1293,7 @@ type ClaimAsk struct {
 
 func (x *ClaimAsk) Reset() {
 	*x = ClaimAsk{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[7]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1180,7 +1305,7 @@ func (x *ClaimAsk) String() string {
 func (*ClaimAsk) ProtoMessage() {}
 
 func (x *ClaimAsk) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[7]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1193,7 +1318,7 @@ func (x *ClaimAsk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimAsk.ProtoReflect.Descriptor instead.
 func (*ClaimAsk) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{7}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ClaimAsk) GetNumber() uint64 {
@@ -1272,7 +1397,7 @@ type ClaimAnswer struct {
 
 func (x *ClaimAnswer) Reset() {
 	*x = ClaimAnswer{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[8]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1284,7 +1409,7 @@ func (x *ClaimAnswer) String() string {
 func (*ClaimAnswer) ProtoMessage() {}
 
 func (x *ClaimAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[8]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1297,7 +1422,7 @@ func (x *ClaimAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimAnswer.ProtoReflect.Descriptor instead.
 func (*ClaimAnswer) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{8}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ClaimAnswer) GetNumber() uint64 {
@@ -1334,7 +1459,7 @@ type Audit struct {
 
 func (x *Audit) Reset() {
 	*x = Audit{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[9]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1346,7 +1471,7 @@ func (x *Audit) String() string {
 func (*Audit) ProtoMessage() {}
 
 func (x *Audit) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[9]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1359,7 +1484,7 @@ func (x *Audit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Audit.ProtoReflect.Descriptor instead.
 func (*Audit) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{9}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Audit) GetNumber() uint64 {
@@ -1412,7 +1537,7 @@ type Mark struct {
 
 func (x *Mark) Reset() {
 	*x = Mark{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[10]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1424,7 +1549,7 @@ func (x *Mark) String() string {
 func (*Mark) ProtoMessage() {}
 
 func (x *Mark) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[10]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1437,7 +1562,7 @@ func (x *Mark) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mark.ProtoReflect.Descriptor instead.
 func (*Mark) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{10}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Mark) GetIncarnation() uint64 {
@@ -1479,7 +1604,7 @@ type Vouch struct {
 
 func (x *Vouch) Reset() {
 	*x = Vouch{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[11]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1491,7 +1616,7 @@ func (x *Vouch) String() string {
 func (*Vouch) ProtoMessage() {}
 
 func (x *Vouch) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[11]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1504,7 +1629,7 @@ func (x *Vouch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vouch.ProtoReflect.Descriptor instead.
 func (*Vouch) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{11}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Vouch) GetKind() VouchKind {
@@ -1556,7 +1681,7 @@ type StarMessage struct {
 
 func (x *StarMessage) Reset() {
 	*x = StarMessage{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[12]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1568,7 +1693,7 @@ func (x *StarMessage) String() string {
 func (*StarMessage) ProtoMessage() {}
 
 func (x *StarMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[12]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1581,7 +1706,7 @@ func (x *StarMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StarMessage.ProtoReflect.Descriptor instead.
 func (*StarMessage) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{12}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *StarMessage) GetKind() StarKind {
@@ -1639,7 +1764,7 @@ type Ballot struct {
 
 func (x *Ballot) Reset() {
 	*x = Ballot{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[13]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1651,7 +1776,7 @@ func (x *Ballot) String() string {
 func (*Ballot) ProtoMessage() {}
 
 func (x *Ballot) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[13]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1664,7 +1789,7 @@ func (x *Ballot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ballot.ProtoReflect.Descriptor instead.
 func (*Ballot) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{13}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Ballot) GetNumber() uint64 {
@@ -1702,7 +1827,7 @@ type Contribution struct {
 
 func (x *Contribution) Reset() {
 	*x = Contribution{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[14]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1714,7 +1839,7 @@ func (x *Contribution) String() string {
 func (*Contribution) ProtoMessage() {}
 
 func (x *Contribution) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[14]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1727,7 +1852,7 @@ func (x *Contribution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Contribution.ProtoReflect.Descriptor instead.
 func (*Contribution) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{14}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Contribution) GetSite() string {
@@ -1791,7 +1916,7 @@ type TransferMessage struct {
 
 func (x *TransferMessage) Reset() {
 	*x = TransferMessage{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[15]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1803,7 +1928,7 @@ func (x *TransferMessage) String() string {
 func (*TransferMessage) ProtoMessage() {}
 
 func (x *TransferMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[15]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1816,7 +1941,7 @@ func (x *TransferMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferMessage.ProtoReflect.Descriptor instead.
 func (*TransferMessage) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{15}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *TransferMessage) GetKind() TransferKind {
@@ -1865,7 +1990,7 @@ type Gossip struct {
 
 func (x *Gossip) Reset() {
 	*x = Gossip{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[16]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1877,7 +2002,7 @@ func (x *Gossip) String() string {
 func (*Gossip) ProtoMessage() {}
 
 func (x *Gossip) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[16]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1890,7 +2015,7 @@ func (x *Gossip) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gossip.ProtoReflect.Descriptor instead.
 func (*Gossip) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{16}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Gossip) GetSummaries() []*Summary {
@@ -1925,7 +2050,7 @@ type Summary struct {
 
 func (x *Summary) Reset() {
 	*x = Summary{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[17]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1937,7 +2062,7 @@ func (x *Summary) String() string {
 func (*Summary) ProtoMessage() {}
 
 func (x *Summary) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[17]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1950,7 +2075,7 @@ func (x *Summary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Summary.ProtoReflect.Descriptor instead.
 func (*Summary) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{17}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Summary) GetEntity() string {
@@ -2025,7 +2150,7 @@ type Value struct {
 
 func (x *Value) Reset() {
 	*x = Value{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[18]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2037,7 +2162,7 @@ func (x *Value) String() string {
 func (*Value) ProtoMessage() {}
 
 func (x *Value) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[18]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2050,7 +2175,7 @@ func (x *Value) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Value.ProtoReflect.Descriptor instead.
 func (*Value) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{18}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Value) GetContributions() []*Contribution {
@@ -2089,7 +2214,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[19]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2101,7 +2226,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[19]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2114,7 +2239,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{19}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Kept) GetPeer() string {
@@ -2163,7 +2288,7 @@ const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"\x0fcluster_version\x18\a \x01(\rR\x0eclusterVersion\x12\x1c\n" +
 	"\tundecided\x18\b \x01(\bR\tundecided\"C\n" +
 	"\x05Batch\x12:\n" +
-	"\bmessages\x18\x01 \x03(\v2\x1e.samya.peer.v1.ProtocolMessageR\bmessages\"\xdc\x06\n" +
+	"\bmessages\x18\x01 \x03(\v2\x1e.samya.peer.v1.ProtocolMessageR\bmessages\"\x88\a\n" +
 	"\x0fProtocolMessage\x12\x16\n" +
 	"\x06entity\x18\x01 \x01(\tR\x06entity\x12\x1e\n" +
 	"\n" +
@@ -2188,7 +2313,11 @@ const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"\btransfer\x18\x11 \x01(\v2\x1e.samya.peer.v1.TransferMessageR\btransfer\x12-\n" +
 	"\x06gossip\x18\x12 \x01(\v2\x15.samya.peer.v1.GossipR\x06gossip\x12-\n" +
 	"\x06claims\x18\x13 \x01(\v2\x15.samya.peer.v1.ClaimsR\x06claims\x12*\n" +
-	"\x05audit\x18\x14 \x01(\v2\x14.samya.peer.v1.AuditR\x05audit\"k\n" +
+	"\x05audit\x18\x14 \x01(\v2\x14.samya.peer.v1.AuditR\x05audit\x12*\n" +
+	"\x05leave\x18\x16 \x01(\v2\x14.samya.peer.v1.LeaveR\x05leave\"K\n" +
+	"\x05Leave\x12,\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x18.samya.peer.v1.LeaveKindR\x04kind\x12\x14\n" +
+	"\x05since\x18\x02 \x01(\x04R\x05since\"k\n" +
 	"\x06Claims\x12+\n" +
 	"\x04asks\x18\x01 \x03(\v2\x17.samya.peer.v1.ClaimAskR\x04asks\x124\n" +
 	"\aanswers\x18\x02 \x03(\v2\x1a.samya.peer.v1.ClaimAnswerR\aanswers\"\xf3\x01\n" +
@@ -2263,7 +2392,13 @@ const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"\x04Kept\x12\x12\n" +
 	"\x04peer\x18\x01 \x01(\tR\x04peer\x12\x1a\n" +
 	"\binstance\x18\x02 \x01(\x04R\binstance\x12*\n" +
-	"\x05value\x18\x03 \x01(\v2\x14.samya.peer.v1.ValueR\x05value*\x80\x01\n" +
+	"\x05value\x18\x03 \x01(\v2\x14.samya.peer.v1.ValueR\x05value*{\n" +
+	"\tLeaveKind\x12\x1a\n" +
+	"\x16LEAVE_KIND_UNSPECIFIED\x10\x00\x12\x12\n" +
+	"\x0eLEAVE_KIND_ASK\x10\x01\x12\x14\n" +
+	"\x10LEAVE_KIND_CLEAR\x10\x02\x12\x14\n" +
+	"\x10LEAVE_KIND_EMPTY\x10\x03\x12\x12\n" +
+	"\x0eLEAVE_KIND_OUT\x10\x04*\x80\x01\n" +
 	"\tClaimKind\x12\x1a\n" +
 	"\x16CLAIM_KIND_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17CLAIM_KIND_UNDO_ACQUIRE\x10\x01\x12\x1d\n" +
@@ -2336,79 +2471,83 @@ func file_samya_peer_v1_peer_proto_rawDescGZIP() []byte {
 	return file_samya_peer_v1_peer_proto_rawDescData
 }
 
-var file_samya_peer_v1_peer_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_samya_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_samya_peer_v1_peer_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
+var file_samya_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_samya_peer_v1_peer_proto_goTypes = []any{
-	(ClaimKind)(0),          // 0: samya.peer.v1.ClaimKind
-	(ClaimVerdict)(0),       // 1: samya.peer.v1.ClaimVerdict
-	(AuditStep)(0),          // 2: samya.peer.v1.AuditStep
-	(VouchKind)(0),          // 3: samya.peer.v1.VouchKind
-	(StarKind)(0),           // 4: samya.peer.v1.StarKind
-	(MessageKind)(0),        // 5: samya.peer.v1.MessageKind
-	(TransferKind)(0),       // 6: samya.peer.v1.TransferKind
-	(*LinkRequest)(nil),     // 7: samya.peer.v1.LinkRequest
-	(*Part)(nil),            // 8: samya.peer.v1.Part
-	(*LinkResponse)(nil),    // 9: samya.peer.v1.LinkResponse
-	(*Hello)(nil),           // 10: samya.peer.v1.Hello
-	(*Batch)(nil),           // 11: samya.peer.v1.Batch
-	(*ProtocolMessage)(nil), // 12: samya.peer.v1.ProtocolMessage
-	(*Claims)(nil),          // 13: samya.peer.v1.Claims
-	(*ClaimAsk)(nil),        // 14: samya.peer.v1.ClaimAsk
-	(*ClaimAnswer)(nil),     // 15: samya.peer.v1.ClaimAnswer
-	(*Audit)(nil),           // 16: samya.peer.v1.Audit
-	(*Mark)(nil),            // 17: samya.peer.v1.Mark
-	(*Vouch)(nil),           // 18: samya.peer.v1.Vouch
-	(*StarMessage)(nil),     // 19: samya.peer.v1.StarMessage
-	(*Ballot)(nil),          // 20: samya.peer.v1.Ballot
-	(*Contribution)(nil),    // 21: samya.peer.v1.Contribution
-	(*TransferMessage)(nil), // 22: samya.peer.v1.TransferMessage
-	(*Gossip)(nil),          // 23: samya.peer.v1.Gossip
-	(*Summary)(nil),         // 24: samya.peer.v1.Summary
-	(*Value)(nil),           // 25: samya.peer.v1.Value
-	(*Kept)(nil),            // 26: samya.peer.v1.Kept
+	(LeaveKind)(0),          // 0: samya.peer.v1.LeaveKind
+	(ClaimKind)(0),          // 1: samya.peer.v1.ClaimKind
+	(ClaimVerdict)(0),       // 2: samya.peer.v1.ClaimVerdict
+	(AuditStep)(0),          // 3: samya.peer.v1.AuditStep
+	(VouchKind)(0),          // 4: samya.peer.v1.VouchKind
+	(StarKind)(0),           // 5: samya.peer.v1.StarKind
+	(MessageKind)(0),        // 6: samya.peer.v1.MessageKind
+	(TransferKind)(0),       // 7: samya.peer.v1.TransferKind
+	(*LinkRequest)(nil),     // 8: samya.peer.v1.LinkRequest
+	(*Part)(nil),            // 9: samya.peer.v1.Part
+	(*LinkResponse)(nil),    // 10: samya.peer.v1.LinkResponse
+	(*Hello)(nil),           // 11: samya.peer.v1.Hello
+	(*Batch)(nil),           // 12: samya.peer.v1.Batch
+	(*ProtocolMessage)(nil), // 13: samya.peer.v1.ProtocolMessage
+	(*Leave)(nil),           // 14: samya.peer.v1.Leave
+	(*Claims)(nil),          // 15: samya.peer.v1.Claims
+	(*ClaimAsk)(nil),        // 16: samya.peer.v1.ClaimAsk
+	(*ClaimAnswer)(nil),     // 17: samya.peer.v1.ClaimAnswer
+	(*Audit)(nil),           // 18: samya.peer.v1.Audit
+	(*Mark)(nil),            // 19: samya.peer.v1.Mark
+	(*Vouch)(nil),           // 20: samya.peer.v1.Vouch
+	(*StarMessage)(nil),     // 21: samya.peer.v1.StarMessage
+	(*Ballot)(nil),          // 22: samya.peer.v1.Ballot
+	(*Contribution)(nil),    // 23: samya.peer.v1.Contribution
+	(*TransferMessage)(nil), // 24: samya.peer.v1.TransferMessage
+	(*Gossip)(nil),          // 25: samya.peer.v1.Gossip
+	(*Summary)(nil),         // 26: samya.peer.v1.Summary
+	(*Value)(nil),           // 27: samya.peer.v1.Value
+	(*Kept)(nil),            // 28: samya.peer.v1.Kept
 }
 var file_samya_peer_v1_peer_proto_depIdxs = []int32{
-	10, // 0: samya.peer.v1.LinkRequest.hello:type_name -> samya.peer.v1.Hello
-	11, // 1: samya.peer.v1.LinkRequest.batch:type_name -> samya.peer.v1.Batch
-	8,  // 2: samya.peer.v1.LinkRequest.part:type_name -> samya.peer.v1.Part
-	10, // 3: samya.peer.v1.LinkResponse.hello:type_name -> samya.peer.v1.Hello
-	12, // 4: samya.peer.v1.Batch.messages:type_name -> samya.peer.v1.ProtocolMessage
-	5,  // 5: samya.peer.v1.ProtocolMessage.kind:type_name -> samya.peer.v1.MessageKind
-	20, // 6: samya.peer.v1.ProtocolMessage.ballot:type_name -> samya.peer.v1.Ballot
-	20, // 7: samya.peer.v1.ProtocolMessage.promised:type_name -> samya.peer.v1.Ballot
-	21, // 8: samya.peer.v1.ProtocolMessage.contribution:type_name -> samya.peer.v1.Contribution
-	20, // 9: samya.peer.v1.ProtocolMessage.accepted_at:type_name -> samya.peer.v1.Ballot
-	25, // 10: samya.peer.v1.ProtocolMessage.value:type_name -> samya.peer.v1.Value
-	26, // 11: samya.peer.v1.ProtocolMessage.kept:type_name -> samya.peer.v1.Kept
-	19, // 12: samya.peer.v1.ProtocolMessage.star:type_name -> samya.peer.v1.StarMessage
-	17, // 13: samya.peer.v1.ProtocolMessage.mark:type_name -> samya.peer.v1.Mark
-	18, // 14: samya.peer.v1.ProtocolMessage.vouch:type_name -> samya.peer.v1.Vouch
-	22, // 15: samya.peer.v1.ProtocolMessage.transfer:type_name -> samya.peer.v1.TransferMessage
-	23, // 16: samya.peer.v1.ProtocolMessage.gossip:type_name -> samya.peer.v1.Gossip
-	13, // 17: samya.peer.v1.ProtocolMessage.claims:type_name -> samya.peer.v1.Claims
-	16, // 18: samya.peer.v1.ProtocolMessage.audit:type_name -> samya.peer.v1.Audit
-	14, // 19: samya.peer.v1.Claims.asks:type_name -> samya.peer.v1.ClaimAsk
-	15, // 20: samya.peer.v1.Claims.answers:type_name -> samya.peer.v1.ClaimAnswer
-	0,  // 21: samya.peer.v1.ClaimAsk.kind:type_name -> samya.peer.v1.ClaimKind
-	1,  // 22: samya.peer.v1.ClaimAnswer.verdict:type_name -> samya.peer.v1.ClaimVerdict
-	2,  // 23: samya.peer.v1.Audit.step:type_name -> samya.peer.v1.AuditStep
-	3,  // 24: samya.peer.v1.Vouch.kind:type_name -> samya.peer.v1.VouchKind
-	17, // 25: samya.peer.v1.Vouch.asked:type_name -> samya.peer.v1.Mark
-	17, // 26: samya.peer.v1.Vouch.known:type_name -> samya.peer.v1.Mark
-	4,  // 27: samya.peer.v1.StarMessage.kind:type_name -> samya.peer.v1.StarKind
-	21, // 28: samya.peer.v1.StarMessage.contribution:type_name -> samya.peer.v1.Contribution
-	25, // 29: samya.peer.v1.StarMessage.value:type_name -> samya.peer.v1.Value
-	6,  // 30: samya.peer.v1.TransferMessage.kind:type_name -> samya.peer.v1.TransferKind
-	24, // 31: samya.peer.v1.Gossip.summaries:type_name -> samya.peer.v1.Summary
-	21, // 32: samya.peer.v1.Value.contributions:type_name -> samya.peer.v1.Contribution
-	25, // 33: samya.peer.v1.Kept.value:type_name -> samya.peer.v1.Value
-	7,  // 34: samya.peer.v1.PeerService.Link:input_type -> samya.peer.v1.LinkRequest
-	9,  // 35: samya.peer.v1.PeerService.Link:output_type -> samya.peer.v1.LinkResponse
-	35, // [35:36] is the sub-list for method output_type
-	34, // [34:35] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	11, // 0: samya.peer.v1.LinkRequest.hello:type_name -> samya.peer.v1.Hello
+	12, // 1: samya.peer.v1.LinkRequest.batch:type_name -> samya.peer.v1.Batch
+	9,  // 2: samya.peer.v1.LinkRequest.part:type_name -> samya.peer.v1.Part
+	11, // 3: samya.peer.v1.LinkResponse.hello:type_name -> samya.peer.v1.Hello
+	13, // 4: samya.peer.v1.Batch.messages:type_name -> samya.peer.v1.ProtocolMessage
+	6,  // 5: samya.peer.v1.ProtocolMessage.kind:type_name -> samya.peer.v1.MessageKind
+	22, // 6: samya.peer.v1.ProtocolMessage.ballot:type_name -> samya.peer.v1.Ballot
+	22, // 7: samya.peer.v1.ProtocolMessage.promised:type_name -> samya.peer.v1.Ballot
+	23, // 8: samya.peer.v1.ProtocolMessage.contribution:type_name -> samya.peer.v1.Contribution
+	22, // 9: samya.peer.v1.ProtocolMessage.accepted_at:type_name -> samya.peer.v1.Ballot
+	27, // 10: samya.peer.v1.ProtocolMessage.value:type_name -> samya.peer.v1.Value
+	28, // 11: samya.peer.v1.ProtocolMessage.kept:type_name -> samya.peer.v1.Kept
+	21, // 12: samya.peer.v1.ProtocolMessage.star:type_name -> samya.peer.v1.StarMessage
+	19, // 13: samya.peer.v1.ProtocolMessage.mark:type_name -> samya.peer.v1.Mark
+	20, // 14: samya.peer.v1.ProtocolMessage.vouch:type_name -> samya.peer.v1.Vouch
+	24, // 15: samya.peer.v1.ProtocolMessage.transfer:type_name -> samya.peer.v1.TransferMessage
+	25, // 16: samya.peer.v1.ProtocolMessage.gossip:type_name -> samya.peer.v1.Gossip
+	15, // 17: samya.peer.v1.ProtocolMessage.claims:type_name -> samya.peer.v1.Claims
+	18, // 18: samya.peer.v1.ProtocolMessage.audit:type_name -> samya.peer.v1.Audit
+	14, // 19: samya.peer.v1.ProtocolMessage.leave:type_name -> samya.peer.v1.Leave
+	0,  // 20: samya.peer.v1.Leave.kind:type_name -> samya.peer.v1.LeaveKind
+	16, // 21: samya.peer.v1.Claims.asks:type_name -> samya.peer.v1.ClaimAsk
+	17, // 22: samya.peer.v1.Claims.answers:type_name -> samya.peer.v1.ClaimAnswer
+	1,  // 23: samya.peer.v1.ClaimAsk.kind:type_name -> samya.peer.v1.ClaimKind
+	2,  // 24: samya.peer.v1.ClaimAnswer.verdict:type_name -> samya.peer.v1.ClaimVerdict
+	3,  // 25: samya.peer.v1.Audit.step:type_name -> samya.peer.v1.AuditStep
+	4,  // 26: samya.peer.v1.Vouch.kind:type_name -> samya.peer.v1.VouchKind
+	19, // 27: samya.peer.v1.Vouch.asked:type_name -> samya.peer.v1.Mark
+	19, // 28: samya.peer.v1.Vouch.known:type_name -> samya.peer.v1.Mark
+	5,  // 29: samya.peer.v1.StarMessage.kind:type_name -> samya.peer.v1.StarKind
+	23, // 30: samya.peer.v1.StarMessage.contribution:type_name -> samya.peer.v1.Contribution
+	27, // 31: samya.peer.v1.StarMessage.value:type_name -> samya.peer.v1.Value
+	7,  // 32: samya.peer.v1.TransferMessage.kind:type_name -> samya.peer.v1.TransferKind
+	26, // 33: samya.peer.v1.Gossip.summaries:type_name -> samya.peer.v1.Summary
+	23, // 34: samya.peer.v1.Value.contributions:type_name -> samya.peer.v1.Contribution
+	27, // 35: samya.peer.v1.Kept.value:type_name -> samya.peer.v1.Value
+	8,  // 36: samya.peer.v1.PeerService.Link:input_type -> samya.peer.v1.LinkRequest
+	10, // 37: samya.peer.v1.PeerService.Link:output_type -> samya.peer.v1.LinkResponse
+	37, // [37:38] is the sub-list for method output_type
+	36, // [36:37] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_samya_peer_v1_peer_proto_init() }
@@ -2426,8 +2565,8 @@ func file_samya_peer_v1_peer_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_samya_peer_v1_peer_proto_rawDesc), len(file_samya_peer_v1_peer_proto_rawDesc)),
-			NumEnums:      7,
-			NumMessages:   20,
+			NumEnums:      8,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1440,14 +1440,16 @@ type Seat struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The site's name.
 	Site string `protobuf:"bytes,1,opt,name=site,proto3" json:"site,omitempty"`
-	// The site's state: "joining" or "member".
+	// The site's state: "joining", "member", "draining", "gone" or "lost".
 	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
 	// The instance of the catalogue that decided the state.
 	Since uint64 `protobuf:"varint,3,opt,name=since,proto3" json:"since,omitempty"`
 	// The versions at which the site began to vote, ended, began again and so on.
 	Votes []uint32 `protobuf:"varint,4,rep,packed,name=votes,proto3" json:"votes,omitempty"`
 	// The incarnation of the data with which the site was admitted; 0 for none.
-	Incarnation   uint64 `protobuf:"fixed64,5,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	Incarnation uint64 `protobuf:"fixed64,5,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	// The member that takes over from a site that drains or is gone.
+	Heir          string `protobuf:"bytes,6,opt,name=heir,proto3" json:"heir,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1517,6 +1519,13 @@ func (x *Seat) GetIncarnation() uint64 {
 	return 0
 }
 
+func (x *Seat) GetHeir() string {
+	if x != nil {
+		return x.Heir
+	}
+	return ""
+}
+
 // ChangeResult is a decided change of the catalogue with its outcome.
 type ChangeResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1554,6 +1563,8 @@ type ChangeResult struct {
 	Keep int64 `protobuf:"varint,15,opt,name=keep,proto3" json:"keep,omitempty"`
 	// The incarnation of the data of a site that is admitted.
 	Incarnation uint64 `protobuf:"fixed64,18,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	// The member that takes over from a site that drains.
+	Heir string `protobuf:"bytes,19,opt,name=heir,proto3" json:"heir,omitempty"`
 	// The version to which the cluster's is raised.
 	Version uint32 `protobuf:"varint,16,opt,name=version,proto3" json:"version,omitempty"`
 	// In the first change of a cluster, the version that the cluster begins with; 0 for
@@ -1703,6 +1714,13 @@ func (x *ChangeResult) GetIncarnation() uint64 {
 		return x.Incarnation
 	}
 	return 0
+}
+
+func (x *ChangeResult) GetHeir() string {
+	if x != nil {
+		return x.Heir
+	}
+	return ""
 }
 
 func (x *ChangeResult) GetVersion() uint32 {
@@ -2049,13 +2067,14 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\x06Roster\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x18\n" +
 	"\achanged\x18\x02 \x01(\x04R\achanged\x12*\n" +
-	"\x05seats\x18\x03 \x03(\v2\x14.samya.store.v1.SeatR\x05seats\"~\n" +
+	"\x05seats\x18\x03 \x03(\v2\x14.samya.store.v1.SeatR\x05seats\"\x92\x01\n" +
 	"\x04Seat\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x14\n" +
 	"\x05since\x18\x03 \x01(\x04R\x05since\x12\x14\n" +
 	"\x05votes\x18\x04 \x03(\rR\x05votes\x12 \n" +
-	"\vincarnation\x18\x05 \x01(\x06R\vincarnation\"\xd0\x03\n" +
+	"\vincarnation\x18\x05 \x01(\x06R\vincarnation\x12\x12\n" +
+	"\x04heir\x18\x06 \x01(\tR\x04heir\"\xe4\x03\n" +
 	"\fChangeResult\x12\x1a\n" +
 	"\binstance\x18\x01 \x01(\x04R\binstance\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x12\n" +
@@ -2076,7 +2095,8 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\x05asked\x18\r \x01(\x03R\x05asked\x12\x1b\n" +
 	"\tnot_after\x18\x0e \x01(\x03R\bnotAfter\x12\x12\n" +
 	"\x04keep\x18\x0f \x01(\x03R\x04keep\x12 \n" +
-	"\vincarnation\x18\x12 \x01(\x06R\vincarnation\x12\x18\n" +
+	"\vincarnation\x18\x12 \x01(\x06R\vincarnation\x12\x12\n" +
+	"\x04heir\x18\x13 \x01(\tR\x04heir\x12\x18\n" +
 	"\aversion\x18\x10 \x01(\rR\aversion\x12\x14\n" +
 	"\x05begin\x18\x11 \x01(\rR\x05begin\"|\n" +
 	"\bForecast\x12\x1e\n" +

@@ -1,0 +1,295 @@
+package core
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/samya-db/samya/avantan/handoff"
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/stored"
+)
+
+// handOver has a site that leaves hand the next part of an entity to its heir. It reports
+// whether a bequest begins.
+func (c *leaving) handOver(e *entity) bool {
+	if !c.rests(e) {
+		return false
+	}
+	r := &c.leave.round.rests
+	r.Entities++
+	r.Tokens += max(0, e.books.Left()) + max(0, e.books.Net())
+	if e.handoff() != nil && e.handoff().Open() || !c.mayBequeath(e) {
+		return false
+	}
+	c.stepHandoff(e, handoff.Input{Begin: c.roster.Seat(c.cfg.Self).Heir})
+	return true
+}
+
+// rests reports whether a site that leaves still has a part in an entity.
+func (c *leaving) rests(e *entity) bool {
+	return e.books.Left() != 0 || e.books.Net() != 0 || e.books.Aside() != 0 || !e.learns ||
+		e.handoff() != nil && e.handoff().Open() || e.transfer != nil && e.transfer.State().InFlight() > 0 ||
+		e.star != nil && len(e.star.State().Slices) > 0
+}
+
+// mayBequeath reports whether a bequest may begin. The site votes on the entity no more,
+// so no instance counts on its tokens. The heir knows of the drain, so that no cut takes
+// tokens that both sites count for two (docs/protocol.md, section 21).
+func (c *leaving) mayBequeath(e *entity) bool {
+	seat := c.roster.Seat(c.cfg.Self)
+	return e.learns && e.books.Aside() == 0 && c.roster.shares(seat.Heir) && c.seemsUp(seat.Heir) && c.heardOf(seat.Heir, seat)
+}
+
+// underWay reports whether something of an entity is under way between this site and the
+// site that leaves.
+func (c *leaving) underWay(e *entity) bool {
+	if e.transfer != nil {
+		for _, d := range e.transfer.State().Debits {
+			if d.Receiver == c.leave.of && d.Amount > 0 {
+				return true
+			}
+		}
+	}
+	if e.star == nil {
+		return false
+	}
+	slices := e.star.State().Slices
+	for i := range slices {
+		s := &slices[i]
+		if s.ID.Leader == c.leave.of {
+			return true
+		}
+		if s.Value != nil {
+			if _, in := s.Value.Of(c.leave.of); in {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// handing returns the entity's part in handoffs.
+func (c *leaving) handing(e *entity) *handoff.Machine {
+	if e.handoff() == nil {
+		e.rarely().handoff = c.handoffOf(e, handoff.State{})
+	}
+	return e.handoff()
+}
+
+func (c *leaving) handoffOf(e *entity, st handoff.State) *handoff.Machine {
+	return handoff.New(&c.leave.machine, &handoffLedger{c: c, e: e}, st)
+}
+
+// restoreFrozen freezes the restored leases that were on their way to an heir.
+func (c *leaving) restoreFrozen() {
+	c.space.ascend("", func(e *entity) bool {
+		if e.handoff() != nil && e.handoff().Open() {
+			c.freezeLeases(e)
+		}
+		return true
+	})
+}
+
+// forgetOut has an entity wait for no site that is out.
+func (c *leaving) forgetOut(e *entity) {
+	left := c.peers()
+	if d := e.debt(); d != nil {
+		d.unheard &= left
+	}
+	c.limiting.forgetOut(e, left)
+	if e.handoff() == nil {
+		return
+	}
+	for _, m := range c.roster.names {
+		if c.roster.out(m) {
+			c.stepHandoff(e, handoff.Input{Lost: m})
+		}
+	}
+}
+
+// stepHandoff hands an input to an entity's handoffs. A site that leaves goes on until it
+// has nothing left.
+func (c *leaving) stepHandoff(e *entity, in handoff.Input) {
+	out := c.handing(e).Step(c.now.Tick, in)
+	if out.Persist {
+		c.dirtyRecord(e)
+	}
+	for i := range out.Messages {
+		c.out.Messages = append(c.out.Messages, message.Envelope{
+			Entity: e.name, Generation: e.generation, Handoff: &out.Messages[i],
+		})
+	}
+	if out.Err != nil {
+		c.out.Events = append(c.out.Events, event.Event{Kind: event.ProtocolFault, Entity: e.name, Err: out.Err})
+	}
+	c.freezeLeases(e)
+	c.check(e)
+	if out.Closed && c.roster.leaves && c.mayBequeath(e) {
+		c.stepHandoff(e, handoff.Input{Begin: c.roster.Seat(c.cfg.Self).Heir})
+	}
+}
+
+// handoffLedger shows an entity's books and leases to its handoffs.
+type handoffLedger struct {
+	c *leaving
+	e *entity
+}
+
+var _ handoff.Ledger = (*handoffLedger)(nil)
+
+// Holds implements handoff.Ledger.
+func (l *handoffLedger) Holds() (left, net Tokens) { return l.e.books.Left(), l.e.books.Net() }
+
+// Items implements handoff.Ledger. A lease goes to the heir once the acquire that made it
+// is forgotten: until then another site may ask this one to undo it.
+func (l *handoffLedger) Items(limit int) (items []handoff.Item, held Tokens) {
+	pivot := &lease{Lease: stored.Lease{Generation: l.e.generation}}
+	l.c.leases.byEntity.Ascend(pivot, func(of *lease) bool {
+		if of.Generation != l.e.generation {
+			return false
+		}
+		held += of.Tokens
+		if _, remembered := l.c.requests.find(of.key); !remembered && len(items) < limit {
+			items = append(items, handoff.Item{Data: l.c.packLease(of), Tokens: of.Tokens})
+		}
+		return true
+	})
+	return items, held
+}
+
+// Usable implements handoff.Ledger.
+func (l *handoffLedger) Usable() Tokens {
+	usable := l.e.usable()
+	for a := range l.e.parent().chain() {
+		usable = min(usable, a.usable())
+	}
+	return usable
+}
+
+// Fits implements handoff.Ledger.
+func (l *handoffLedger) Fits(_ SiteID, estate *handoff.Estate) error {
+	charged := max(0, estate.Net)
+	for i := range estate.Items {
+		charged += estate.Items[i].Tokens
+		if _, err := unpackLease(estate.Items[i].Data); err != nil {
+			return fmt.Errorf("entity %q: %w", l.e.name, err)
+		}
+	}
+	for a := range l.e.chain() {
+		if !a.books.FitsEstate(estate.Left, estate.Owed, charged, -min(0, estate.Net)) {
+			return fmt.Errorf("entity %q: an estate of %d tokens: %w", a.name, estate.Left+charged, errBooksFull)
+		}
+	}
+	return nil
+}
+
+// Debit implements handoff.Ledger.
+func (l *handoffLedger) Debit(_ SiteID, tokens Tokens) {
+	l.c.keepWhole(l.e, l.e.books.Overdraw(tokens))
+	l.changed(l.e)
+}
+
+// Credit implements handoff.Ledger.
+func (l *handoffLedger) Credit(_ SiteID, tokens Tokens) {
+	l.c.keepWhole(l.e, l.e.books.Credit(tokens))
+	l.changed(l.e)
+}
+
+// Shift implements handoff.Ledger.
+func (l *handoffLedger) Shift(tokens Tokens) {
+	for a := range l.e.chain() {
+		_, err := a.books.Shift(tokens)
+		l.c.keepWhole(a, err)
+		if tokens < 0 {
+			// Others may take a surplus for tokens that were out here.
+			l.c.peering.tellReturn(a)
+		}
+		l.changed(a)
+	}
+}
+
+// changed follows up on changed books.
+func (l *handoffLedger) changed(e *entity) {
+	l.c.dirtyBooks(e)
+	if e.negative() {
+		l.c.peering.active(e)
+	}
+	l.c.later(e)
+}
+
+// TakeItem implements handoff.Ledger.
+func (l *handoffLedger) TakeItem(_ SiteID, item handoff.Item) {
+	p, err := unpackLease(item.Data)
+	if err != nil {
+		panic(fmt.Sprintf("core: entity %q: taking what Fits found good: %v", l.e.name, err))
+	}
+	l.Shift(item.Tokens)
+	l.c.inheritLease(l.e, p, item.Tokens)
+}
+
+// DropItem implements handoff.Ledger.
+func (l *handoffLedger) DropItem(_ SiteID, item handoff.Item) {
+	l.Shift(-item.Tokens)
+	p, err := unpackLease(item.Data)
+	if err != nil {
+		panic(fmt.Sprintf("core: entity %q: dropping a lease that this site packed: %v", l.e.name, err))
+	}
+	if of, found := l.c.leases.byKey[attempt.KeyOf(p.ID)]; found {
+		l.c.leasing.dropLease(of)
+	}
+}
+
+// packedLease is a lease on its way to an heir.
+type packedLease struct {
+	ID     string `json:"id"`
+	Holder string `json:"holder,omitempty"`
+	// TTL is the time to live, Remaining the time left when it was packed; milliseconds.
+	TTL       Tick `json:"ttl"`
+	Remaining Tick `json:"remaining"`
+}
+
+func (c *leasing) packLease(l *lease) []byte {
+	p := packedLease{ID: l.ID, Holder: l.Holder, TTL: l.TTL, Remaining: l.until - min(l.until, c.now.Tick)}
+	b, err := json.Marshal(p)
+	if err != nil {
+		panic(fmt.Sprintf("core: plain data does not marshal: %v", err))
+	}
+	return b
+}
+
+func unpackLease(data []byte) (packedLease, error) {
+	var p packedLease
+	if err := json.Unmarshal(data, &p); err != nil {
+		return packedLease{}, fmt.Errorf("decoding a lease of another site: %w", err)
+	}
+	if p.ID == "" {
+		return packedLease{}, fmt.Errorf("decoding a lease of another site: it has no id")
+	}
+	return p, nil
+}
+
+// inheritLease makes a lease of another site a lease of this site. Its holder may learn
+// late where it is: the time on its way does not count.
+func (c *leasing) inheritLease(e *entity, p packedLease, tokens Tokens) {
+	key := attempt.KeyOf(p.ID)
+	if l, ok := c.leases.byKey[key]; ok && l.entity == e {
+		l.Tokens += tokens
+		c.storeLease(l)
+		return
+	}
+	c.leases.number++
+	l := &lease{
+		Lease: stored.Lease{
+			Number: c.leases.number, ID: p.ID, Entity: e.name, Generation: e.generation, Tokens: tokens, Holder: p.Holder,
+		},
+		key: key, entity: e, heapAt: -1,
+	}
+	c.leases.add(l)
+	c.prolong(l, p.TTL)
+	l.until = c.now.Tick + min(p.Remaining, p.TTL)
+	l.Expires = c.own() + int64(min(p.Remaining, p.TTL))
+	c.leases.ends.add(l)
+	c.storeLease(l)
+}
