@@ -16,7 +16,8 @@ type auditing struct {
 	*peering
 	*assessing
 	// suspected is set once suspectRestored has looked at the restored entities.
-	suspected bool
+	suspected  bool
+	appraising appraising
 }
 
 // Plain releases are trusted, so clients can give back tokens that they never took. Then
@@ -87,7 +88,7 @@ func (c *auditing) auditOf(e *entity) *audit {
 func (c *auditing) watchNet(e *entity, auditor SiteID) uint64 {
 	a := c.auditOf(e)
 	a.watches = slices.DeleteFunc(a.watches, func(w netWatch) bool { return w.auditor == auditor })
-	w := netWatch{auditor: auditor, id: c.auditID(), most: e.books.Net(), until: c.now.Tick + watchFor}
+	w := netWatch{auditor: auditor, id: c.auditID(), most: e.books.Net(), until: c.now.Tick + watchFor, held: e.holding()}
 	a.watches = append(a.watches, w)
 	return w.id
 }
@@ -132,7 +133,11 @@ func (c *auditing) audited(e *entity, m *message.Audit) {
 			return
 		}
 		if most, on := e.audit.most(m.From, m.Watch); on {
-			c.sendAudit(e, message.Audit{To: m.From, Number: m.Number, Step: message.AuditTell, Net: most, Shape: c.shape(e)})
+			told := message.Audit{To: m.From, Number: m.Number, Step: message.AuditTell, Net: most, Shape: c.shape(e)}
+			if held := e.audit.held(m.From, m.Watch); held.still && held == e.holding() {
+				told.Still, told.Held, told.Applied = true, held.escrow, held.applied
+			}
+			c.sendAudit(e, told)
 		}
 	case message.AuditWatching, message.AuditTell:
 		if e.audit == nil || e.audit.number != m.Number || c.now.Tick > e.audit.begun+auditFor {
@@ -147,6 +152,7 @@ func (c *auditing) auditAnswer(e *entity, member *audited, m *message.Audit) {
 	if m.Step == message.AuditTell {
 		if member.watch != 0 && !member.told && m.Shape == c.shape(e) {
 			member.told, member.net = true, m.Net
+			member.held = holding{still: m.Still, escrow: m.Held, applied: m.Applied}
 			c.endAudit(e)
 		}
 		return
@@ -167,15 +173,24 @@ func (c *auditing) auditAnswer(e *entity, member *audited, m *message.Audit) {
 // there is one.
 func (c *auditing) endAudit(e *entity) {
 	a := e.audit
-	out, on := a.most(c.cfg.Self, a.members[c.roster.home].watch)
+	own := a.members[c.roster.home].watch
+	out, on := a.most(c.cfg.Self, own)
+	held := a.held(c.cfg.Self, own)
+	all := sumOf(held, held == e.holding())
 	for i := range c.roster.others() {
 		if !a.members[i].told {
 			return
 		}
 		out += a.members[i].net
+		all.add(a.members[i].held)
 	}
 	a.number, a.members = 0, nil
 	a.watches = slices.DeleteFunc(a.watches, func(w netWatch) bool { return w.auditor == c.cfg.Self })
+	if c.unappraised(e) {
+		// Releases of what a lost site granted are no surplus.
+		c.appraise(e, all)
+		return
+	}
 	if surplus := -(out + a.keptOut); on && surplus > 0 && e.version == a.version {
 		c.out.Events = append(c.out.Events, event.Event{Kind: event.SurplusFound, Entity: e.name})
 		c.setAside(e, min(surplus, input.MaxTokens))
@@ -185,12 +200,18 @@ func (c *auditing) endAudit(e *entity) {
 // setAside proposes to set a surplus aside. Only a single such change can follow a
 // version, so only one of two simultaneous audits counts.
 func (c *auditing) setAside(e *entity, surplus Tokens) {
-	id := fmt.Sprintf("surplus\x00%d", e.version)
+	c.propose(e, fmt.Sprintf("surplus\x00%d", e.version), limitChange{Surplus: surplus})
+}
+
+// propose proposes a change of an entity at its present version, unless this site has
+// proposed it already.
+func (c *auditing) propose(e *entity, id string, ch limitChange) {
 	if len(e.limitChanges()) >= c.cfg.MaxChanges || slices.ContainsFunc(e.limitChanges(), func(p *pendingChange) bool { return p.requestID == id }) {
 		return
 	}
 	times, _ := c.changeTimes(&input.Change{}, e.clock())
-	encoded, err := json.Marshal(limitChange{RequestID: id, Surplus: surplus, Expected: e.version, ChangeTimes: times})
+	ch.RequestID, ch.Expected, ch.ChangeTimes = id, e.version, times
+	encoded, err := json.Marshal(ch)
 	if err != nil {
 		panic(fmt.Sprintf("core: plain data does not marshal: %v", err))
 	}

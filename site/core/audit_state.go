@@ -22,6 +22,8 @@ type netWatch struct {
 	// most is the largest net since the watch began.
 	most  Tokens
 	until Tick
+	// held is what the site held when the watch began.
+	held holding
 }
 
 // audited is the progress of a member in an audit: first it watches, then it has told.
@@ -29,6 +31,7 @@ type audited struct {
 	watch uint64
 	told  bool
 	net   Tokens
+	held  holding
 }
 
 // note raises the watches' most to the net.

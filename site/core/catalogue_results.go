@@ -78,7 +78,8 @@ type packedChange string
 
 // packedKinds are the kinds that take one byte; a kind that is not among them is packed
 // as a string behind the number of them.
-var packedKinds = [...]input.ChangeKind{input.CreateEntity, input.DeleteEntity, input.MoveEntity, input.SetMode, input.AddSite, input.AdmitSite, input.RaiseVersion,
+var packedKinds = [...]input.ChangeKind{
+	input.CreateEntity, input.DeleteEntity, input.MoveEntity, input.SetMode, input.AddSite, input.AdmitSite, input.RaiseVersion,
 	input.DrainSite, input.KeepSite, input.RetireSite, input.RemoveSite, input.LoseSite,
 }
 

@@ -21,6 +21,9 @@ type limitChange struct {
 	// View, if not 0, adopts a version of the roster; such a change does nothing else.
 	View  uint16 `json:"view,omitempty"`
 	Truth *truth `json:"truth,omitempty"`
+	// Lost, if set, counts tokens of lost sites as written off, and leaves the limit as it
+	// is; Surplus is then notSurplus.
+	Lost *loss `json:"lost,omitempty"`
 	stored.ChangeTimes
 }
 
@@ -36,6 +39,10 @@ type settledLimit struct {
 	// unretired the number of tokens that are not written off any more. Each may be
 	// negative.
 	drift, unretired Tokens
+	// retired is the number of tokens that are written off with the losses of sites up to
+	// a version of the roster, appraised; 0 for none.
+	retired   Tokens
+	appraised uint16
 	// void says that the change does nothing: its request id was decided before, or its
 	// time was over.
 	void bool
@@ -57,7 +64,7 @@ func (e *entity) classify(encoded []byte) (settledLimit, error) {
 	if err := json.Unmarshal(encoded, &ch); err != nil {
 		return settledLimit{}, fmt.Errorf("decoding a limit change: %w", err)
 	}
-	if ch.Limit < 0 || ch.Limit > input.MaxTokens || ch.Surplus > input.MaxTokens || !ch.Truth.fits(ch.Surplus) {
+	if ch.Limit < 0 || ch.Limit > input.MaxTokens || ch.Surplus > input.MaxTokens || !ch.fits() {
 		return settledLimit{}, fmt.Errorf("limit change to %d, surplus %d: out of range", ch.Limit, ch.Surplus)
 	}
 	if ch.View > 0 {
@@ -71,6 +78,10 @@ func (e *entity) classify(encoded []byte) (settledLimit, error) {
 		r.void = true
 	case ch.Expected != 0 && ch.Expected != e.version:
 		r.Outcome = answer.Mismatch
+	case ch.Lost != nil && (ch.Lost.Version > e.voters || ch.Lost.Version <= max(e.born, e.appraised)):
+		r.Outcome = answer.Mismatch
+	case ch.Lost != nil:
+		r.Version, r.retired, r.appraised = e.version+1, ch.Lost.Tokens, ch.Lost.Version
 	case ch.Truth != nil:
 		counted := ch.Truth.told()
 		r.Version, r.drift, r.unretired = e.version+1, counted.Drift(), e.writtenOff()

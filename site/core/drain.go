@@ -58,6 +58,7 @@ func (c *Core) recordEntity(rec *stored.Records, e *entity) {
 		if e.voters > 1 {
 			r.Born, r.Voters = e.born, e.voters
 		}
+		r.Appraised = e.appraised
 		if d := e.debt(); d != nil {
 			r.Debt, r.DebtSince, r.DebtHeard, r.Held = d.amount, d.since, c.heardBy(d), d.held
 		}

@@ -57,6 +57,9 @@ type entity struct {
 	// born is the version of the roster at which the entity was created, voters the
 	// version of the view of its next instance.
 	born, voters uint16
+	// appraised is the version of the roster up to which losses of sites are in the tokens
+	// written off.
+	appraised uint16
 
 	wake    Tick
 	initial Tokens

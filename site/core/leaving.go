@@ -291,4 +291,6 @@ func (c *leaving) drainNow() *answer.Drain {
 }
 
 // retireID is the request id of the end of a drain.
-func retireID(site SiteID, since uint64) string { return fmt.Sprintf("retire\x00%s\x00%d", site, since) }
+func retireID(site SiteID, since uint64) string {
+	return fmt.Sprintf("retire\x00%s\x00%d", site, since)
+}

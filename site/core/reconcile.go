@@ -39,21 +39,25 @@ func (t *truth) told() input.Truth {
 // changes finds the number out of range, and does not take the change for a limit of 0.
 const notSurplus Tokens = -1
 
-// fits reports whether a change's truth is within its bounds, and goes with the change's
-// surplus.
-func (t *truth) fits(surplus Tokens) bool {
-	if t == nil {
-		return surplus >= 0
+// fits reports whether a change's truth and loss are within their bounds, and go with the
+// change's surplus.
+func (ch *limitChange) fits() bool {
+	switch {
+	case ch.Truth == nil && ch.Lost == nil:
+		return ch.Surplus >= 0
+	case ch.Lost != nil:
+		return ch.Surplus == notSurplus && ch.Truth == nil && ch.Lost.Version > 0 && max(ch.Lost.Tokens, -ch.Lost.Tokens) <= mostLost
 	}
-	counted := t.told()
+	counted := ch.Truth.told()
 	counted.Generation = 1
-	return surplus == notSurplus && counted.Valid()
+	return ch.Surplus == notSurplus && counted.Valid()
 }
 
 // reconciled takes the drift that a value has settled out of the books, after the members'
 // grants.
 func (c *rebalancing) reconciled(e *entity, v *avantan.Value, r *settledLimit) {
-	c.retire(e, e.writtenOff()-r.unretired)
+	c.retire(e, e.writtenOff()-r.unretired+r.retired)
+	e.appraised = max(e.appraised, r.appraised)
 	if r.drift == 0 || v.Contributions[0].Site != c.cfg.Self {
 		return
 	}

@@ -34,6 +34,7 @@ func (c *Core) reseat() {
 		return true
 	})
 	c.rebalancing.adoptSoon()
+	c.auditing.appraiseSoon()
 	c.tellSites()
 }
 

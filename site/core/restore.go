@@ -66,6 +66,7 @@ func (c *Core) restore(from *stored.Restored) error {
 		if r.Handoff.Open != nil || len(r.Handoff.Given) > 0 || len(r.Handoff.Taken) > 0 {
 			e.rarely().handoff = c.leaving.handoffOf(e, r.Handoff.Clone())
 		}
+		e.appraised = r.Appraised
 		e.moved, e.fetches = r.Moved, r.Fetches
 		e.limit, e.version = r.Limit, r.Version
 		e.setLimitResults(r.Results)

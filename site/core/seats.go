@@ -201,5 +201,6 @@ func (s *seating) lose() answer.Code {
 	}
 	s.enter(stored.SeatLost)
 	s.seat.Heir = ""
+	s.r.Losses = s.r.Version
 	return answer.OK
 }

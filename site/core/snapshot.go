@@ -24,11 +24,13 @@ type limitSnapshot struct {
 	Results   []stored.LimitResult `json:"results,omitempty"`
 	// Voters is the version of the view; 0 is the founders'.
 	Voters uint16 `json:"voters,omitempty"`
+	// Appraised is as in stored.Entity.
+	Appraised uint16 `json:"appraised,omitempty"`
 }
 
 // Snapshot implements avantan.Ledger.
 func (l *entityLedger) Snapshot(avantan.Instance) []byte {
-	s := limitSnapshot{Limit: l.e.limit, Version: l.e.version, Surplus: l.e.surplus(), WrittenOff: l.e.writtenOff(), Results: l.e.limitResults()}
+	s := limitSnapshot{Limit: l.e.limit, Version: l.e.version, Surplus: l.e.surplus(), WrittenOff: l.e.writtenOff(), Results: l.e.limitResults(), Appraised: l.e.appraised}
 	if l.e.voters > 1 {
 		s.Voters = l.e.voters
 	}
@@ -65,6 +67,7 @@ func (l *entityLedger) Install(t avantan.Instance, snapshot []byte) error {
 	}
 	// An older version forgets results by count.
 	l.c.applied.gap = len(s.Results) >= legacyResults && s.Results[0].Keep == 0
+	l.e.appraised = s.Appraised
 	l.c.setVoters(l.e, voters)
 	l.c.dirtyRecord(l.e)
 	return nil

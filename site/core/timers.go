@@ -17,6 +17,7 @@ func (c *Core) suspectRestored() {
 	}
 	c.suspected = true
 	c.leaving.departs()
+	c.auditing.appraiseSoon()
 	c.space.ascend("", func(e *entity) bool {
 		if e.books.Net() < 0 {
 			c.peering.active(e)
@@ -32,7 +33,7 @@ func (c *Core) WakeAt() Tick {
 	}
 	t := earlier(earlier(c.cat.wake, c.gossip.wake), c.fence.wakeAt())
 	t = earlier(earlier(t, c.forecasting.forecastsWake()), earlier(c.leases.wakeAt(), c.queries.wakeAt()))
-	t = earlier(earlier(t, c.leasing.clockWake()), earlier(c.adopting.wake, c.leave.wake))
+	t = earlier(earlier(t, c.leasing.clockWake()), earlier(earlier(c.adopting.wake, c.leave.wake), c.appraising.wake))
 	if len(c.timers) > 0 {
 		t = earlier(t, c.timers[0].wake)
 	}
@@ -48,6 +49,7 @@ func (c *Core) wake() {
 		c.reseat()
 	}
 	c.rebalancing.adoptNext()
+	c.auditing.appraiseNext()
 	c.leaving.wakeLeave()
 	c.reseat()
 	if c.gossip.wake != 0 && c.gossip.wake <= c.now.Tick {

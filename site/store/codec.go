@@ -74,7 +74,7 @@ func encodeEntity(e *stored.Entity) ([]byte, error) {
 		Generation: e.Generation, Initial: int64(e.Initial), Limit: int64(e.Limit), Version: e.Version,
 		Protocol: encodeProtocol(&e.Protocol), Star: encodeStar(&e.Star), Moved: e.Moved,
 		Transfer: encodeTransfer(&e.Transfer), Fetches: e.Fetches, Surplus: int64(e.Surplus),
-		Parent: e.Parent, Shape: e.Shape, WrittenOff: int64(e.WrittenOff), Born: uint32(e.Born), Voters: uint32(e.Voters),
+		Parent: e.Parent, Shape: e.Shape, WrittenOff: int64(e.WrittenOff), Born: uint32(e.Born), Voters: uint32(e.Voters), Appraised: uint32(e.Appraised),
 		Debt: int64(e.Debt), DebtSince: uint64(e.DebtSince), Held: uint64(e.Held),
 	}
 	for _, site := range e.DebtHeard {
@@ -94,11 +94,11 @@ func decodeEntity(name string, raw []byte) (stored.Entity, error) {
 	if err := proto.Unmarshal(raw, &p); err != nil {
 		return stored.Entity{}, fmt.Errorf("entity %q: %w", name, err)
 	}
-	if most := max(p.GetBorn(), p.GetVoters()); most > math.MaxUint16 {
+	if most := max(p.GetBorn(), p.GetVoters(), p.GetAppraised()); most > math.MaxUint16 {
 		return stored.Entity{}, fmt.Errorf("entity %q: version %d of the roster, at most %d", name, most, math.MaxUint16)
 	}
 	e := stored.Entity{
-		Born: uint16(p.GetBorn()), Voters: uint16(p.GetVoters()),
+		Born: uint16(p.GetBorn()), Voters: uint16(p.GetVoters()), Appraised: uint16(p.GetAppraised()),
 		Name: name, Generation: p.GetGeneration(), Initial: core.Tokens(p.GetInitial()),
 		Limit: core.Tokens(p.GetLimit()), Version: p.GetVersion(), Protocol: decodeProtocol(p.GetProtocol()),
 		Star: decodeStar(p.GetStar()), Moved: p.GetMoved(), Transfer: decodeTransfer(p.GetTransfer()),
@@ -131,7 +131,7 @@ func encodeRoster(r *stored.Roster) *storev1.Roster {
 	if r.Version == 0 {
 		return nil
 	}
-	p := &storev1.Roster{Version: uint32(r.Version), Changed: r.Changed}
+	p := &storev1.Roster{Version: uint32(r.Version), Changed: r.Changed, Losses: uint32(r.Losses)}
 	for i := range r.Seats {
 		s := &r.Seats[i]
 		seat := &storev1.Seat{Site: string(s.Site), State: string(s.State), Since: uint64(s.Since), Incarnation: uint64(s.Incarnation), Heir: string(s.Heir)}
@@ -148,10 +148,13 @@ func decodeRoster(p *storev1.Roster) (stored.Roster, error) {
 	if p.GetVersion() > math.MaxUint16 {
 		return stored.Roster{}, fmt.Errorf("roster: version %d, at most %d", p.GetVersion(), math.MaxUint16)
 	}
+	if p.GetLosses() > p.GetVersion() {
+		return stored.Roster{}, fmt.Errorf("roster: a loss at version %d, of %d", p.GetLosses(), p.GetVersion())
+	}
 	if p.GetVersion() == 0 && (p.GetChanged() != 0 || len(p.GetSeats()) > 0) {
 		return stored.Roster{}, errors.New("roster: seats without a version")
 	}
-	r := stored.Roster{Version: uint16(p.GetVersion()), Changed: p.GetChanged()}
+	r := stored.Roster{Version: uint16(p.GetVersion()), Changed: p.GetChanged(), Losses: uint16(p.GetLosses())}
 	for _, s := range p.GetSeats() {
 		seat := stored.Seat{
 			Site: core.SiteID(s.GetSite()), State: stored.SeatState(s.GetState()), Since: avantan.Instance(s.GetSince()),

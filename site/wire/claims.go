@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/samya-db/samya/avantan"
+
 	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/attempt"
@@ -101,7 +103,10 @@ var auditSteps = map[message.AuditStep]peerv1.AuditStep{
 var auditStepsBack = inverse(auditSteps)
 
 func encodeAudit(a *message.Audit) *peerv1.Audit {
-	return &peerv1.Audit{Number: a.Number, Step: auditSteps[a.Step], Net: int64(a.Net), Watch: a.Watch, Shape: a.Shape}
+	return &peerv1.Audit{
+		Number: a.Number, Step: auditSteps[a.Step], Net: int64(a.Net), Watch: a.Watch, Shape: a.Shape,
+		Still: a.Still, Held: int64(a.Held), Applied: uint64(a.Applied),
+	}
 }
 
 func decodeAudit(p *peerv1.ProtocolMessage, from, to core.SiteID) (message.Envelope, error) {
@@ -114,7 +119,7 @@ func decodeAudit(p *peerv1.ProtocolMessage, from, to core.SiteID) (message.Envel
 		Entity: p.GetEntity(), Generation: p.GetGeneration(), Mark: MarkOf(p.GetMark()),
 		Audit: &message.Audit{
 			From: from, To: to, Number: a.GetNumber(), Step: step, Net: core.Tokens(a.GetNet()), Watch: a.GetWatch(),
-			Shape: a.GetShape(),
+			Shape: a.GetShape(), Still: a.GetStill(), Held: core.Tokens(a.GetHeld()), Applied: avantan.Instance(a.GetApplied()),
 		},
 	}, nil
 }

@@ -84,7 +84,7 @@ func seeds() []message.Envelope {
 		es = append(es, message.Envelope{Claims: &message.Claims{Answers: []message.ClaimAnswer{{Number: 1, Verdict: v}}}})
 	}
 	for s := message.AuditWatch; s <= message.AuditTell; s++ {
-		es = append(es, message.Envelope{Entity: "e", Generation: 1, Audit: &message.Audit{Number: 1, Step: s, Net: 5, Watch: 1 << 63, Shape: 7}})
+		es = append(es, message.Envelope{Entity: "e", Generation: 1, Audit: &message.Audit{Number: 1, Step: s, Net: 5, Watch: 1 << 63, Shape: 7, Still: true, Held: -3, Applied: 4}})
 	}
 	for i := range es {
 		es[i].Mark = mark

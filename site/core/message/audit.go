@@ -33,4 +33,10 @@ type Audit struct {
 	Net avantan.Tokens
 	// Shape is the shape of the entity at the sender: AuditTell; see stored.Entity.
 	Shape uint64
+	// Still, in AuditTell, says that nothing has moved tokens between the sender and
+	// others since its watch began. Held is then the sender's escrow, and Applied the last
+	// instance that the sender has applied.
+	Still   bool
+	Held    avantan.Tokens
+	Applied avantan.Instance
 }

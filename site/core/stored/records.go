@@ -115,7 +115,7 @@ type Entity struct {
 	Transfer transfer.State
 	// Handoff is the state of the handoffs of sites that leave.
 	Handoff handoff.State
-	Fetches  uint64
+	Fetches uint64
 	// Surplus counts tokens found to have been released and never acquired. They are kept
 	// out of circulation, so that all books add up to Limit less Surplus.
 	Surplus avantan.Tokens
@@ -139,6 +139,9 @@ type Entity struct {
 	// Born is the version of the roster at the creation, Voters the version of the view
 	// of the next instance; 0 stands for 1.
 	Born, Voters uint16
+	// Appraised is the version of the roster up to which losses of sites are in
+	// WrittenOff; 0 for none.
+	Appraised uint16
 }
 
 // Catalogue is the state of the catalogue's sequence.

@@ -58,6 +58,8 @@ type Roster struct {
 	// Changed is the number of the change of the catalogue that last changed the voters; 0
 	// for the founders.
 	Changed uint64 `json:"changed,omitempty"`
+	// Losses is the version at which a site was last written off; 0 for never.
+	Losses uint16 `json:"losses,omitempty"`
 	// Seats are in the order of their sites.
 	Seats []Seat `json:"seats"`
 }
@@ -123,7 +125,7 @@ func (s *Seat) votes(version uint16) bool {
 
 // Clone returns a deep copy.
 func (r *Roster) Clone() Roster {
-	c := Roster{Version: r.Version, Changed: r.Changed, Seats: slices.Clone(r.Seats)}
+	c := Roster{Version: r.Version, Changed: r.Changed, Losses: r.Losses, Seats: slices.Clone(r.Seats)}
 	for i := range c.Seats {
 		c.Seats[i].Votes = slices.Clone(c.Seats[i].Votes)
 	}

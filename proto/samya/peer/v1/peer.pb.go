@@ -1452,7 +1452,14 @@ type Audit struct {
 	Watch uint64 `protobuf:"fixed64,4,opt,name=watch,proto3" json:"watch,omitempty"`
 	// TELL: the number of the last change of the catalogue that took entities away
 	// from below this one or put them there, as far as the sender has applied it.
-	Shape         uint64 `protobuf:"varint,5,opt,name=shape,proto3" json:"shape,omitempty"`
+	Shape uint64 `protobuf:"varint,5,opt,name=shape,proto3" json:"shape,omitempty"`
+	// TELL: whether nothing moved tokens between the sender and others since WATCHING.
+	// Only then held and applied count.
+	Still bool `protobuf:"varint,6,opt,name=still,proto3" json:"still,omitempty"`
+	// TELL: the tokens that the sender held, those out through it included.
+	Held int64 `protobuf:"zigzag64,7,opt,name=held,proto3" json:"held,omitempty"`
+	// TELL: the last instance that the sender has applied.
+	Applied       uint64 `protobuf:"varint,8,opt,name=applied,proto3" json:"applied,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1518,6 +1525,27 @@ func (x *Audit) GetWatch() uint64 {
 func (x *Audit) GetShape() uint64 {
 	if x != nil {
 		return x.Shape
+	}
+	return 0
+}
+
+func (x *Audit) GetStill() bool {
+	if x != nil {
+		return x.Still
+	}
+	return false
+}
+
+func (x *Audit) GetHeld() int64 {
+	if x != nil {
+		return x.Held
+	}
+	return 0
+}
+
+func (x *Audit) GetApplied() uint64 {
+	if x != nil {
+		return x.Applied
 	}
 	return 0
 }
@@ -2333,13 +2361,16 @@ const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"\x05lease\x18\t \x01(\fR\x05lease\"\\\n" +
 	"\vClaimAnswer\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x125\n" +
-	"\averdict\x18\x02 \x01(\x0e2\x1b.samya.peer.v1.ClaimVerdictR\averdict\"\x8b\x01\n" +
+	"\averdict\x18\x02 \x01(\x0e2\x1b.samya.peer.v1.ClaimVerdictR\averdict\"\xcf\x01\n" +
 	"\x05Audit\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12,\n" +
 	"\x04step\x18\x02 \x01(\x0e2\x18.samya.peer.v1.AuditStepR\x04step\x12\x10\n" +
 	"\x03net\x18\x03 \x01(\x03R\x03net\x12\x14\n" +
 	"\x05watch\x18\x04 \x01(\x06R\x05watch\x12\x14\n" +
-	"\x05shape\x18\x05 \x01(\x04R\x05shape\"T\n" +
+	"\x05shape\x18\x05 \x01(\x04R\x05shape\x12\x14\n" +
+	"\x05still\x18\x06 \x01(\bR\x05still\x12\x12\n" +
+	"\x04held\x18\a \x01(\x12R\x04held\x12\x18\n" +
+	"\aapplied\x18\b \x01(\x04R\aapplied\"T\n" +
 	"\x04Mark\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\x06R\vincarnation\x12\x10\n" +
 	"\x03run\x18\x02 \x01(\x06R\x03run\x12\x18\n" +

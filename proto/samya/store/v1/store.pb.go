@@ -327,7 +327,9 @@ type EntityState struct {
 	// The version of the view of its next instance; 0 for the founders'.
 	Voters uint32 `protobuf:"varint,19,opt,name=voters,proto3" json:"voters,omitempty"`
 	// Tokens that sites lost for good held, kept out of circulation.
-	WrittenOff    int64 `protobuf:"zigzag64,20,opt,name=written_off,json=writtenOff,proto3" json:"written_off,omitempty"`
+	WrittenOff int64 `protobuf:"zigzag64,20,opt,name=written_off,json=writtenOff,proto3" json:"written_off,omitempty"`
+	// The version of the roster up to which losses of sites are in written_off.
+	Appraised     uint32 `protobuf:"varint,22,opt,name=appraised,proto3" json:"appraised,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -498,6 +500,13 @@ func (x *EntityState) GetVoters() uint32 {
 func (x *EntityState) GetWrittenOff() int64 {
 	if x != nil {
 		return x.WrittenOff
+	}
+	return 0
+}
+
+func (x *EntityState) GetAppraised() uint32 {
+	if x != nil {
+		return x.Appraised
 	}
 	return 0
 }
@@ -1379,7 +1388,9 @@ type Roster struct {
 	// The number of the change of the catalogue that last changed the voters.
 	Changed uint64 `protobuf:"varint,2,opt,name=changed,proto3" json:"changed,omitempty"`
 	// The sites, by name.
-	Seats         []*Seat `protobuf:"bytes,3,rep,name=seats,proto3" json:"seats,omitempty"`
+	Seats []*Seat `protobuf:"bytes,3,rep,name=seats,proto3" json:"seats,omitempty"`
+	// The version at which a site was last written off; 0 for never.
+	Losses        uint32 `protobuf:"varint,4,opt,name=losses,proto3" json:"losses,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1433,6 +1444,13 @@ func (x *Roster) GetSeats() []*Seat {
 		return x.Seats
 	}
 	return nil
+}
+
+func (x *Roster) GetLosses() uint32 {
+	if x != nil {
+		return x.Losses
+	}
+	return 0
 }
 
 // Seat is the place of a site in its cluster.
@@ -1965,7 +1983,7 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"generation\x18\x01 \x01(\x04R\n" +
 	"generation\x12\x12\n" +
 	"\x04left\x18\x02 \x01(\x12R\x04left\x12\x10\n" +
-	"\x03net\x18\x03 \x01(\x12R\x03net\"\xfe\x04\n" +
+	"\x03net\x18\x03 \x01(\x12R\x03net\"\x9c\x05\n" +
 	"\vEntityState\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -1992,7 +2010,8 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\x04born\x18\x12 \x01(\rR\x04born\x12\x16\n" +
 	"\x06voters\x18\x13 \x01(\rR\x06voters\x12\x1f\n" +
 	"\vwritten_off\x18\x14 \x01(\x12R\n" +
-	"writtenOff\"h\n" +
+	"writtenOff\x12\x1c\n" +
+	"\tappraised\x18\x16 \x01(\rR\tappraised\"h\n" +
 	"\x05Claim\x12)\n" +
 	"\x03ask\x18\x01 \x01(\v2\x17.samya.peer.v1.ClaimAskR\x03ask\x12\x1e\n" +
 	"\n" +
@@ -2063,11 +2082,12 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\x06roster\x18\x06 \x01(\v2\x16.samya.store.v1.RosterR\x06roster\x12\x1d\n" +
 	"\n" +
 	"settled_in\x18\a \x01(\bR\tsettledIn\x12\x18\n" +
-	"\aversion\x18\b \x01(\rR\aversion\"h\n" +
+	"\aversion\x18\b \x01(\rR\aversion\"\x80\x01\n" +
 	"\x06Roster\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x18\n" +
 	"\achanged\x18\x02 \x01(\x04R\achanged\x12*\n" +
-	"\x05seats\x18\x03 \x03(\v2\x14.samya.store.v1.SeatR\x05seats\"\x92\x01\n" +
+	"\x05seats\x18\x03 \x03(\v2\x14.samya.store.v1.SeatR\x05seats\x12\x16\n" +
+	"\x06losses\x18\x04 \x01(\rR\x06losses\"\x92\x01\n" +
 	"\x04Seat\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x14\n" +

@@ -1,0 +1,80 @@
+package core_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
+)
+
+// loseSite writes a site off and expects that it is decided.
+func (r *rig) loseSite(at, site core.SiteID) {
+	r.t.Helper()
+	call := r.changeAsync(at, input.Change{Kind: input.LoseSite, Name: string(site), RequestID: "lose " + string(site)})
+	r.advance(2000)
+	if a := r.answer(call); a.Code != answer.OK {
+		r.t.Fatalf("writing off %s: %+v", site, a)
+	}
+}
+
+// TestASiteIsLost writes off a site that is cut off. Its tokens are retired, whatever it
+// has granted; a parked release that may have run there is not counted. The site stops
+// once it hears of that.
+func TestASiteIsLost(t *testing.T) {
+	r := newLeavingRig(t, 4)
+	r.create("e", 1000)
+	r.create("f", 400)
+	r.wantCode(r.acquire("d", "e", 70, "out"), answer.OK)
+	r.wantCode(r.acquire("a", "e", 20, "a out"), answer.OK)
+	r.cut["d"] = true
+	r.wantCode(r.acquire("d", "e", 30, "more"), answer.OK)
+	r.wantCode(r.release("b", "e", 60, "back at b"), answer.OK)
+	parked := r.nextCall()
+	r.step("c", &input.Release{Call: parked, Entity: "e", Tokens: 5, Request: key("parked"), Tries: input.Tries{Attempt: 2 << 8, Tried: []core.SiteID{"d"}, NotAfter: r.now.Wall + 10_000}})
+	if a := r.answer(parked); a.Code != answer.OK || !a.Parked {
+		t.Fatalf("%+v", a)
+	}
+	r.loseSite("b", "d")
+	rest := r.remaining("d")
+	all := r.names
+	r.names = rest
+	r.advance(20_000)
+	for _, site := range rest {
+		v := r.view(site, "e")
+		if v.WrittenOff != 250 {
+			t.Errorf("%s: %d written off", site, v.WrittenOff)
+		}
+		if s := r.cores[site].Status(); s.Members != 3 || s.Behind != 0 || s.Claims != 0 || s.WrittenOff != 350 {
+			t.Errorf("%s: %+v", site, s)
+		}
+	}
+	if left, offered, net := r.books("e"); left+offered+net != 750 || net != -40 {
+		t.Errorf("%d left, %d offered, %d out", left, offered, net)
+	}
+	// What the site held is known, so releases of what it granted are no surplus.
+	r.advance(60_000)
+	if v := r.view("a", "e"); v.Surplus != 0 {
+		t.Errorf("%+v", v)
+	}
+	for _, site := range rest {
+		r.restart(site)
+	}
+	r.advance(5000)
+	r.names = all
+	delete(r.cut, "d")
+	r.advance(10_000)
+	if _, out := errors.AsType[*core.OutError](r.cores["d"].Refused()); !out {
+		t.Errorf("the lost site goes on: %v", r.cores["d"].Refused())
+	}
+	r.restart("d")
+	r.advance(10_000)
+	r.wantCode(r.acquire("d", "e", 1, "late"), answer.Unvouched)
+	r.names = rest
+	r.create("g", 300)
+	r.wantCode(r.acquire("c", "g", 100, "g"), answer.OK)
+	if v := r.view("a", "g"); v.WrittenOff != 0 {
+		t.Errorf("a later entity: %+v", v)
+	}
+}
