@@ -35,8 +35,8 @@ type holding struct {
 	moves uint64
 }
 
-// holding is what this site holds now.
-func (e *entity) holding() holding {
+// holdingOf is what this site holds of an entity now.
+func holdingOf(e *entity) holding {
 	h := holding{still: true, escrow: e.books.Escrow(), applied: e.applied(), moves: e.moved + e.fetches}
 	if e.star != nil {
 		slices := e.star.State().Slices

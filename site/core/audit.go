@@ -88,7 +88,7 @@ func (c *auditing) auditOf(e *entity) *audit {
 func (c *auditing) watchNet(e *entity, auditor SiteID) uint64 {
 	a := c.auditOf(e)
 	a.watches = slices.DeleteFunc(a.watches, func(w netWatch) bool { return w.auditor == auditor })
-	w := netWatch{auditor: auditor, id: c.auditID(), most: e.books.Net(), until: c.now.Tick + watchFor, held: e.holding()}
+	w := netWatch{auditor: auditor, id: c.auditID(), most: e.books.Net(), until: c.now.Tick + watchFor, held: holdingOf(e)}
 	a.watches = append(a.watches, w)
 	return w.id
 }
@@ -134,7 +134,7 @@ func (c *auditing) audited(e *entity, m *message.Audit) {
 		}
 		if most, on := e.audit.most(m.From, m.Watch); on {
 			told := message.Audit{To: m.From, Number: m.Number, Step: message.AuditTell, Net: most, Shape: c.shape(e)}
-			if held := e.audit.held(m.From, m.Watch); held.still && held == e.holding() {
+			if held := e.audit.held(m.From, m.Watch); held.still && held == holdingOf(e) {
 				told.Still, told.Held, told.Applied = true, held.escrow, held.applied
 			}
 			c.sendAudit(e, told)
@@ -176,7 +176,7 @@ func (c *auditing) endAudit(e *entity) {
 	own := a.members[c.roster.home].watch
 	out, on := a.most(c.cfg.Self, own)
 	held := a.held(c.cfg.Self, own)
-	all := sumOf(held, held == e.holding())
+	all := sumOf(held, held == holdingOf(e))
 	for i := range c.roster.others() {
 		if !a.members[i].told {
 			return

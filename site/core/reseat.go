@@ -87,25 +87,6 @@ func (c *Core) refuseOutside(in input.Input) bool {
 	return c.fencing.refuse(in, answer.Answer{Code: answer.Unvouched, Missing: missing})
 }
 
-// shape is the number of the last change of the catalogue after which the tokens out of
-// an entity have to be counted anew: it moved tokens of entities below, or members.
-func (c *common) shape(e *entity) uint64 { return max(c.space.shapes[e], c.roster.Changed) }
-
-// endAudits ends the audits of an entity under way, here and for others.
-func (e *entity) endAudits() {
-	if e.audit != nil {
-		e.audit.watches, e.audit.number, e.audit.members = nil, 0, nil
-	}
-}
-
-// meet has a site without a roster take others for members that it may learn from.
-func (c *fencing) meet(sites []SiteID) {
-	if c.roster.Version == 0 {
-		c.roster.meet(sites)
-		c.fenceMembers()
-	}
-}
-
 // newcomer has a site that does not serve yet ask a site that its data does not know: the
 // data may be of before that site joined.
 func (c *fencing) newcomer(from SiteID) {
