@@ -65,11 +65,3 @@ func (e *entity) endAudits() {
 // shape is the number of the last change of the catalogue after which the tokens out of
 // an entity have to be counted anew: it moved tokens of entities below, or members.
 func (c *common) shape(e *entity) uint64 { return max(c.space.shapes[e], c.roster.Changed) }
-
-// meet has a site without a roster take others for members that it may learn from.
-func (c *fencing) meet(sites []SiteID) {
-	if c.roster.Version == 0 {
-		c.roster.meet(sites)
-		c.fenceMembers()
-	}
-}

@@ -126,3 +126,11 @@ func (c *fencing) fenceMembers() {
 		}
 	}
 }
+
+// meet has a site without a roster take others for members that it may learn from.
+func (c *fencing) meet(sites []SiteID) {
+	if c.roster.Version == 0 {
+		c.roster.meet(sites)
+		c.fenceMembers()
+	}
+}
