@@ -28,10 +28,12 @@ func (m *Message) Validate() error {
 		return m.malformed("Kind is unknown")
 	case m.From == "" || m.To == "" || m.From == m.To:
 		return m.malformed("From and To must be two sites")
-	case m.Number == 0 || m.Number > avantan.MaxNumber:
+	case (m.Kind == Bequeath) != (m.Number > 0) || m.Number > avantan.MaxNumber:
 		return m.malformed("Number is out of range")
-	case m.Accepted < 0 || m.Accepted > 0 && m.Kind != Ack:
-		return m.malformed("Accepted is out of range or out of place")
+	case m.Kind == Ack && m.Taken == 0 || m.Taken > avantan.MaxNumber:
+		return m.malformed("Taken is out of range")
+	case m.Accepted < 0 || m.Accepted > 0 && m.Taken == 0:
+		return m.malformed("Accepted is out of range")
 	case (m.Kind == Bequeath) == m.Estate.empty():
 		return m.malformed("Estate is missing or out of place")
 	}

@@ -77,10 +77,13 @@ const (
 type Message struct {
 	Kind     Kind
 	From, To avantan.SiteID
-	// Number is the number of the bequest, from 1.
+	// Number: in a Bequeath the number of the bequest, from 1.
 	Number uint64
 	// Estate: in a Bequeath the tokens and items moved, not empty.
 	Estate Estate
-	// Accepted: in an Ack the tokens of the Net that the heir has charged, at least 0.
+	// Taken is the last bequest of the receiver of the message that the sender has durably
+	// taken; in a Bequeath 0 for none. Accepted are the tokens of the bequest's Net that
+	// the sender has charged, at least 0.
+	Taken    uint64
 	Accepted avantan.Tokens
 }
