@@ -19,11 +19,13 @@ type flush struct {
 
 // node is a site of a cluster under test.
 type node struct {
-	id      SiteID
-	cfg     *Config
-	m       *Machine
-	b       *books
-	up      bool
+	id  SiteID
+	cfg *Config
+	m   *Machine
+	b   *books
+	up  bool
+	// kept is the state after the last step that asked for a transaction.
+	kept    State
 	disk    State
 	diskB   books
 	flushes []flush
@@ -97,7 +99,8 @@ func (c *cluster) step(n *node, in Input) Output {
 	}
 	f := flush{}
 	if out.Persist {
-		f.state, f.books = new(n.m.State().Clone()), *n.b
+		n.kept = n.m.State().Clone()
+		f.state, f.books = new(n.kept), *n.b
 	}
 	for i := range out.Messages {
 		if err := out.Messages[i].Validate(); err != nil {
@@ -109,10 +112,11 @@ func (c *cluster) step(n *node, in Input) Output {
 	return out
 }
 
-// serve lets clients change the books, in a transaction of its own.
+// serve lets clients change the books, in a transaction of its own. No step has asked to
+// store a state with that.
 func (c *cluster) serve(n *node, f func(b *books)) {
 	f(n.b)
-	n.flushes = append(n.flushes, flush{state: new(n.m.State().Clone()), books: *n.b})
+	n.flushes = append(n.flushes, flush{state: new(n.kept), books: *n.b})
 }
 
 // lose tells a site that another one is out for good.
@@ -181,7 +185,7 @@ func (c *cluster) observe(n *node, m *Message) {
 // crash loses all that is not durable. What is durable elsewhere is told again.
 func (c *cluster) crash(n *node) {
 	n.up, n.flushes = false, nil
-	*n.b = n.diskB
+	*n.b, n.kept = n.diskB, n.disk
 	n.b.c = c
 	n.m = New(n.cfg, n.b, n.disk.Clone())
 	for _, site := range n.lost {

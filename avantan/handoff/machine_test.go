@@ -145,8 +145,8 @@ func TestRefusedMessages(t *testing.T) {
 		"net without opposite":          {m: Message{Kind: Bequeath, Number: 1, Estate: Estate{Net: math.MinInt64}}},
 		"too many items":                {m: Message{Kind: Bequeath, Number: 1, Estate: items(MaxItems+1, "x", 1)}},
 		"item without data":             {m: Message{Kind: Bequeath, Number: 1, Estate: items(1, "", 1)}},
-		"item too large":                {m: Message{Kind: Bequeath, Number: 1, Estate: items(1, strings.Repeat("x", MaxData+1), 1)}},
-		"items too large":               {m: Message{Kind: Bequeath, Number: 1, Estate: items(maxBytes/MaxData+1, strings.Repeat("x", MaxData), 1)}},
+		"item too large":                {m: Message{Kind: Bequeath, Number: 1, Estate: items(1, strings.Repeat("x", maxData+1), 1)}},
+		"items too large":               {m: Message{Kind: Bequeath, Number: 1, Estate: items(maxBytes/maxData+1, strings.Repeat("x", maxData), 1)}},
 		"item below zero":               {m: Message{Kind: Bequeath, Number: 1, Estate: items(1, "x", -1)}},
 		"sum of items":                  {m: Message{Kind: Bequeath, Number: 1, Estate: items(2, "x", math.MaxInt64)}},
 		"ack of what was never made":    {m: Message{Kind: Ack, Taken: 2}, violation: true},
@@ -304,7 +304,7 @@ func TestAcceptable(t *testing.T) {
 
 // TestBounded: a bequest takes along what fits, by number and by bytes.
 func TestBounded(t *testing.T) {
-	large := slices.Repeat([]Item{item(strings.Repeat("x", MaxData), 1)}, maxBytes/MaxData+1)
+	large := slices.Repeat([]Item{item(strings.Repeat("x", maxData), 1)}, maxBytes/maxData+1)
 	small := slices.Repeat([]Item{item("x", 1)}, 9)
 	for _, test := range []struct {
 		items       []Item

@@ -8,8 +8,8 @@ import (
 	"github.com/samya-db/samya/avantan"
 )
 
-// MaxData bounds the bytes of an item.
-const MaxData = 4 << 10
+// maxData bounds the bytes of an item.
+const maxData = 4 << 10
 
 // maxBytes bounds the bytes of all items of a bequest: it is stored, and sent, as a
 // whole.
@@ -68,8 +68,8 @@ func (e *Estate) fault() string {
 	for i := range e.Items {
 		item := &e.Items[i]
 		switch {
-		case len(item.Data) == 0 || len(item.Data) > MaxData:
-			return fmt.Sprintf("an item of %d bytes, must have 1 to %d", len(item.Data), MaxData)
+		case len(item.Data) == 0 || len(item.Data) > maxData:
+			return fmt.Sprintf("an item of %d bytes, must have 1 to %d", len(item.Data), maxData)
 		case item.Tokens < 0:
 			return "an item's Tokens must be at least 0"
 		case item.Tokens > room:

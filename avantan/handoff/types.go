@@ -4,7 +4,7 @@ import "github.com/samya-db/samya/avantan"
 
 // Item is something that holds tokens by itself, a lease.
 type Item struct {
-	// Data is the item in the caller's encoding, 1 to MaxData bytes. Nobody reads or
+	// Data is the item in the caller's encoding, 1 to 4,096 bytes. Nobody reads or
 	// changes the bytes here.
 	Data []byte
 	// Tokens are the tokens of the item, at least 0, a part of the site's net.
