@@ -58,7 +58,10 @@ func (b *books) Items(limit int) (items []Item, held Tokens) {
 
 func (b *books) Usable() Tokens { return b.left }
 
-var errFull = errors.New("full")
+var (
+	errFull = errors.New("full")
+	errHas  = errors.New("the item is here")
+)
 
 func (b *books) Fits(leaver SiteID, e *Estate) error {
 	if leaver == b.self || e.empty() {
@@ -66,6 +69,11 @@ func (b *books) Fits(leaver SiteID, e *Estate) error {
 	}
 	if b.full {
 		return errFull
+	}
+	for _, i := range e.Items {
+		if b.holds(string(i.Data)) {
+			return errHas
+		}
 	}
 	return nil
 }

@@ -19,11 +19,13 @@ type flush struct {
 
 // node is a site of a cluster under test.
 type node struct {
-	id      SiteID
-	cfg     *Config
-	m       *Machine
-	b       *books
-	up      bool
+	id  SiteID
+	cfg *Config
+	m   *Machine
+	b   *books
+	up  bool
+	// kept is the state after the last step that asked for a transaction.
+	kept    State
 	disk    State
 	diskB   books
 	flushes []flush
@@ -97,7 +99,8 @@ func (c *cluster) step(n *node, in Input) Output {
 	}
 	f := flush{}
 	if out.Persist {
-		f.state, f.books = new(n.m.State().Clone()), *n.b
+		n.kept = n.m.State().Clone()
+		f.state, f.books = new(n.kept), *n.b
 	}
 	for i := range out.Messages {
 		if err := out.Messages[i].Validate(); err != nil {
@@ -109,10 +112,11 @@ func (c *cluster) step(n *node, in Input) Output {
 	return out
 }
 
-// serve lets clients change the books, in a transaction of its own.
+// serve lets clients change the books, in a transaction of its own. No step has asked to
+// store a state with that.
 func (c *cluster) serve(n *node, f func(b *books)) {
 	f(n.b)
-	n.flushes = append(n.flushes, flush{state: new(n.m.State().Clone()), books: *n.b})
+	n.flushes = append(n.flushes, flush{state: new(n.kept), books: *n.b})
 }
 
 // lose tells a site that another one is out for good.
@@ -158,8 +162,7 @@ func (c *cluster) durable(n *node, f *flush) {
 func (c *cluster) observe(n *node, m *Message) {
 	ok := true
 	mark := string(m.Estate.fingerprint(nil))
-	switch m.Kind {
-	case Bequeath:
+	if m.Kind == Bequeath {
 		// It may have been acknowledged in the meantime, or dropped.
 		ok = n.disk.given(m.To) >= m.Number || slices.Contains(n.lost, m.To)
 		if o := n.disk.Open; o != nil && o.Heir == m.To && o.Number == m.Number {
@@ -170,9 +173,9 @@ func (c *cluster) observe(n *node, m *Message) {
 			c.fail("numbers: %s has sent something else as %d: %s", n.id, m.Number, line(m))
 		}
 		n.sent[key] = mark
-	case Ack:
-		t := n.diskB.took(&n.disk, m.To)
-		ok = t.Number > m.Number || t.Number == m.Number && t.Accepted == m.Accepted
+	}
+	if t := n.diskB.took(&n.disk, m.To); t.Number < m.Taken || t.Number == m.Taken && t.Accepted != m.Accepted {
+		ok = false
 	}
 	if !ok {
 		c.fail("durability: %s says what is not durable: %s", n.id, line(m))
@@ -182,7 +185,7 @@ func (c *cluster) observe(n *node, m *Message) {
 // crash loses all that is not durable. What is durable elsewhere is told again.
 func (c *cluster) crash(n *node) {
 	n.up, n.flushes = false, nil
-	*n.b = n.diskB
+	*n.b, n.kept = n.diskB, n.disk
 	n.b.c = c
 	n.m = New(n.cfg, n.b, n.disk.Clone())
 	for _, site := range n.lost {
@@ -227,6 +230,12 @@ type view struct {
 	b *books
 }
 
+// copied is a lease of a site.
+type copied struct {
+	site  SiteID
+	lease string
+}
+
 // sums are the parts of the laws.
 type sums struct {
 	// left and net are of all books, flying the tokens in none of them, owed those that
@@ -236,15 +245,15 @@ type sums struct {
 	extra Tokens
 	// out are the tokens that clients have, without leases.
 	out Tokens
-	// twice are the leases that two sites have, by leaver.
-	twice map[lease]SiteID
+	// twice are the leases that a leaver still has, and its heir has taken.
+	twice map[copied]bool
 	// exact is set unless a bequest was dropped.
 	exact bool
 }
 
 // consistent checks the laws of the package documentation, exactly.
 func (c *cluster) consistent(views []view) error {
-	s := sums{exact: true, twice: map[lease]SiteID{}}
+	s := sums{exact: true, twice: map[copied]bool{}}
 	for _, w := range views {
 		if err := w.s.Validate(); err != nil {
 			return fmt.Errorf("bounds: %s: %w", w.b.self, err)
@@ -298,7 +307,7 @@ func (s *sums) bequest(views []view, leaver SiteID, b *Bequest) error {
 	s.owed += e.Owed
 	s.extra += t.Accepted + e.held()
 	for _, item := range e.Items {
-		s.twice[lease{string(item.Data), item.Tokens}] = leaver
+		s.twice[copied{leaver, string(item.Data)}] = true
 	}
 	return nil
 }
@@ -308,7 +317,7 @@ func (s *sums) leases(views []view) error {
 	places := map[string]int{}
 	for _, w := range views {
 		for _, l := range w.b.leases {
-			if s.twice[l] != w.b.self {
+			if !s.twice[copied{w.b.self, l.id}] {
 				places[l.id]++
 			}
 		}
@@ -321,7 +330,7 @@ func (s *sums) leases(views []view) error {
 			if s.exact && places[l.id] != 1 {
 				return fmt.Errorf("items: %d sites have %s, or have ended it", places[l.id], l.id)
 			}
-			if slices.ContainsFunc(views, func(w view) bool { return w.b.holds(l.id) && (!s.exact || s.twice[l] != w.b.self) }) {
+			if slices.ContainsFunc(views, func(w view) bool { return w.b.holds(l.id) && (!s.exact || !s.twice[copied{w.b.self, l.id}]) }) {
 				s.out += l.tokens
 			}
 		}

@@ -55,6 +55,7 @@
 //     items are taken.
 //  8. Hand in no message of a site that is out for good, also none that comes late:
 //     the Machine no longer knows the site's numbers. Give no later site such a name.
+//     Let no site go, unless written off, while a bequest to that site is open.
 //  9. Never run a site's State twice, and never run a State older than the last
 //     durable State. Keep a State as long as its generation lives, and drop the
 //     bequests to and from a generation that is deleted.
@@ -63,8 +64,8 @@
 //
 //	Bequeath  the books without the tokens left and with the charge of a net below
 //	          zero, and the whole bequest with its number
-//	Ack       the books with all of the bequest, its items, its number and the tokens
-//	          accepted
+//	both      the books with all of the bequest that was taken last, its items, its
+//	          number and the tokens accepted
 //
 // # Laws
 //

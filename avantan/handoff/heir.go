@@ -10,32 +10,35 @@ import (
 // onBequeath takes a bequest if new. The answer acknowledges the last bequest taken, new
 // or not, durable once the answer leaves.
 func (s *step) onBequeath(m *Message) {
-	last := s.state.taken(m.From)
-	switch {
-	case m.Number < last.Number:
+	last := s.state.taken(m.From).Number
+	if m.Number < last {
 		// A later bequest shows that the leaver has the answer.
 		return
-	case m.Number > last.Number+1:
-		s.violation(m.From, "it sends bequest %d, %d was the last to be taken", m.Number, last.Number)
-		return
-	case m.Number == last.Number+1:
-		if last.Number == 0 && len(s.state.Taken) == avantan.MaxMembers {
-			s.out.Err = fmt.Errorf("%w: from %s, one of more than %d leavers", errUnacceptable, m.From, avantan.MaxMembers)
+	}
+	if m.Number > last {
+		if s.out.Err = s.fits(m); s.out.Err != nil {
 			return
 		}
-		if err := s.ledger.Fits(m.From, &m.Estate); err != nil {
-			s.out.Err = fmt.Errorf("%w: number %d from %s: %w", errUnacceptable, m.Number, m.From, err)
-			return
-		}
-		last = Taken{Leaver: m.From, Number: m.Number, Accepted: s.take(m.From, &m.Estate)}
+		t := Taken{Leaver: m.From, Number: m.Number, Accepted: s.take(m.From, &m.Estate)}
 		i, found := s.state.findTaken(m.From)
 		if !found {
 			s.state.Taken = slices.Insert(s.state.Taken, i, Taken{})
 		}
-		s.state.Taken[i] = last
+		s.state.Taken[i] = t
 		s.out.Persist = true
 	}
-	s.send(m.From, Message{Kind: Ack, Number: last.Number, Accepted: last.Accepted})
+	s.send(m.From, Message{Kind: Ack})
+}
+
+// fits refuses a bequest that cannot be taken now.
+func (s *step) fits(m *Message) error {
+	if m.Number == 1 && len(s.state.Taken) == avantan.MaxMembers {
+		return fmt.Errorf("%w: from %s, one of more than %d leavers", errUnacceptable, m.From, avantan.MaxMembers)
+	}
+	if err := s.ledger.Fits(m.From, &m.Estate); err != nil {
+		return fmt.Errorf("%w: number %d from %s: %w", errUnacceptable, m.Number, m.From, err)
+	}
+	return nil
 }
 
 // take books an estate, and returns how much of its net was accepted.

@@ -49,7 +49,8 @@ func (s *State) Fingerprint(dst []byte) []byte {
 // messages only. The encoding is not for the wire.
 func (m *Message) Fingerprint(dst []byte) []byte {
 	dst = appendString(appendString(append(dst, byte(m.Kind)), string(m.From)), string(m.To))
-	dst = binary.AppendVarint(binary.AppendUvarint(dst, m.Number), int64(m.Accepted))
+	dst = binary.AppendUvarint(binary.AppendUvarint(dst, m.Number), m.Taken)
+	dst = binary.AppendVarint(dst, int64(m.Accepted))
 	return m.Estate.fingerprint(dst)
 }
 

@@ -71,18 +71,19 @@ func bounded(items []Item, limit int) []Item {
 	return items
 }
 
-// onAck releases the tokens that the heir has charged, and closes the bequest.
-func (s *step) onAck(m *Message) {
-	if last := s.state.given(m.From); m.Number > last {
-		s.violation(m.From, "it has taken bequest %d, %d was the last one made", m.Number, last)
-		return
+// acknowledges returns the open bequest if a message acknowledges it, else nil.
+func (s *step) acknowledges(m *Message) *Bequest {
+	if b := s.state.Open; b != nil && b.Heir == m.From && b.Number == m.Taken {
+		return b
 	}
-	b := s.state.Open
-	if b == nil || b.Heir != m.From || b.Number != m.Number {
-		return
-	}
-	if most := max(b.Estate.Net, 0); m.Accepted > most {
-		s.violation(m.From, "it has accepted %d tokens of bequest %d, which has %d", m.Accepted, m.Number, most)
+	return nil
+}
+
+// acknowledged closes the open bequest if its heir has taken it: the tokens that the heir
+// has charged are released here.
+func (s *step) acknowledged(m *Message) {
+	b := s.acknowledges(m)
+	if b == nil {
 		return
 	}
 	if b.Estate.Owed > 0 {

@@ -18,8 +18,9 @@ type Ledger interface {
 	// tokens left, if an entity above has fewer.
 	Usable() avantan.Tokens
 	// Fits returns an error if the books cannot take an estate of a leaver as a whole,
-	// whatever part of the net is accepted. The estate then stays where it was, and the
-	// leaver sends the bequest again.
+	// whatever part of the net is accepted, or if an item is frozen here: the item may
+	// come back by a third site before the site's own bequest is closed. The estate then
+	// stays where it was, and the leaver sends the bequest again.
 	Fits(leaver avantan.SiteID, e *Estate) error
 
 	// Debit takes tokens left out of the books, for an heir or of a leaver; at least 1.

@@ -38,7 +38,8 @@ func (e *violationError) Error() string {
 type Input struct {
 	// Begin asks for the next bequest, to this heir. One bequest is open at a time.
 	Begin avantan.SiteID
-	// Lost is a site that is out for good: written off, or gone after it handed over all. An open bequest to the site is dropped, and the site's numbers are forgotten.
+	// Lost is a site that is out for good: written off, or gone after it handed over all.
+	// An open bequest to the site is dropped, and the site's numbers are forgotten.
 	Lost avantan.SiteID
 	// Receive is a message that has arrived. The Machine keeps nothing of it.
 	Receive *Message
@@ -120,16 +121,14 @@ type step struct {
 	out Output
 }
 
+// send sends a message with the last bequest taken of its receiver.
 func (s *step) send(to avantan.SiteID, m Message) {
-	m.From, m.To = s.cfg.Self, to
+	t := s.state.taken(to)
+	m.From, m.To, m.Taken, m.Accepted = s.cfg.Self, to, t.Number, t.Accepted
 	s.out.Messages = append(s.out.Messages, m)
 }
 
-func (s *step) violation(peer avantan.SiteID, format string, args ...any) {
-	s.out.Err = &violationError{Peer: peer, Reason: fmt.Sprintf(format, args...)}
-}
-
-// receive checks a message and hands it to its kind's handler.
+// receive checks a message and handles its parts.
 func (s *step) receive(m *Message) {
 	if s.out.Err = m.Validate(); s.out.Err != nil {
 		return
@@ -138,12 +137,30 @@ func (s *step) receive(m *Message) {
 		s.out.Err = m.malformed("To is another site")
 		return
 	}
-	switch m.Kind {
-	case Bequeath:
-		s.onBequeath(m)
-	case Ack:
-		s.onAck(m)
+	if reason := s.disagree(m); reason != "" {
+		s.out.Err = &violationError{Peer: m.From, Reason: reason}
+		return
 	}
+	// A bequest acknowledges too: the heir may hand an item back before the leaver has
+	// heard that it was taken.
+	s.acknowledged(m)
+	if m.Kind == Bequeath {
+		s.onBequeath(m)
+	}
+}
+
+// disagree says what in a message no correct site can have sent; empty for nothing.
+func (s *step) disagree(m *Message) string {
+	if last := s.state.given(m.From); m.Taken > last {
+		return fmt.Sprintf("it has taken bequest %d, %d was the last one made", m.Taken, last)
+	}
+	if b := s.acknowledges(m); b != nil && m.Accepted > max(b.Estate.Net, 0) {
+		return fmt.Sprintf("it has accepted %d tokens of bequest %d, which has %d", m.Accepted, m.Taken, b.Estate.Net)
+	}
+	if last := s.state.taken(m.From).Number; m.Number > last+1 {
+		return fmt.Sprintf("it sends bequest %d, %d was the last to be taken", m.Number, last)
+	}
+	return ""
 }
 
 // lost forgets a site. Nothing is taken back: the site may have taken the bequest, and

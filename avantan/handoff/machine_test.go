@@ -123,33 +123,37 @@ func TestRefusedMessages(t *testing.T) {
 		m         Message
 		violation bool
 	}{
-		"no kind":                      {m: Message{Number: 1}},
-		"unknown kind":                 {m: Message{Kind: Ack + 1, Number: 1}},
-		"from itself":                  {m: Message{Kind: Ack, From: "a", Number: 1}},
-		"from nobody":                  {m: Message{Kind: Ack, From: "-", Number: 1}},
-		"to somebody else":             {m: Message{Kind: Ack, To: "c", Number: 1}},
-		"no number":                    {m: Message{Kind: Bequeath, Estate: one}},
-		"huge number":                  {m: Message{Kind: Bequeath, Number: huge, Estate: one}},
-		"ack without number":           {m: Message{Kind: Ack}},
-		"ack with estate":              {m: Message{Kind: Ack, Number: 1, Estate: one}},
-		"ack of less than nothing":     {m: Message{Kind: Ack, Number: 1, Accepted: -1}},
-		"bequest that accepts":         {m: Message{Kind: Bequeath, Number: 1, Estate: one, Accepted: 1}},
-		"bequest of nothing":           {m: Message{Kind: Bequeath, Number: 1}},
-		"left below zero":              {m: Message{Kind: Bequeath, Number: 1, Estate: Estate{Left: -1}}},
-		"owed below zero":              {m: Message{Kind: Bequeath, Number: 1, Estate: Estate{Owed: -1}}},
-		"left and owed":                {m: Message{Kind: Bequeath, Number: 1, Estate: Estate{Left: 1, Owed: 1}}},
-		"net without opposite":         {m: Message{Kind: Bequeath, Number: 1, Estate: Estate{Net: math.MinInt64}}},
-		"too many items":               {m: Message{Kind: Bequeath, Number: 1, Estate: items(MaxItems+1, "x", 1)}},
-		"item without data":            {m: Message{Kind: Bequeath, Number: 1, Estate: items(1, "", 1)}},
-		"item too large":               {m: Message{Kind: Bequeath, Number: 1, Estate: items(1, strings.Repeat("x", MaxData+1), 1)}},
-		"items too large":              {m: Message{Kind: Bequeath, Number: 1, Estate: items(maxBytes/MaxData+1, strings.Repeat("x", MaxData), 1)}},
-		"item below zero":              {m: Message{Kind: Bequeath, Number: 1, Estate: items(1, "x", -1)}},
-		"sum of items":                 {m: Message{Kind: Bequeath, Number: 1, Estate: items(2, "x", math.MaxInt64)}},
-		"ack of what was never made":   {m: Message{Kind: Ack, Number: 2}, violation: true},
-		"ack of what it never got":     {m: Message{Kind: Ack, From: "c", Number: 1}, violation: true},
-		"ack of more than there is":    {m: Message{Kind: Ack, Number: 1, Accepted: 11}, violation: true},
-		"bequest with one left out":    {m: Message{Kind: Bequeath, Number: 3, Estate: one}, violation: true},
-		"first bequest with two ahead": {m: Message{Kind: Bequeath, From: "c", Number: 2, Estate: one}, violation: true},
+		"no kind":                       {m: Message{Number: 1}},
+		"unknown kind":                  {m: Message{Kind: Ack + 1, Taken: 1}},
+		"from itself":                   {m: Message{Kind: Ack, From: "a", Taken: 1}},
+		"from nobody":                   {m: Message{Kind: Ack, From: "-", Taken: 1}},
+		"to somebody else":              {m: Message{Kind: Ack, To: "c", Taken: 1}},
+		"no number":                     {m: Message{Kind: Bequeath, Estate: one}},
+		"huge number":                   {m: Message{Kind: Bequeath, Number: huge, Estate: one}},
+		"ack without number":            {m: Message{Kind: Ack}},
+		"ack with number":               {m: Message{Kind: Ack, Number: 1, Taken: 1}},
+		"ack with a huge number":        {m: Message{Kind: Ack, Taken: huge}},
+		"ack with estate":               {m: Message{Kind: Ack, Taken: 1, Estate: one}},
+		"ack of less than nothing":      {m: Message{Kind: Ack, Taken: 1, Accepted: -1}},
+		"bequest that took too much":    {m: Message{Kind: Bequeath, Number: 2, Estate: one, Taken: 2}, violation: true},
+		"bequest that accepts too much": {m: Message{Kind: Bequeath, Number: 2, Estate: one, Taken: 1, Accepted: 11}, violation: true},
+		"bequest that accepts":          {m: Message{Kind: Bequeath, Number: 1, Estate: one, Accepted: 1}},
+		"bequest of nothing":            {m: Message{Kind: Bequeath, Number: 1}},
+		"left below zero":               {m: Message{Kind: Bequeath, Number: 1, Estate: Estate{Left: -1}}},
+		"owed below zero":               {m: Message{Kind: Bequeath, Number: 1, Estate: Estate{Owed: -1}}},
+		"left and owed":                 {m: Message{Kind: Bequeath, Number: 1, Estate: Estate{Left: 1, Owed: 1}}},
+		"net without opposite":          {m: Message{Kind: Bequeath, Number: 1, Estate: Estate{Net: math.MinInt64}}},
+		"too many items":                {m: Message{Kind: Bequeath, Number: 1, Estate: items(MaxItems+1, "x", 1)}},
+		"item without data":             {m: Message{Kind: Bequeath, Number: 1, Estate: items(1, "", 1)}},
+		"item too large":                {m: Message{Kind: Bequeath, Number: 1, Estate: items(1, strings.Repeat("x", maxData+1), 1)}},
+		"items too large":               {m: Message{Kind: Bequeath, Number: 1, Estate: items(maxBytes/maxData+1, strings.Repeat("x", maxData), 1)}},
+		"item below zero":               {m: Message{Kind: Bequeath, Number: 1, Estate: items(1, "x", -1)}},
+		"sum of items":                  {m: Message{Kind: Bequeath, Number: 1, Estate: items(2, "x", math.MaxInt64)}},
+		"ack of what was never made":    {m: Message{Kind: Ack, Taken: 2}, violation: true},
+		"ack of what it never got":      {m: Message{Kind: Ack, From: "c", Taken: 1}, violation: true},
+		"ack of more than there is":     {m: Message{Kind: Ack, Taken: 1, Accepted: 11}, violation: true},
+		"bequest with one left out":     {m: Message{Kind: Bequeath, Number: 3, Estate: one}, violation: true},
+		"first bequest with two ahead":  {m: Message{Kind: Bequeath, From: "c", Number: 2, Estate: one}, violation: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := test.m
@@ -300,7 +304,7 @@ func TestAcceptable(t *testing.T) {
 
 // TestBounded: a bequest takes along what fits, by number and by bytes.
 func TestBounded(t *testing.T) {
-	large := slices.Repeat([]Item{item(strings.Repeat("x", MaxData), 1)}, maxBytes/MaxData+1)
+	large := slices.Repeat([]Item{item(strings.Repeat("x", maxData), 1)}, maxBytes/maxData+1)
 	small := slices.Repeat([]Item{item("x", 1)}, 9)
 	for _, test := range []struct {
 		items       []Item

@@ -8,8 +8,8 @@ import (
 	"github.com/samya-db/samya/avantan"
 )
 
-// MaxData bounds the bytes of an item.
-const MaxData = 4 << 10
+// maxData bounds the bytes of an item.
+const maxData = 4 << 10
 
 // maxBytes bounds the bytes of all items of a bequest: it is stored, and sent, as a
 // whole.
@@ -28,10 +28,12 @@ func (m *Message) Validate() error {
 		return m.malformed("Kind is unknown")
 	case m.From == "" || m.To == "" || m.From == m.To:
 		return m.malformed("From and To must be two sites")
-	case m.Number == 0 || m.Number > avantan.MaxNumber:
+	case (m.Kind == Bequeath) != (m.Number > 0) || m.Number > avantan.MaxNumber:
 		return m.malformed("Number is out of range")
-	case m.Accepted < 0 || m.Accepted > 0 && m.Kind != Ack:
-		return m.malformed("Accepted is out of range or out of place")
+	case m.Kind == Ack && m.Taken == 0 || m.Taken > avantan.MaxNumber:
+		return m.malformed("Taken is out of range")
+	case m.Accepted < 0 || m.Accepted > 0 && m.Taken == 0:
+		return m.malformed("Accepted is out of range")
 	case (m.Kind == Bequeath) == m.Estate.empty():
 		return m.malformed("Estate is missing or out of place")
 	}
@@ -66,8 +68,8 @@ func (e *Estate) fault() string {
 	for i := range e.Items {
 		item := &e.Items[i]
 		switch {
-		case len(item.Data) == 0 || len(item.Data) > MaxData:
-			return fmt.Sprintf("an item of %d bytes, must have 1 to %d", len(item.Data), MaxData)
+		case len(item.Data) == 0 || len(item.Data) > maxData:
+			return fmt.Sprintf("an item of %d bytes, must have 1 to %d", len(item.Data), maxData)
 		case item.Tokens < 0:
 			return "an item's Tokens must be at least 0"
 		case item.Tokens > room:

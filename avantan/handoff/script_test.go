@@ -1,6 +1,7 @@
 package handoff
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -136,7 +137,7 @@ func (s *script) Field(m *Message, key string) (string, bool) {
 	case "kind":
 		return m.Kind.String(), true
 	case "number":
-		return strconv.FormatUint(m.Number, 10), true
+		return strconv.FormatUint(cmp.Or(m.Number, m.Taken), 10), true
 	}
 	return "", false
 }
@@ -180,11 +181,15 @@ func (s *script) State(site string) string {
 
 // line writes a message.
 func line(m *Message) string {
-	text := fmt.Sprintf("%s->%s %v #%d", m.From, m.To, m.Kind, m.Number)
+	text := fmt.Sprintf("%s->%s %v", m.From, m.To, m.Kind)
 	if m.Kind == Ack {
-		return fmt.Sprintf("%s accepts %d", text, m.Accepted)
+		return fmt.Sprintf("%s #%d accepts %d", text, m.Taken, m.Accepted)
 	}
-	return text + estate(&m.Estate)
+	text = fmt.Sprintf("%s #%d%s", text, m.Number, estate(&m.Estate))
+	if m.Taken > 0 {
+		text += fmt.Sprintf(", has #%d", m.Taken)
+	}
+	return text
 }
 
 // estate writes what a bequest moves.

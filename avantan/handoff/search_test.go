@@ -20,11 +20,11 @@ func TestSearch(t *testing.T) {
 	for _, bound := range []bound{
 		{
 			name: "tokens left and out", sites: []holding{{left: 2, plain: 3}, {left: 1}},
-			begins: 2, acquires: []int{0, 2}, releases: []int{1, 0}, crashes: 1,
+			begins: 3, acquires: []int{0, 2}, releases: []int{1, 1}, crashes: 2,
 		},
 		{
 			name: "debt", sites: []holding{{left: -2, plain: 3}, {left: 3}},
-			begins: 2, acquires: []int{0, 1}, releases: []int{1, 1}, crashes: 1,
+			begins: 2, acquires: []int{0, 1}, releases: []int{1, 1}, crashes: 2,
 		},
 		{
 			name: "net below zero", sites: []holding{{left: 1, plain: -2}, {left: 0, plain: 3}},
@@ -44,7 +44,11 @@ func TestSearch(t *testing.T) {
 		},
 		{
 			name: "both", sites: []holding{{left: 1, plain: 1}, {left: 2, plain: -1}},
-			begins: 1, back: 1, acquires: []int{1, 1}, crashes: 1,
+			begins: 1, back: 1, acquires: []int{1, 1}, releases: []int{1, 0}, crashes: 1,
+		},
+		{
+			name: "there and back", sites: []holding{{left: 1, leases: []lease{{"x", 2}}}, {left: 2, plain: 1}},
+			begins: 1, back: 2, ends: 1, crashes: 1,
 		},
 	} {
 		t.Run(bound.name, func(t *testing.T) {

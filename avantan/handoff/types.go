@@ -4,7 +4,7 @@ import "github.com/samya-db/samya/avantan"
 
 // Item is something that holds tokens by itself, a lease.
 type Item struct {
-	// Data is the item in the caller's encoding, 1 to MaxData bytes. Nobody reads or
+	// Data is the item in the caller's encoding, 1 to 4,096 bytes. Nobody reads or
 	// changes the bytes here.
 	Data []byte
 	// Tokens are the tokens of the item, at least 0, a part of the site's net.
@@ -77,10 +77,13 @@ const (
 type Message struct {
 	Kind     Kind
 	From, To avantan.SiteID
-	// Number is the number of the bequest, from 1.
+	// Number: in a Bequeath the number of the bequest, from 1.
 	Number uint64
 	// Estate: in a Bequeath the tokens and items moved, not empty.
 	Estate Estate
-	// Accepted: in an Ack the tokens of the Net that the heir has charged, at least 0.
+	// Taken is the last bequest of the receiver of the message that the sender has durably
+	// taken; in a Bequeath 0 for none. Accepted are the tokens of the bequest's Net that
+	// the sender has charged, at least 0.
+	Taken    uint64
 	Accepted avantan.Tokens
 }

@@ -80,7 +80,7 @@ func SimVariants() []string {
 func TestVariants() []string {
 	return []string{
 		"appmgr", "client", "mux", "access", "tls", "engine", "journal", "store", "shares", "partitions", "kvpart", "membership", "peer", "site", "predict",
-		"doctor", "bookcopy",
+		"doctor", "bookcopy", "handoff",
 	}
 }
 

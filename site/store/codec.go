@@ -73,7 +73,7 @@ func encodeEntity(e *stored.Entity) ([]byte, error) {
 	p := &storev1.EntityState{
 		Generation: e.Generation, Initial: int64(e.Initial), Limit: int64(e.Limit), Version: e.Version,
 		Protocol: encodeProtocol(&e.Protocol), Star: encodeStar(&e.Star), Moved: e.Moved,
-		Transfer: encodeTransfer(&e.Transfer), Fetches: e.Fetches, Surplus: int64(e.Surplus),
+		Transfer: encodeTransfer(&e.Transfer), Handoff: encodeHandoff(&e.Handoff), Fetches: e.Fetches, Surplus: int64(e.Surplus),
 		Parent: e.Parent, Shape: e.Shape, WrittenOff: int64(e.WrittenOff), Born: uint32(e.Born), Voters: uint32(e.Voters), Appraised: uint32(e.Appraised),
 		Debt: int64(e.Debt), DebtSince: uint64(e.DebtSince), Held: uint64(e.Held),
 	}
@@ -101,7 +101,7 @@ func decodeEntity(name string, raw []byte) (stored.Entity, error) {
 		Born: uint16(p.GetBorn()), Voters: uint16(p.GetVoters()), Appraised: uint16(p.GetAppraised()),
 		Name: name, Generation: p.GetGeneration(), Initial: core.Tokens(p.GetInitial()),
 		Limit: core.Tokens(p.GetLimit()), Version: p.GetVersion(), Protocol: decodeProtocol(p.GetProtocol()),
-		Star: decodeStar(p.GetStar()), Moved: p.GetMoved(), Transfer: decodeTransfer(p.GetTransfer()),
+		Star: decodeStar(p.GetStar()), Moved: p.GetMoved(), Transfer: decodeTransfer(p.GetTransfer()), Handoff: decodeHandoff(p.GetHandoff()),
 		Fetches: p.GetFetches(), Surplus: core.Tokens(p.GetSurplus()), Parent: p.GetParent(), Shape: p.GetShape(),
 		WrittenOff: core.Tokens(p.GetWrittenOff()),
 		Debt:       core.Tokens(p.GetDebt()), DebtSince: avantan.Instance(p.GetDebtSince()), Held: avantan.Instance(p.GetHeld()),

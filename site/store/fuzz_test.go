@@ -36,6 +36,7 @@ var codecs = map[string]func(raw []byte) (decoded any, encode func() ([]byte, er
 		r, err := decodeEntity("e", raw)
 		// The core validates an entity's protocols first.
 		_, _, _ = r.Protocol.Validate(), r.Star.Validate(), r.Transfer.Validate()
+		_ = r.Handoff.Validate()
 		return r, func() ([]byte, error) { return encodeEntity(&r) }, err
 	},
 	"decodeCatalogue": func(raw []byte) (any, func() ([]byte, error), error) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/avantan/handoff"
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/avantan/transfer"
 	"github.com/samya-db/samya/internal/versions"
@@ -118,6 +119,13 @@ func full() *stored.Records {
 				},
 				Moved: 6, Fetches: 8, Parent: 4, Shape: 9, Born: 2, Voters: 3,
 				Surplus: 7, WrittenOff: -9, Debt: 11, DebtSince: 2, Held: 3, DebtHeard: []core.SiteID{"as", "us"},
+				Handoff: handoff.State{
+					Open: &handoff.Bequest{Heir: "as", Number: 4, Estate: handoff.Estate{
+						Left: 5, Owed: 6, Net: -7, Items: []handoff.Item{{Data: []byte("l"), Tokens: 8}},
+					}},
+					Given: []handoff.Given{{Heir: "as", Number: 4}},
+					Taken: []handoff.Taken{{Leaver: "eu", Number: 2, Accepted: 1}},
+				},
 				Transfer: transfer.State{
 					Reserved: 32,
 					Debits:   []transfer.Debit{{Receiver: "as", Asked: 5, Seq: 4, Amount: 3}, {Receiver: "eu", Asked: 1}},

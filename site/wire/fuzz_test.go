@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/avantan/handoff"
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/avantan/transfer"
 	"github.com/samya-db/samya/internal/testfuzz"
@@ -69,6 +70,17 @@ func seeds() []message.Envelope {
 	for k := transfer.Ask; k <= transfer.Ack; k++ {
 		es = append(es, message.Envelope{Entity: "e", Generation: 1, Transfer: &transfer.Message{Kind: k, Ask: 1, Seq: 1, Amount: 5, Left: 2}})
 	}
+	items := []handoff.Item{{Data: []byte(`{"id":"l","ttl":1000,"remaining":500}`), Tokens: 2}}
+	es = append(
+		es,
+		message.Envelope{Entity: "e", Generation: 1, Handoff: &handoff.Message{
+			Kind: handoff.Bequeath, Number: 1, Estate: handoff.Estate{Left: 5, Net: 4, Items: items},
+		}},
+		message.Envelope{Entity: "e", Generation: 1, Handoff: &handoff.Message{
+			Kind: handoff.Bequeath, Number: 2, Estate: handoff.Estate{Owed: 5, Net: -4}, Taken: 3, Accepted: 2,
+		}},
+		message.Envelope{Entity: "e", Generation: 1, Handoff: &handoff.Message{Kind: handoff.Ack, Taken: 1, Accepted: 2}},
+	)
 	for k := message.VouchAsk; k <= message.VouchNothing; k++ {
 		es = append(es, message.Envelope{Vouch: &message.Vouch{Kind: k, Asked: mark, Known: mark, Members: 5}})
 	}

@@ -21,6 +21,8 @@ func TestSeedsComeBackWhole(t *testing.T) {
 			e.Star.From, e.Star.To = "b", "a"
 		case e.Transfer != nil:
 			e.Transfer.From, e.Transfer.To = "b", "a"
+		case e.Handoff != nil:
+			e.Handoff.From, e.Handoff.To = "b", "a"
 		case e.Vouch != nil:
 			e.Vouch.From, e.Vouch.To = "b", "a"
 		case e.Leave != nil:

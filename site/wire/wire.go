@@ -42,6 +42,10 @@ func Encode(e *message.Envelope) *peerv1.ProtocolMessage {
 		return &peerv1.ProtocolMessage{
 			Entity: e.Entity, Generation: e.Generation, Mark: Mark(e.Mark), Transfer: encodeTransfer(e.Transfer),
 		}
+	case e.Handoff != nil:
+		return &peerv1.ProtocolMessage{
+			Entity: e.Entity, Generation: e.Generation, Mark: Mark(e.Mark), Handoff: encodeHandoff(e.Handoff),
+		}
 	case e.Gossip != nil:
 		return &peerv1.ProtocolMessage{Mark: Mark(e.Mark), Gossip: encodeGossip(e.Gossip)}
 	case e.Claims != nil:
@@ -74,6 +78,8 @@ func Decode(p *peerv1.ProtocolMessage, from, to core.SiteID) (message.Envelope, 
 		return decodeStar(p, from, to)
 	case p.GetTransfer() != nil:
 		return decodeTransfer(p, from, to)
+	case p.GetHandoff() != nil:
+		return decodeHandoff(p, from, to)
 	case p.GetGossip() != nil:
 		return decodeGossip(p, from, to), nil
 	case p.GetClaims() != nil:

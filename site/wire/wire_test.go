@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/avantan/handoff"
 	"github.com/samya-db/samya/avantan/transfer"
 	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
 	"github.com/samya-db/samya/site/core"
@@ -83,6 +84,23 @@ func envelope(t *rapid.T) message.Envelope {
 			From: sites.Draw(t, "from"), To: sites.Draw(t, "to"), Ask: rapid.Uint64().Draw(t, "ask"), Seq: rapid.Uint64().Draw(t, "seq"),
 			Amount: tokens("amount"), Left: tokens("left"),
 		}}
+	}
+	if rapid.IntRange(0, 4).Draw(t, "handoffs") == 0 {
+		tokens := func(name string) avantan.Tokens { return avantan.Tokens(rapid.Int64().Draw(t, name)) }
+		m := &handoff.Message{
+			Kind: handoff.Kind(rapid.IntRange(int(handoff.Bequeath), int(handoff.Ack)).Draw(t, "kind")),
+			From: sites.Draw(t, "from"), To: sites.Draw(t, "to"), Number: rapid.Uint64().Draw(t, "number"),
+			Taken: rapid.Uint64().Draw(t, "taken"), Accepted: tokens("accepted"),
+		}
+		if m.Kind == handoff.Bequeath {
+			m.Estate = handoff.Estate{Left: tokens("left"), Owed: tokens("owed"), Net: tokens("net")}
+			for range rapid.IntRange(0, 3).Draw(t, "items") {
+				m.Estate.Items = append(m.Estate.Items, handoff.Item{
+					Data: rapid.SliceOfN(rapid.Byte(), 1, 9).Draw(t, "data"), Tokens: tokens("tokens"),
+				})
+			}
+		}
+		return message.Envelope{Mark: mark(t, "mark"), Entity: "a/b", Generation: rapid.Uint64().Draw(t, "generation"), Handoff: m}
 	}
 	e := message.Envelope{
 		Mark:   mark(t, "mark"),

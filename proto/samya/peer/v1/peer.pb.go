@@ -562,6 +562,59 @@ func (TransferKind) EnumDescriptor() ([]byte, []int) {
 	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{7}
 }
 
+// HandoffKind says what a message of a handoff is.
+type HandoffKind int32
+
+const (
+	// Not a message.
+	HandoffKind_HANDOFF_KIND_UNSPECIFIED HandoffKind = 0
+	// Brings a bequest.
+	HandoffKind_HANDOFF_KIND_BEQUEATH HandoffKind = 1
+	// A bequest is durably taken.
+	HandoffKind_HANDOFF_KIND_ACK HandoffKind = 2
+)
+
+// Enum value maps for HandoffKind.
+var (
+	HandoffKind_name = map[int32]string{
+		0: "HANDOFF_KIND_UNSPECIFIED",
+		1: "HANDOFF_KIND_BEQUEATH",
+		2: "HANDOFF_KIND_ACK",
+	}
+	HandoffKind_value = map[string]int32{
+		"HANDOFF_KIND_UNSPECIFIED": 0,
+		"HANDOFF_KIND_BEQUEATH":    1,
+		"HANDOFF_KIND_ACK":         2,
+	}
+)
+
+func (x HandoffKind) Enum() *HandoffKind {
+	p := new(HandoffKind)
+	*p = x
+	return p
+}
+
+func (x HandoffKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (HandoffKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_samya_peer_v1_peer_proto_enumTypes[8].Descriptor()
+}
+
+func (HandoffKind) Type() protoreflect.EnumType {
+	return &file_samya_peer_v1_peer_proto_enumTypes[8]
+}
+
+func (x HandoffKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use HandoffKind.Descriptor instead.
+func (HandoffKind) EnumDescriptor() ([]byte, []int) {
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{8}
+}
+
 type LinkRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What the frame holds.
@@ -972,6 +1025,9 @@ type ProtocolMessage struct {
 	// A step of an audit; if it is set, only entity, generation and mark count
 	// besides it.
 	Audit *Audit `protobuf:"bytes,20,opt,name=audit,proto3" json:"audit,omitempty"`
+	// A message of a handoff to an heir; if it is set, only entity, generation and
+	// mark count besides it.
+	Handoff *HandoffMessage `protobuf:"bytes,21,opt,name=handoff,proto3" json:"handoff,omitempty"`
 	// About a site that leaves; if it is set, only mark counts besides it.
 	Leave         *Leave `protobuf:"bytes,22,opt,name=leave,proto3" json:"leave,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1144,6 +1200,13 @@ func (x *ProtocolMessage) GetClaims() *Claims {
 func (x *ProtocolMessage) GetAudit() *Audit {
 	if x != nil {
 		return x.Audit
+	}
+	return nil
+}
+
+func (x *ProtocolMessage) GetHandoff() *HandoffMessage {
+	if x != nil {
+		return x.Handoff
 	}
 	return nil
 }
@@ -2007,6 +2070,216 @@ func (x *TransferMessage) GetLeft() int64 {
 	return 0
 }
 
+// HandoffMessage is a message of a handoff.
+type HandoffMessage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What is said.
+	Kind HandoffKind `protobuf:"varint,1,opt,name=kind,proto3,enum=samya.peer.v1.HandoffKind" json:"kind,omitempty"`
+	// Bequeath: the number of the bequest.
+	Number uint64 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
+	// Bequeath: what it moves.
+	Estate *HandoffEstate `protobuf:"bytes,3,opt,name=estate,proto3" json:"estate,omitempty"`
+	// The last bequest of the receiver of the message that the sender has taken.
+	Taken uint64 `protobuf:"varint,4,opt,name=taken,proto3" json:"taken,omitempty"`
+	// How much of that bequest's net the sender has charged.
+	Accepted      int64 `protobuf:"varint,5,opt,name=accepted,proto3" json:"accepted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HandoffMessage) Reset() {
+	*x = HandoffMessage{}
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HandoffMessage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HandoffMessage) ProtoMessage() {}
+
+func (x *HandoffMessage) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HandoffMessage.ProtoReflect.Descriptor instead.
+func (*HandoffMessage) Descriptor() ([]byte, []int) {
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *HandoffMessage) GetKind() HandoffKind {
+	if x != nil {
+		return x.Kind
+	}
+	return HandoffKind_HANDOFF_KIND_UNSPECIFIED
+}
+
+func (x *HandoffMessage) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *HandoffMessage) GetEstate() *HandoffEstate {
+	if x != nil {
+		return x.Estate
+	}
+	return nil
+}
+
+func (x *HandoffMessage) GetTaken() uint64 {
+	if x != nil {
+		return x.Taken
+	}
+	return 0
+}
+
+func (x *HandoffMessage) GetAccepted() int64 {
+	if x != nil {
+		return x.Accepted
+	}
+	return 0
+}
+
+// HandoffEstate is what a bequest moves.
+type HandoffEstate struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tokens left, which the leaver no longer has.
+	Left int64 `protobuf:"varint,1,opt,name=left,proto3" json:"left,omitempty"`
+	// A debt, which the leaver still has.
+	Owed int64 `protobuf:"varint,2,opt,name=owed,proto3" json:"owed,omitempty"`
+	// Tokens out, without those of items; negative if more came back.
+	Net int64 `protobuf:"zigzag64,3,opt,name=net,proto3" json:"net,omitempty"`
+	// Leases.
+	Items         []*HandoffItem `protobuf:"bytes,4,rep,name=items,proto3" json:"items,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HandoffEstate) Reset() {
+	*x = HandoffEstate{}
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HandoffEstate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HandoffEstate) ProtoMessage() {}
+
+func (x *HandoffEstate) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HandoffEstate.ProtoReflect.Descriptor instead.
+func (*HandoffEstate) Descriptor() ([]byte, []int) {
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *HandoffEstate) GetLeft() int64 {
+	if x != nil {
+		return x.Left
+	}
+	return 0
+}
+
+func (x *HandoffEstate) GetOwed() int64 {
+	if x != nil {
+		return x.Owed
+	}
+	return 0
+}
+
+func (x *HandoffEstate) GetNet() int64 {
+	if x != nil {
+		return x.Net
+	}
+	return 0
+}
+
+func (x *HandoffEstate) GetItems() []*HandoffItem {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+// HandoffItem is a lease that moves.
+type HandoffItem struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The lease, as its site encodes it.
+	Data []byte `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	// Its tokens.
+	Tokens        int64 `protobuf:"varint,2,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HandoffItem) Reset() {
+	*x = HandoffItem{}
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HandoffItem) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HandoffItem) ProtoMessage() {}
+
+func (x *HandoffItem) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HandoffItem.ProtoReflect.Descriptor instead.
+func (*HandoffItem) Descriptor() ([]byte, []int) {
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *HandoffItem) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *HandoffItem) GetTokens() int64 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
 // Gossip says what a site has of some entities. It binds nobody.
 type Gossip struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2018,7 +2291,7 @@ type Gossip struct {
 
 func (x *Gossip) Reset() {
 	*x = Gossip{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[17]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2030,7 +2303,7 @@ func (x *Gossip) String() string {
 func (*Gossip) ProtoMessage() {}
 
 func (x *Gossip) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[17]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2043,7 +2316,7 @@ func (x *Gossip) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gossip.ProtoReflect.Descriptor instead.
 func (*Gossip) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{17}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Gossip) GetSummaries() []*Summary {
@@ -2078,7 +2351,7 @@ type Summary struct {
 
 func (x *Summary) Reset() {
 	*x = Summary{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[18]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2090,7 +2363,7 @@ func (x *Summary) String() string {
 func (*Summary) ProtoMessage() {}
 
 func (x *Summary) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[18]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2103,7 +2376,7 @@ func (x *Summary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Summary.ProtoReflect.Descriptor instead.
 func (*Summary) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{18}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Summary) GetEntity() string {
@@ -2178,7 +2451,7 @@ type Value struct {
 
 func (x *Value) Reset() {
 	*x = Value{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[19]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2190,7 +2463,7 @@ func (x *Value) String() string {
 func (*Value) ProtoMessage() {}
 
 func (x *Value) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[19]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2203,7 +2476,7 @@ func (x *Value) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Value.ProtoReflect.Descriptor instead.
 func (*Value) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{19}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Value) GetContributions() []*Contribution {
@@ -2242,7 +2515,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[20]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2254,7 +2527,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[20]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2267,7 +2540,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{20}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Kept) GetPeer() string {
@@ -2316,7 +2589,7 @@ const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"\x0fcluster_version\x18\a \x01(\rR\x0eclusterVersion\x12\x1c\n" +
 	"\tundecided\x18\b \x01(\bR\tundecided\"C\n" +
 	"\x05Batch\x12:\n" +
-	"\bmessages\x18\x01 \x03(\v2\x1e.samya.peer.v1.ProtocolMessageR\bmessages\"\x88\a\n" +
+	"\bmessages\x18\x01 \x03(\v2\x1e.samya.peer.v1.ProtocolMessageR\bmessages\"\xc1\a\n" +
 	"\x0fProtocolMessage\x12\x16\n" +
 	"\x06entity\x18\x01 \x01(\tR\x06entity\x12\x1e\n" +
 	"\n" +
@@ -2341,7 +2614,8 @@ const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"\btransfer\x18\x11 \x01(\v2\x1e.samya.peer.v1.TransferMessageR\btransfer\x12-\n" +
 	"\x06gossip\x18\x12 \x01(\v2\x15.samya.peer.v1.GossipR\x06gossip\x12-\n" +
 	"\x06claims\x18\x13 \x01(\v2\x15.samya.peer.v1.ClaimsR\x06claims\x12*\n" +
-	"\x05audit\x18\x14 \x01(\v2\x14.samya.peer.v1.AuditR\x05audit\x12*\n" +
+	"\x05audit\x18\x14 \x01(\v2\x14.samya.peer.v1.AuditR\x05audit\x127\n" +
+	"\ahandoff\x18\x15 \x01(\v2\x1d.samya.peer.v1.HandoffMessageR\ahandoff\x12*\n" +
 	"\x05leave\x18\x16 \x01(\v2\x14.samya.peer.v1.LeaveR\x05leave\"K\n" +
 	"\x05Leave\x12,\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x18.samya.peer.v1.LeaveKindR\x04kind\x12\x14\n" +
@@ -2402,7 +2676,21 @@ const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"\x03ask\x18\x02 \x01(\x04R\x03ask\x12\x10\n" +
 	"\x03seq\x18\x03 \x01(\x04R\x03seq\x12\x16\n" +
 	"\x06amount\x18\x04 \x01(\x03R\x06amount\x12\x12\n" +
-	"\x04left\x18\x05 \x01(\x03R\x04left\">\n" +
+	"\x04left\x18\x05 \x01(\x03R\x04left\"\xc0\x01\n" +
+	"\x0eHandoffMessage\x12.\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x1a.samya.peer.v1.HandoffKindR\x04kind\x12\x16\n" +
+	"\x06number\x18\x02 \x01(\x04R\x06number\x124\n" +
+	"\x06estate\x18\x03 \x01(\v2\x1c.samya.peer.v1.HandoffEstateR\x06estate\x12\x14\n" +
+	"\x05taken\x18\x04 \x01(\x04R\x05taken\x12\x1a\n" +
+	"\baccepted\x18\x05 \x01(\x03R\baccepted\"{\n" +
+	"\rHandoffEstate\x12\x12\n" +
+	"\x04left\x18\x01 \x01(\x03R\x04left\x12\x12\n" +
+	"\x04owed\x18\x02 \x01(\x03R\x04owed\x12\x10\n" +
+	"\x03net\x18\x03 \x01(\x12R\x03net\x120\n" +
+	"\x05items\x18\x04 \x03(\v2\x1a.samya.peer.v1.HandoffItemR\x05items\"9\n" +
+	"\vHandoffItem\x12\x12\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\x12\x16\n" +
+	"\x06tokens\x18\x02 \x01(\x03R\x06tokens\">\n" +
 	"\x06Gossip\x124\n" +
 	"\tsummaries\x18\x01 \x03(\v2\x16.samya.peer.v1.SummaryR\tsummaries\"\xc5\x01\n" +
 	"\aSummary\x12\x16\n" +
@@ -2486,7 +2774,11 @@ const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"\x11TRANSFER_KIND_ASK\x10\x01\x12\x1a\n" +
 	"\x16TRANSFER_KIND_TRANSFER\x10\x02\x12\x18\n" +
 	"\x14TRANSFER_KIND_REFUSE\x10\x03\x12\x15\n" +
-	"\x11TRANSFER_KIND_ACK\x10\x042R\n" +
+	"\x11TRANSFER_KIND_ACK\x10\x04*\\\n" +
+	"\vHandoffKind\x12\x1c\n" +
+	"\x18HANDOFF_KIND_UNSPECIFIED\x10\x00\x12\x19\n" +
+	"\x15HANDOFF_KIND_BEQUEATH\x10\x01\x12\x14\n" +
+	"\x10HANDOFF_KIND_ACK\x10\x022R\n" +
 	"\vPeerService\x12C\n" +
 	"\x04Link\x12\x1a.samya.peer.v1.LinkRequest\x1a\x1b.samya.peer.v1.LinkResponse(\x010\x01B6Z4github.com/samya-db/samya/proto/samya/peer/v1;peerv1b\x06proto3"
 
@@ -2502,8 +2794,8 @@ func file_samya_peer_v1_peer_proto_rawDescGZIP() []byte {
 	return file_samya_peer_v1_peer_proto_rawDescData
 }
 
-var file_samya_peer_v1_peer_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_samya_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_samya_peer_v1_peer_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
+var file_samya_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_samya_peer_v1_peer_proto_goTypes = []any{
 	(LeaveKind)(0),          // 0: samya.peer.v1.LeaveKind
 	(ClaimKind)(0),          // 1: samya.peer.v1.ClaimKind
@@ -2513,72 +2805,80 @@ var file_samya_peer_v1_peer_proto_goTypes = []any{
 	(StarKind)(0),           // 5: samya.peer.v1.StarKind
 	(MessageKind)(0),        // 6: samya.peer.v1.MessageKind
 	(TransferKind)(0),       // 7: samya.peer.v1.TransferKind
-	(*LinkRequest)(nil),     // 8: samya.peer.v1.LinkRequest
-	(*Part)(nil),            // 9: samya.peer.v1.Part
-	(*LinkResponse)(nil),    // 10: samya.peer.v1.LinkResponse
-	(*Hello)(nil),           // 11: samya.peer.v1.Hello
-	(*Batch)(nil),           // 12: samya.peer.v1.Batch
-	(*ProtocolMessage)(nil), // 13: samya.peer.v1.ProtocolMessage
-	(*Leave)(nil),           // 14: samya.peer.v1.Leave
-	(*Claims)(nil),          // 15: samya.peer.v1.Claims
-	(*ClaimAsk)(nil),        // 16: samya.peer.v1.ClaimAsk
-	(*ClaimAnswer)(nil),     // 17: samya.peer.v1.ClaimAnswer
-	(*Audit)(nil),           // 18: samya.peer.v1.Audit
-	(*Mark)(nil),            // 19: samya.peer.v1.Mark
-	(*Vouch)(nil),           // 20: samya.peer.v1.Vouch
-	(*StarMessage)(nil),     // 21: samya.peer.v1.StarMessage
-	(*Ballot)(nil),          // 22: samya.peer.v1.Ballot
-	(*Contribution)(nil),    // 23: samya.peer.v1.Contribution
-	(*TransferMessage)(nil), // 24: samya.peer.v1.TransferMessage
-	(*Gossip)(nil),          // 25: samya.peer.v1.Gossip
-	(*Summary)(nil),         // 26: samya.peer.v1.Summary
-	(*Value)(nil),           // 27: samya.peer.v1.Value
-	(*Kept)(nil),            // 28: samya.peer.v1.Kept
+	(HandoffKind)(0),        // 8: samya.peer.v1.HandoffKind
+	(*LinkRequest)(nil),     // 9: samya.peer.v1.LinkRequest
+	(*Part)(nil),            // 10: samya.peer.v1.Part
+	(*LinkResponse)(nil),    // 11: samya.peer.v1.LinkResponse
+	(*Hello)(nil),           // 12: samya.peer.v1.Hello
+	(*Batch)(nil),           // 13: samya.peer.v1.Batch
+	(*ProtocolMessage)(nil), // 14: samya.peer.v1.ProtocolMessage
+	(*Leave)(nil),           // 15: samya.peer.v1.Leave
+	(*Claims)(nil),          // 16: samya.peer.v1.Claims
+	(*ClaimAsk)(nil),        // 17: samya.peer.v1.ClaimAsk
+	(*ClaimAnswer)(nil),     // 18: samya.peer.v1.ClaimAnswer
+	(*Audit)(nil),           // 19: samya.peer.v1.Audit
+	(*Mark)(nil),            // 20: samya.peer.v1.Mark
+	(*Vouch)(nil),           // 21: samya.peer.v1.Vouch
+	(*StarMessage)(nil),     // 22: samya.peer.v1.StarMessage
+	(*Ballot)(nil),          // 23: samya.peer.v1.Ballot
+	(*Contribution)(nil),    // 24: samya.peer.v1.Contribution
+	(*TransferMessage)(nil), // 25: samya.peer.v1.TransferMessage
+	(*HandoffMessage)(nil),  // 26: samya.peer.v1.HandoffMessage
+	(*HandoffEstate)(nil),   // 27: samya.peer.v1.HandoffEstate
+	(*HandoffItem)(nil),     // 28: samya.peer.v1.HandoffItem
+	(*Gossip)(nil),          // 29: samya.peer.v1.Gossip
+	(*Summary)(nil),         // 30: samya.peer.v1.Summary
+	(*Value)(nil),           // 31: samya.peer.v1.Value
+	(*Kept)(nil),            // 32: samya.peer.v1.Kept
 }
 var file_samya_peer_v1_peer_proto_depIdxs = []int32{
-	11, // 0: samya.peer.v1.LinkRequest.hello:type_name -> samya.peer.v1.Hello
-	12, // 1: samya.peer.v1.LinkRequest.batch:type_name -> samya.peer.v1.Batch
-	9,  // 2: samya.peer.v1.LinkRequest.part:type_name -> samya.peer.v1.Part
-	11, // 3: samya.peer.v1.LinkResponse.hello:type_name -> samya.peer.v1.Hello
-	13, // 4: samya.peer.v1.Batch.messages:type_name -> samya.peer.v1.ProtocolMessage
+	12, // 0: samya.peer.v1.LinkRequest.hello:type_name -> samya.peer.v1.Hello
+	13, // 1: samya.peer.v1.LinkRequest.batch:type_name -> samya.peer.v1.Batch
+	10, // 2: samya.peer.v1.LinkRequest.part:type_name -> samya.peer.v1.Part
+	12, // 3: samya.peer.v1.LinkResponse.hello:type_name -> samya.peer.v1.Hello
+	14, // 4: samya.peer.v1.Batch.messages:type_name -> samya.peer.v1.ProtocolMessage
 	6,  // 5: samya.peer.v1.ProtocolMessage.kind:type_name -> samya.peer.v1.MessageKind
-	22, // 6: samya.peer.v1.ProtocolMessage.ballot:type_name -> samya.peer.v1.Ballot
-	22, // 7: samya.peer.v1.ProtocolMessage.promised:type_name -> samya.peer.v1.Ballot
-	23, // 8: samya.peer.v1.ProtocolMessage.contribution:type_name -> samya.peer.v1.Contribution
-	22, // 9: samya.peer.v1.ProtocolMessage.accepted_at:type_name -> samya.peer.v1.Ballot
-	27, // 10: samya.peer.v1.ProtocolMessage.value:type_name -> samya.peer.v1.Value
-	28, // 11: samya.peer.v1.ProtocolMessage.kept:type_name -> samya.peer.v1.Kept
-	21, // 12: samya.peer.v1.ProtocolMessage.star:type_name -> samya.peer.v1.StarMessage
-	19, // 13: samya.peer.v1.ProtocolMessage.mark:type_name -> samya.peer.v1.Mark
-	20, // 14: samya.peer.v1.ProtocolMessage.vouch:type_name -> samya.peer.v1.Vouch
-	24, // 15: samya.peer.v1.ProtocolMessage.transfer:type_name -> samya.peer.v1.TransferMessage
-	25, // 16: samya.peer.v1.ProtocolMessage.gossip:type_name -> samya.peer.v1.Gossip
-	15, // 17: samya.peer.v1.ProtocolMessage.claims:type_name -> samya.peer.v1.Claims
-	18, // 18: samya.peer.v1.ProtocolMessage.audit:type_name -> samya.peer.v1.Audit
-	14, // 19: samya.peer.v1.ProtocolMessage.leave:type_name -> samya.peer.v1.Leave
-	0,  // 20: samya.peer.v1.Leave.kind:type_name -> samya.peer.v1.LeaveKind
-	16, // 21: samya.peer.v1.Claims.asks:type_name -> samya.peer.v1.ClaimAsk
-	17, // 22: samya.peer.v1.Claims.answers:type_name -> samya.peer.v1.ClaimAnswer
-	1,  // 23: samya.peer.v1.ClaimAsk.kind:type_name -> samya.peer.v1.ClaimKind
-	2,  // 24: samya.peer.v1.ClaimAnswer.verdict:type_name -> samya.peer.v1.ClaimVerdict
-	3,  // 25: samya.peer.v1.Audit.step:type_name -> samya.peer.v1.AuditStep
-	4,  // 26: samya.peer.v1.Vouch.kind:type_name -> samya.peer.v1.VouchKind
-	19, // 27: samya.peer.v1.Vouch.asked:type_name -> samya.peer.v1.Mark
-	19, // 28: samya.peer.v1.Vouch.known:type_name -> samya.peer.v1.Mark
-	5,  // 29: samya.peer.v1.StarMessage.kind:type_name -> samya.peer.v1.StarKind
-	23, // 30: samya.peer.v1.StarMessage.contribution:type_name -> samya.peer.v1.Contribution
-	27, // 31: samya.peer.v1.StarMessage.value:type_name -> samya.peer.v1.Value
-	7,  // 32: samya.peer.v1.TransferMessage.kind:type_name -> samya.peer.v1.TransferKind
-	26, // 33: samya.peer.v1.Gossip.summaries:type_name -> samya.peer.v1.Summary
-	23, // 34: samya.peer.v1.Value.contributions:type_name -> samya.peer.v1.Contribution
-	27, // 35: samya.peer.v1.Kept.value:type_name -> samya.peer.v1.Value
-	8,  // 36: samya.peer.v1.PeerService.Link:input_type -> samya.peer.v1.LinkRequest
-	10, // 37: samya.peer.v1.PeerService.Link:output_type -> samya.peer.v1.LinkResponse
-	37, // [37:38] is the sub-list for method output_type
-	36, // [36:37] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	23, // 6: samya.peer.v1.ProtocolMessage.ballot:type_name -> samya.peer.v1.Ballot
+	23, // 7: samya.peer.v1.ProtocolMessage.promised:type_name -> samya.peer.v1.Ballot
+	24, // 8: samya.peer.v1.ProtocolMessage.contribution:type_name -> samya.peer.v1.Contribution
+	23, // 9: samya.peer.v1.ProtocolMessage.accepted_at:type_name -> samya.peer.v1.Ballot
+	31, // 10: samya.peer.v1.ProtocolMessage.value:type_name -> samya.peer.v1.Value
+	32, // 11: samya.peer.v1.ProtocolMessage.kept:type_name -> samya.peer.v1.Kept
+	22, // 12: samya.peer.v1.ProtocolMessage.star:type_name -> samya.peer.v1.StarMessage
+	20, // 13: samya.peer.v1.ProtocolMessage.mark:type_name -> samya.peer.v1.Mark
+	21, // 14: samya.peer.v1.ProtocolMessage.vouch:type_name -> samya.peer.v1.Vouch
+	25, // 15: samya.peer.v1.ProtocolMessage.transfer:type_name -> samya.peer.v1.TransferMessage
+	29, // 16: samya.peer.v1.ProtocolMessage.gossip:type_name -> samya.peer.v1.Gossip
+	16, // 17: samya.peer.v1.ProtocolMessage.claims:type_name -> samya.peer.v1.Claims
+	19, // 18: samya.peer.v1.ProtocolMessage.audit:type_name -> samya.peer.v1.Audit
+	26, // 19: samya.peer.v1.ProtocolMessage.handoff:type_name -> samya.peer.v1.HandoffMessage
+	15, // 20: samya.peer.v1.ProtocolMessage.leave:type_name -> samya.peer.v1.Leave
+	0,  // 21: samya.peer.v1.Leave.kind:type_name -> samya.peer.v1.LeaveKind
+	17, // 22: samya.peer.v1.Claims.asks:type_name -> samya.peer.v1.ClaimAsk
+	18, // 23: samya.peer.v1.Claims.answers:type_name -> samya.peer.v1.ClaimAnswer
+	1,  // 24: samya.peer.v1.ClaimAsk.kind:type_name -> samya.peer.v1.ClaimKind
+	2,  // 25: samya.peer.v1.ClaimAnswer.verdict:type_name -> samya.peer.v1.ClaimVerdict
+	3,  // 26: samya.peer.v1.Audit.step:type_name -> samya.peer.v1.AuditStep
+	4,  // 27: samya.peer.v1.Vouch.kind:type_name -> samya.peer.v1.VouchKind
+	20, // 28: samya.peer.v1.Vouch.asked:type_name -> samya.peer.v1.Mark
+	20, // 29: samya.peer.v1.Vouch.known:type_name -> samya.peer.v1.Mark
+	5,  // 30: samya.peer.v1.StarMessage.kind:type_name -> samya.peer.v1.StarKind
+	24, // 31: samya.peer.v1.StarMessage.contribution:type_name -> samya.peer.v1.Contribution
+	31, // 32: samya.peer.v1.StarMessage.value:type_name -> samya.peer.v1.Value
+	7,  // 33: samya.peer.v1.TransferMessage.kind:type_name -> samya.peer.v1.TransferKind
+	8,  // 34: samya.peer.v1.HandoffMessage.kind:type_name -> samya.peer.v1.HandoffKind
+	27, // 35: samya.peer.v1.HandoffMessage.estate:type_name -> samya.peer.v1.HandoffEstate
+	28, // 36: samya.peer.v1.HandoffEstate.items:type_name -> samya.peer.v1.HandoffItem
+	30, // 37: samya.peer.v1.Gossip.summaries:type_name -> samya.peer.v1.Summary
+	24, // 38: samya.peer.v1.Value.contributions:type_name -> samya.peer.v1.Contribution
+	31, // 39: samya.peer.v1.Kept.value:type_name -> samya.peer.v1.Value
+	9,  // 40: samya.peer.v1.PeerService.Link:input_type -> samya.peer.v1.LinkRequest
+	11, // 41: samya.peer.v1.PeerService.Link:output_type -> samya.peer.v1.LinkResponse
+	41, // [41:42] is the sub-list for method output_type
+	40, // [40:41] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_samya_peer_v1_peer_proto_init() }
@@ -2596,8 +2896,8 @@ func file_samya_peer_v1_peer_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_samya_peer_v1_peer_proto_rawDesc), len(file_samya_peer_v1_peer_proto_rawDesc)),
-			NumEnums:      8,
-			NumMessages:   21,
+			NumEnums:      9,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -328,6 +328,8 @@ type EntityState struct {
 	Voters uint32 `protobuf:"varint,19,opt,name=voters,proto3" json:"voters,omitempty"`
 	// Tokens that sites lost for good held, kept out of circulation.
 	WrittenOff int64 `protobuf:"zigzag64,20,opt,name=written_off,json=writtenOff,proto3" json:"written_off,omitempty"`
+	// The state of the handoffs.
+	Handoff *HandoffState `protobuf:"bytes,21,opt,name=handoff,proto3" json:"handoff,omitempty"`
 	// The version of the roster up to which losses of sites are in written_off.
 	Appraised     uint32 `protobuf:"varint,22,opt,name=appraised,proto3" json:"appraised,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -502,6 +504,13 @@ func (x *EntityState) GetWrittenOff() int64 {
 		return x.WrittenOff
 	}
 	return 0
+}
+
+func (x *EntityState) GetHandoff() *HandoffState {
+	if x != nil {
+		return x.Handoff
+	}
+	return nil
 }
 
 func (x *EntityState) GetAppraised() uint32 {
@@ -868,6 +877,253 @@ func (x *TransferCredit) GetSeq() uint64 {
 	return 0
 }
 
+// HandoffState is the durable state of the handoffs of an entity.
+type HandoffState struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The bequest that is open; absent for none.
+	Open *HandoffBequest `protobuf:"bytes,1,opt,name=open,proto3" json:"open,omitempty"`
+	// The last bequests, ordered by heir.
+	Given []*HandoffGiven `protobuf:"bytes,2,rep,name=given,proto3" json:"given,omitempty"`
+	// The last bequests taken, ordered by leaver.
+	Taken         []*HandoffTaken `protobuf:"bytes,3,rep,name=taken,proto3" json:"taken,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HandoffState) Reset() {
+	*x = HandoffState{}
+	mi := &file_samya_store_v1_store_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HandoffState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HandoffState) ProtoMessage() {}
+
+func (x *HandoffState) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_store_v1_store_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HandoffState.ProtoReflect.Descriptor instead.
+func (*HandoffState) Descriptor() ([]byte, []int) {
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *HandoffState) GetOpen() *HandoffBequest {
+	if x != nil {
+		return x.Open
+	}
+	return nil
+}
+
+func (x *HandoffState) GetGiven() []*HandoffGiven {
+	if x != nil {
+		return x.Given
+	}
+	return nil
+}
+
+func (x *HandoffState) GetTaken() []*HandoffTaken {
+	if x != nil {
+		return x.Taken
+	}
+	return nil
+}
+
+// HandoffBequest is a bequest at its leaver, not acknowledged yet.
+type HandoffBequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The heir.
+	Heir string `protobuf:"bytes,1,opt,name=heir,proto3" json:"heir,omitempty"`
+	// Its number among those to the heir.
+	Number uint64 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
+	// What it moves.
+	Estate        *v1.HandoffEstate `protobuf:"bytes,3,opt,name=estate,proto3" json:"estate,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HandoffBequest) Reset() {
+	*x = HandoffBequest{}
+	mi := &file_samya_store_v1_store_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HandoffBequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HandoffBequest) ProtoMessage() {}
+
+func (x *HandoffBequest) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_store_v1_store_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HandoffBequest.ProtoReflect.Descriptor instead.
+func (*HandoffBequest) Descriptor() ([]byte, []int) {
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *HandoffBequest) GetHeir() string {
+	if x != nil {
+		return x.Heir
+	}
+	return ""
+}
+
+func (x *HandoffBequest) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *HandoffBequest) GetEstate() *v1.HandoffEstate {
+	if x != nil {
+		return x.Estate
+	}
+	return nil
+}
+
+// HandoffGiven is a leaver's side of the pair with one heir.
+type HandoffGiven struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The heir.
+	Heir string `protobuf:"bytes,1,opt,name=heir,proto3" json:"heir,omitempty"`
+	// The number of the last bequest.
+	Number        uint64 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HandoffGiven) Reset() {
+	*x = HandoffGiven{}
+	mi := &file_samya_store_v1_store_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HandoffGiven) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HandoffGiven) ProtoMessage() {}
+
+func (x *HandoffGiven) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_store_v1_store_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HandoffGiven.ProtoReflect.Descriptor instead.
+func (*HandoffGiven) Descriptor() ([]byte, []int) {
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *HandoffGiven) GetHeir() string {
+	if x != nil {
+		return x.Heir
+	}
+	return ""
+}
+
+func (x *HandoffGiven) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+// HandoffTaken is an heir's side of the pair with one leaver.
+type HandoffTaken struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The leaver.
+	Leaver string `protobuf:"bytes,1,opt,name=leaver,proto3" json:"leaver,omitempty"`
+	// The number of the last bequest taken.
+	Number uint64 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
+	// How much of its net the heir has charged.
+	Accepted      int64 `protobuf:"varint,3,opt,name=accepted,proto3" json:"accepted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HandoffTaken) Reset() {
+	*x = HandoffTaken{}
+	mi := &file_samya_store_v1_store_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HandoffTaken) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HandoffTaken) ProtoMessage() {}
+
+func (x *HandoffTaken) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_store_v1_store_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HandoffTaken.ProtoReflect.Descriptor instead.
+func (*HandoffTaken) Descriptor() ([]byte, []int) {
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *HandoffTaken) GetLeaver() string {
+	if x != nil {
+		return x.Leaver
+	}
+	return ""
+}
+
+func (x *HandoffTaken) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *HandoffTaken) GetAccepted() int64 {
+	if x != nil {
+		return x.Accepted
+	}
+	return 0
+}
+
 // StarState is the durable state of the star variant.
 type StarState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -883,7 +1139,7 @@ type StarState struct {
 
 func (x *StarState) Reset() {
 	*x = StarState{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[10]
+	mi := &file_samya_store_v1_store_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -895,7 +1151,7 @@ func (x *StarState) String() string {
 func (*StarState) ProtoMessage() {}
 
 func (x *StarState) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[10]
+	mi := &file_samya_store_v1_store_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -908,7 +1164,7 @@ func (x *StarState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StarState.ProtoReflect.Descriptor instead.
 func (*StarState) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{10}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *StarState) GetReserved() uint64 {
@@ -945,7 +1201,7 @@ type StarID struct {
 
 func (x *StarID) Reset() {
 	*x = StarID{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[11]
+	mi := &file_samya_store_v1_store_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -957,7 +1213,7 @@ func (x *StarID) String() string {
 func (*StarID) ProtoMessage() {}
 
 func (x *StarID) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[11]
+	mi := &file_samya_store_v1_store_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -970,7 +1226,7 @@ func (x *StarID) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StarID.ProtoReflect.Descriptor instead.
 func (*StarID) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{11}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *StarID) GetLeader() string {
@@ -1004,7 +1260,7 @@ type StarSlice struct {
 
 func (x *StarSlice) Reset() {
 	*x = StarSlice{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[12]
+	mi := &file_samya_store_v1_store_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1016,7 +1272,7 @@ func (x *StarSlice) String() string {
 func (*StarSlice) ProtoMessage() {}
 
 func (x *StarSlice) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[12]
+	mi := &file_samya_store_v1_store_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1029,7 +1285,7 @@ func (x *StarSlice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StarSlice.ProtoReflect.Descriptor instead.
 func (*StarSlice) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{12}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *StarSlice) GetId() *StarID {
@@ -1084,7 +1340,7 @@ type LimitResult struct {
 
 func (x *LimitResult) Reset() {
 	*x = LimitResult{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[13]
+	mi := &file_samya_store_v1_store_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1096,7 +1352,7 @@ func (x *LimitResult) String() string {
 func (*LimitResult) ProtoMessage() {}
 
 func (x *LimitResult) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[13]
+	mi := &file_samya_store_v1_store_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1109,7 +1365,7 @@ func (x *LimitResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitResult.ProtoReflect.Descriptor instead.
 func (*LimitResult) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{13}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *LimitResult) GetRequestId() string {
@@ -1186,7 +1442,7 @@ type ProtocolState struct {
 
 func (x *ProtocolState) Reset() {
 	*x = ProtocolState{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[14]
+	mi := &file_samya_store_v1_store_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1198,7 +1454,7 @@ func (x *ProtocolState) String() string {
 func (*ProtocolState) ProtoMessage() {}
 
 func (x *ProtocolState) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[14]
+	mi := &file_samya_store_v1_store_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1211,7 +1467,7 @@ func (x *ProtocolState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProtocolState.ProtoReflect.Descriptor instead.
 func (*ProtocolState) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{14}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ProtocolState) GetApplied() uint64 {
@@ -1296,7 +1552,7 @@ type Catalogue struct {
 
 func (x *Catalogue) Reset() {
 	*x = Catalogue{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[15]
+	mi := &file_samya_store_v1_store_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1308,7 +1564,7 @@ func (x *Catalogue) String() string {
 func (*Catalogue) ProtoMessage() {}
 
 func (x *Catalogue) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[15]
+	mi := &file_samya_store_v1_store_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1321,7 +1577,7 @@ func (x *Catalogue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Catalogue.ProtoReflect.Descriptor instead.
 func (*Catalogue) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{15}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Catalogue) GetGeneration() uint64 {
@@ -1397,7 +1653,7 @@ type Roster struct {
 
 func (x *Roster) Reset() {
 	*x = Roster{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[16]
+	mi := &file_samya_store_v1_store_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1409,7 +1665,7 @@ func (x *Roster) String() string {
 func (*Roster) ProtoMessage() {}
 
 func (x *Roster) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[16]
+	mi := &file_samya_store_v1_store_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1422,7 +1678,7 @@ func (x *Roster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Roster.ProtoReflect.Descriptor instead.
 func (*Roster) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{16}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Roster) GetVersion() uint32 {
@@ -1474,7 +1730,7 @@ type Seat struct {
 
 func (x *Seat) Reset() {
 	*x = Seat{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[17]
+	mi := &file_samya_store_v1_store_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1486,7 +1742,7 @@ func (x *Seat) String() string {
 func (*Seat) ProtoMessage() {}
 
 func (x *Seat) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[17]
+	mi := &file_samya_store_v1_store_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1499,7 +1755,7 @@ func (x *Seat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Seat.ProtoReflect.Descriptor instead.
 func (*Seat) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{17}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Seat) GetSite() string {
@@ -1594,7 +1850,7 @@ type ChangeResult struct {
 
 func (x *ChangeResult) Reset() {
 	*x = ChangeResult{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[18]
+	mi := &file_samya_store_v1_store_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1606,7 +1862,7 @@ func (x *ChangeResult) String() string {
 func (*ChangeResult) ProtoMessage() {}
 
 func (x *ChangeResult) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[18]
+	mi := &file_samya_store_v1_store_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1619,7 +1875,7 @@ func (x *ChangeResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeResult.ProtoReflect.Descriptor instead.
 func (*ChangeResult) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{18}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ChangeResult) GetInstance() uint64 {
@@ -1774,7 +2030,7 @@ type Forecast struct {
 
 func (x *Forecast) Reset() {
 	*x = Forecast{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[19]
+	mi := &file_samya_store_v1_store_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1786,7 +2042,7 @@ func (x *Forecast) String() string {
 func (*Forecast) ProtoMessage() {}
 
 func (x *Forecast) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[19]
+	mi := &file_samya_store_v1_store_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1799,7 +2055,7 @@ func (x *Forecast) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Forecast.ProtoReflect.Descriptor instead.
 func (*Forecast) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{19}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Forecast) GetGeneration() uint64 {
@@ -1856,7 +2112,7 @@ type RequestBlock struct {
 
 func (x *RequestBlock) Reset() {
 	*x = RequestBlock{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[20]
+	mi := &file_samya_store_v1_store_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1868,7 +2124,7 @@ func (x *RequestBlock) String() string {
 func (*RequestBlock) ProtoMessage() {}
 
 func (x *RequestBlock) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[20]
+	mi := &file_samya_store_v1_store_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1881,7 +2137,7 @@ func (x *RequestBlock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestBlock.ProtoReflect.Descriptor instead.
 func (*RequestBlock) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{20}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RequestBlock) GetWall() int64 {
@@ -1918,7 +2174,7 @@ type RecordTenant struct {
 
 func (x *RecordTenant) Reset() {
 	*x = RecordTenant{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[21]
+	mi := &file_samya_store_v1_store_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1930,7 +2186,7 @@ func (x *RecordTenant) String() string {
 func (*RecordTenant) ProtoMessage() {}
 
 func (x *RecordTenant) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[21]
+	mi := &file_samya_store_v1_store_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1943,7 +2199,7 @@ func (x *RecordTenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordTenant.ProtoReflect.Descriptor instead.
 func (*RecordTenant) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{21}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RecordTenant) GetRecord() uint32 {
@@ -1983,7 +2239,7 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"generation\x18\x01 \x01(\x04R\n" +
 	"generation\x12\x12\n" +
 	"\x04left\x18\x02 \x01(\x12R\x04left\x12\x10\n" +
-	"\x03net\x18\x03 \x01(\x12R\x03net\"\x9c\x05\n" +
+	"\x03net\x18\x03 \x01(\x12R\x03net\"\xd4\x05\n" +
 	"\vEntityState\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -2010,7 +2266,8 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\x04born\x18\x12 \x01(\rR\x04born\x12\x16\n" +
 	"\x06voters\x18\x13 \x01(\rR\x06voters\x12\x1f\n" +
 	"\vwritten_off\x18\x14 \x01(\x12R\n" +
-	"writtenOff\x12\x1c\n" +
+	"writtenOff\x126\n" +
+	"\ahandoff\x18\x15 \x01(\v2\x1c.samya.store.v1.HandoffStateR\ahandoff\x12\x1c\n" +
 	"\tappraised\x18\x16 \x01(\rR\tappraised\"h\n" +
 	"\x05Claim\x12)\n" +
 	"\x03ask\x18\x01 \x01(\v2\x17.samya.peer.v1.ClaimAskR\x03ask\x12\x1e\n" +
@@ -2039,7 +2296,22 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\x06amount\x18\x04 \x01(\x03R\x06amount\"8\n" +
 	"\x0eTransferCredit\x12\x14\n" +
 	"\x05donor\x18\x01 \x01(\tR\x05donor\x12\x10\n" +
-	"\x03seq\x18\x02 \x01(\x04R\x03seq\"\x8a\x01\n" +
+	"\x03seq\x18\x02 \x01(\x04R\x03seq\"\xaa\x01\n" +
+	"\fHandoffState\x122\n" +
+	"\x04open\x18\x01 \x01(\v2\x1e.samya.store.v1.HandoffBequestR\x04open\x122\n" +
+	"\x05given\x18\x02 \x03(\v2\x1c.samya.store.v1.HandoffGivenR\x05given\x122\n" +
+	"\x05taken\x18\x03 \x03(\v2\x1c.samya.store.v1.HandoffTakenR\x05taken\"r\n" +
+	"\x0eHandoffBequest\x12\x12\n" +
+	"\x04heir\x18\x01 \x01(\tR\x04heir\x12\x16\n" +
+	"\x06number\x18\x02 \x01(\x04R\x06number\x124\n" +
+	"\x06estate\x18\x03 \x01(\v2\x1c.samya.peer.v1.HandoffEstateR\x06estate\":\n" +
+	"\fHandoffGiven\x12\x12\n" +
+	"\x04heir\x18\x01 \x01(\tR\x04heir\x12\x16\n" +
+	"\x06number\x18\x02 \x01(\x04R\x06number\"Z\n" +
+	"\fHandoffTaken\x12\x16\n" +
+	"\x06leaver\x18\x01 \x01(\tR\x06leaver\x12\x16\n" +
+	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x1a\n" +
+	"\baccepted\x18\x03 \x01(\x03R\baccepted\"\x8a\x01\n" +
 	"\tStarState\x12\x1a\n" +
 	"\breserved\x18\x01 \x01(\x04R\breserved\x121\n" +
 	"\x06slices\x18\x02 \x03(\v2\x19.samya.store.v1.StarSliceR\x06slices\x12.\n" +
@@ -2147,66 +2419,76 @@ func file_samya_store_v1_store_proto_rawDescGZIP() []byte {
 	return file_samya_store_v1_store_proto_rawDescData
 }
 
-var file_samya_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_samya_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_samya_store_v1_store_proto_goTypes = []any{
-	(*Identity)(nil),        // 0: samya.store.v1.Identity
-	(*MemberSet)(nil),       // 1: samya.store.v1.MemberSet
-	(*Remembered)(nil),      // 2: samya.store.v1.Remembered
-	(*Books)(nil),           // 3: samya.store.v1.Books
-	(*EntityState)(nil),     // 4: samya.store.v1.EntityState
-	(*Claim)(nil),           // 5: samya.store.v1.Claim
-	(*Lease)(nil),           // 6: samya.store.v1.Lease
-	(*TransferState)(nil),   // 7: samya.store.v1.TransferState
-	(*TransferDebit)(nil),   // 8: samya.store.v1.TransferDebit
-	(*TransferCredit)(nil),  // 9: samya.store.v1.TransferCredit
-	(*StarState)(nil),       // 10: samya.store.v1.StarState
-	(*StarID)(nil),          // 11: samya.store.v1.StarID
-	(*StarSlice)(nil),       // 12: samya.store.v1.StarSlice
-	(*LimitResult)(nil),     // 13: samya.store.v1.LimitResult
-	(*ProtocolState)(nil),   // 14: samya.store.v1.ProtocolState
-	(*Catalogue)(nil),       // 15: samya.store.v1.Catalogue
-	(*Roster)(nil),          // 16: samya.store.v1.Roster
-	(*Seat)(nil),            // 17: samya.store.v1.Seat
-	(*ChangeResult)(nil),    // 18: samya.store.v1.ChangeResult
-	(*Forecast)(nil),        // 19: samya.store.v1.Forecast
-	(*RequestBlock)(nil),    // 20: samya.store.v1.RequestBlock
-	(*RecordTenant)(nil),    // 21: samya.store.v1.RecordTenant
-	(*v1.Mark)(nil),         // 22: samya.peer.v1.Mark
-	(*v1.ClaimAsk)(nil),     // 23: samya.peer.v1.ClaimAsk
-	(*v1.Contribution)(nil), // 24: samya.peer.v1.Contribution
-	(*v1.Value)(nil),        // 25: samya.peer.v1.Value
-	(*v1.Ballot)(nil),       // 26: samya.peer.v1.Ballot
-	(*v1.Kept)(nil),         // 27: samya.peer.v1.Kept
+	(*Identity)(nil),         // 0: samya.store.v1.Identity
+	(*MemberSet)(nil),        // 1: samya.store.v1.MemberSet
+	(*Remembered)(nil),       // 2: samya.store.v1.Remembered
+	(*Books)(nil),            // 3: samya.store.v1.Books
+	(*EntityState)(nil),      // 4: samya.store.v1.EntityState
+	(*Claim)(nil),            // 5: samya.store.v1.Claim
+	(*Lease)(nil),            // 6: samya.store.v1.Lease
+	(*TransferState)(nil),    // 7: samya.store.v1.TransferState
+	(*TransferDebit)(nil),    // 8: samya.store.v1.TransferDebit
+	(*TransferCredit)(nil),   // 9: samya.store.v1.TransferCredit
+	(*HandoffState)(nil),     // 10: samya.store.v1.HandoffState
+	(*HandoffBequest)(nil),   // 11: samya.store.v1.HandoffBequest
+	(*HandoffGiven)(nil),     // 12: samya.store.v1.HandoffGiven
+	(*HandoffTaken)(nil),     // 13: samya.store.v1.HandoffTaken
+	(*StarState)(nil),        // 14: samya.store.v1.StarState
+	(*StarID)(nil),           // 15: samya.store.v1.StarID
+	(*StarSlice)(nil),        // 16: samya.store.v1.StarSlice
+	(*LimitResult)(nil),      // 17: samya.store.v1.LimitResult
+	(*ProtocolState)(nil),    // 18: samya.store.v1.ProtocolState
+	(*Catalogue)(nil),        // 19: samya.store.v1.Catalogue
+	(*Roster)(nil),           // 20: samya.store.v1.Roster
+	(*Seat)(nil),             // 21: samya.store.v1.Seat
+	(*ChangeResult)(nil),     // 22: samya.store.v1.ChangeResult
+	(*Forecast)(nil),         // 23: samya.store.v1.Forecast
+	(*RequestBlock)(nil),     // 24: samya.store.v1.RequestBlock
+	(*RecordTenant)(nil),     // 25: samya.store.v1.RecordTenant
+	(*v1.Mark)(nil),          // 26: samya.peer.v1.Mark
+	(*v1.ClaimAsk)(nil),      // 27: samya.peer.v1.ClaimAsk
+	(*v1.HandoffEstate)(nil), // 28: samya.peer.v1.HandoffEstate
+	(*v1.Contribution)(nil),  // 29: samya.peer.v1.Contribution
+	(*v1.Value)(nil),         // 30: samya.peer.v1.Value
+	(*v1.Ballot)(nil),        // 31: samya.peer.v1.Ballot
+	(*v1.Kept)(nil),          // 32: samya.peer.v1.Kept
 }
 var file_samya_store_v1_store_proto_depIdxs = []int32{
-	22, // 0: samya.store.v1.Remembered.mark:type_name -> samya.peer.v1.Mark
-	13, // 1: samya.store.v1.EntityState.results:type_name -> samya.store.v1.LimitResult
-	14, // 2: samya.store.v1.EntityState.protocol:type_name -> samya.store.v1.ProtocolState
-	10, // 3: samya.store.v1.EntityState.star:type_name -> samya.store.v1.StarState
+	26, // 0: samya.store.v1.Remembered.mark:type_name -> samya.peer.v1.Mark
+	17, // 1: samya.store.v1.EntityState.results:type_name -> samya.store.v1.LimitResult
+	18, // 2: samya.store.v1.EntityState.protocol:type_name -> samya.store.v1.ProtocolState
+	14, // 3: samya.store.v1.EntityState.star:type_name -> samya.store.v1.StarState
 	7,  // 4: samya.store.v1.EntityState.transfer:type_name -> samya.store.v1.TransferState
-	23, // 5: samya.store.v1.Claim.ask:type_name -> samya.peer.v1.ClaimAsk
-	8,  // 6: samya.store.v1.TransferState.debits:type_name -> samya.store.v1.TransferDebit
-	9,  // 7: samya.store.v1.TransferState.credits:type_name -> samya.store.v1.TransferCredit
-	12, // 8: samya.store.v1.StarState.slices:type_name -> samya.store.v1.StarSlice
-	11, // 9: samya.store.v1.StarState.floors:type_name -> samya.store.v1.StarID
-	11, // 10: samya.store.v1.StarSlice.id:type_name -> samya.store.v1.StarID
-	24, // 11: samya.store.v1.StarSlice.pledge:type_name -> samya.peer.v1.Contribution
-	25, // 12: samya.store.v1.StarSlice.value:type_name -> samya.peer.v1.Value
-	26, // 13: samya.store.v1.ProtocolState.promised:type_name -> samya.peer.v1.Ballot
-	26, // 14: samya.store.v1.ProtocolState.accepted_at:type_name -> samya.peer.v1.Ballot
-	25, // 15: samya.store.v1.ProtocolState.accepted:type_name -> samya.peer.v1.Value
-	24, // 16: samya.store.v1.ProtocolState.pledge:type_name -> samya.peer.v1.Contribution
-	26, // 17: samya.store.v1.ProtocolState.exposures:type_name -> samya.peer.v1.Ballot
-	27, // 18: samya.store.v1.ProtocolState.kept:type_name -> samya.peer.v1.Kept
-	14, // 19: samya.store.v1.Catalogue.protocol:type_name -> samya.store.v1.ProtocolState
-	16, // 20: samya.store.v1.Catalogue.roster:type_name -> samya.store.v1.Roster
-	17, // 21: samya.store.v1.Roster.seats:type_name -> samya.store.v1.Seat
-	21, // 22: samya.store.v1.RequestBlock.tenants:type_name -> samya.store.v1.RecordTenant
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	10, // 5: samya.store.v1.EntityState.handoff:type_name -> samya.store.v1.HandoffState
+	27, // 6: samya.store.v1.Claim.ask:type_name -> samya.peer.v1.ClaimAsk
+	8,  // 7: samya.store.v1.TransferState.debits:type_name -> samya.store.v1.TransferDebit
+	9,  // 8: samya.store.v1.TransferState.credits:type_name -> samya.store.v1.TransferCredit
+	11, // 9: samya.store.v1.HandoffState.open:type_name -> samya.store.v1.HandoffBequest
+	12, // 10: samya.store.v1.HandoffState.given:type_name -> samya.store.v1.HandoffGiven
+	13, // 11: samya.store.v1.HandoffState.taken:type_name -> samya.store.v1.HandoffTaken
+	28, // 12: samya.store.v1.HandoffBequest.estate:type_name -> samya.peer.v1.HandoffEstate
+	16, // 13: samya.store.v1.StarState.slices:type_name -> samya.store.v1.StarSlice
+	15, // 14: samya.store.v1.StarState.floors:type_name -> samya.store.v1.StarID
+	15, // 15: samya.store.v1.StarSlice.id:type_name -> samya.store.v1.StarID
+	29, // 16: samya.store.v1.StarSlice.pledge:type_name -> samya.peer.v1.Contribution
+	30, // 17: samya.store.v1.StarSlice.value:type_name -> samya.peer.v1.Value
+	31, // 18: samya.store.v1.ProtocolState.promised:type_name -> samya.peer.v1.Ballot
+	31, // 19: samya.store.v1.ProtocolState.accepted_at:type_name -> samya.peer.v1.Ballot
+	30, // 20: samya.store.v1.ProtocolState.accepted:type_name -> samya.peer.v1.Value
+	29, // 21: samya.store.v1.ProtocolState.pledge:type_name -> samya.peer.v1.Contribution
+	31, // 22: samya.store.v1.ProtocolState.exposures:type_name -> samya.peer.v1.Ballot
+	32, // 23: samya.store.v1.ProtocolState.kept:type_name -> samya.peer.v1.Kept
+	18, // 24: samya.store.v1.Catalogue.protocol:type_name -> samya.store.v1.ProtocolState
+	20, // 25: samya.store.v1.Catalogue.roster:type_name -> samya.store.v1.Roster
+	21, // 26: samya.store.v1.Roster.seats:type_name -> samya.store.v1.Seat
+	25, // 27: samya.store.v1.RequestBlock.tenants:type_name -> samya.store.v1.RecordTenant
+	28, // [28:28] is the sub-list for method output_type
+	28, // [28:28] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_samya_store_v1_store_proto_init() }
@@ -2220,7 +2502,7 @@ func file_samya_store_v1_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_samya_store_v1_store_proto_rawDesc), len(file_samya_store_v1_store_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   22,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
