@@ -25,6 +25,10 @@ func FuzzStep(tf *testing.F) {
 		for len(r) > 0 {
 			before := n.m.State().Clone()
 			c.now += Tick(r.next())
+			if b := r.next(); b >= 250 {
+				c.writeOff(n, []SiteID{"b", "c"}[b%2])
+			}
+			*n.seen = n.lost
 			in := r.input(n.m)
 			if m := in.Receive; m != nil && m.Kind == Accept && m.Value != nil {
 				// The books check applied values against proposed values.
@@ -61,6 +65,9 @@ func FuzzStep(tf *testing.F) {
 			for _, v := range n.b.got {
 				contribution, _ := v.Of("a")
 				sum += contribution.Offered - grants(v)["a"]
+			}
+			for _, v := range n.b.ended {
+				sum += retired("a", v, false)
 			}
 			if sum != 100 {
 				t.Fatalf("%d tokens of 100", sum)
@@ -119,13 +126,13 @@ func (r *reader) value(m *Machine, id ID) *Value {
 }
 
 func (r *reader) input(m *Machine) Input {
-	switch r.next() % 8 {
+	switch r.next() % 9 {
 	case 0:
 		return Input{Begin: &Proposal{Press: avantan.Press(r.next()), Short: Tokens(int8(r.next()))}}
 	case 1:
 		return Input{}
 	}
-	in := &Message{Kind: Kind(r.next() % 12), From: r.site(), To: "a", ID: r.id(), Press: avantan.Press(r.next() % 3)}
+	in := &Message{Kind: Kind(r.next() % 15), From: r.site(), To: "a", ID: r.id(), Press: avantan.Press(r.next() % 3)}
 	switch in.Kind {
 	case Election, Discard, Settled:
 		in.ID.Leader = in.From
@@ -133,6 +140,8 @@ func (r *reader) input(m *Machine) Input {
 		in.Contribution = new(r.contribution())
 	case Accept:
 		in.Value = r.value(m, in.ID)
+	case Undecided:
+		in.Lost = []SiteID{r.site()}
 	}
 	return Input{Receive: in}
 }

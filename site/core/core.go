@@ -107,7 +107,7 @@ func New(cfg Config, from stored.Restored) (*Core, error) {
 	c.starMachine = star.Config{
 		Self: cfg.Self, Members: c.roster.names, Serves: c.roster.shares, Window: cfg.Window, Patience: cfg.Patience,
 		Backoff: cfg.Backoff, MaxBackoff: cfg.MaxBackoff, MaxSlices: maxSlices, Policy: cfg.Policy,
-		Reachable: c.seemsUp, Rand: cfg.Rand,
+		Reachable: c.seemsUp, Lost: c.roster.lost, Rand: cfg.Rand,
 	}
 	c.transferMachine = transfer.Config{
 		Self: cfg.Self, Members: c.roster.names, Window: cfg.Window,
