@@ -108,7 +108,6 @@ func (s *step) end(i int) {
 	if c.begun {
 		s.fail(FailedAborted)
 	}
-	c.applied |= s.one(s.cfg.Self)
 	c.tries, c.late = 0, false
 	c.deadline = after(s.now, s.cfg.Patience)
 	s.tell(i)
@@ -196,11 +195,11 @@ func (s *step) onEnded(m *Message) {
 // only a leader that knows of all of R lets the others forget.
 func (s *step) forget(i int) bool {
 	sl := &s.state.Slices[i]
-	of := s.cfg.setOf(sl.Value)
-	if !s.cares[i].applied.covers(of &^ s.lostIn(i)) {
+	of, ended := s.cfg.setOf(sl.Value), s.cares[i].applied|s.one(s.cfg.Self)
+	if !ended.covers(of &^ s.lostIn(i)) {
 		return false
 	}
-	if s.cares[i].applied.covers(of) && sl.ID.Leader == s.cfg.Self {
+	if ended.covers(of) && sl.ID.Leader == s.cfg.Self {
 		s.sendR(sl.Value, Message{Kind: Settled, ID: sl.ID}, 0)
 	}
 	s.remove(i)
