@@ -19,17 +19,19 @@ func FuzzStep(tf *testing.F) {
 	f.Add([]byte{0, 0, 1, 0, 3, 2, 1, 1, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9})
 	f.Add([]byte("an election, an accept, a commit and what else there is to be"))
 	f.Add([]byte{1, 3, 1, 1, 1, 1, 1, 1, 1, 5, 1, 1, 1, 1, 1, 1, 6, 1, 1, 1, 1, 1, 1, 8, 1, 3, 3, 3})
+	// a offers to b and accepts a value with c, c is written off, b says the same, then b is.
+	f.Add([]byte{
+		1, 2, 1, 1, 1, 1, 0, 1, 2, 5, 1, 1, 1, 0, 0, 9, 0, 9, 1, 251, 1, 2, 11, 1, 1, 1, 0, 2,
+		1, 2, 12, 1, 1, 1, 0, 1, 2, 13, 1, 1, 1, 0, 1, 250,
+	})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c := newCluster(map[SiteID]Tokens{"a": 100, "b": 100, "c": 100}, 3, func(SiteID) avantan.Rand { return least{} })
 		r, n := reader(data), c.nodes[0]
 		for len(r) > 0 {
 			before := n.m.State().Clone()
 			c.now += Tick(r.next())
-			if b := r.next(); b >= 250 {
-				c.writeOff(n, []SiteID{"b", "c"}[b%2])
-			}
+			in := r.input(c, n.m)
 			*n.seen = n.lost
-			in := r.input(n.m)
 			if m := in.Receive; m != nil && m.Kind == Accept && m.Value != nil {
 				// The books check applied values against proposed values.
 				c.values[m.ID] = m.Value.Clone()
@@ -125,8 +127,14 @@ func (r *reader) value(m *Machine, id ID) *Value {
 	return v
 }
 
-func (r *reader) input(m *Machine) Input {
-	switch r.next() % 9 {
+// input is an input, or a wake after a write-off.
+func (r *reader) input(c *cluster, m *Machine) Input {
+	b := r.next()
+	if b >= 250 {
+		c.writeOff(c.nodes[0], []SiteID{"b", "c"}[b%2])
+		return Input{}
+	}
+	switch b % 8 {
 	case 0:
 		return Input{Begin: &Proposal{Press: avantan.Press(r.next()), Short: Tokens(int8(r.next()))}}
 	case 1:
