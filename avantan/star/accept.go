@@ -63,6 +63,8 @@ func (s *step) onAccept(m *Message) {
 	switch {
 	case !sl.Value.Equal(m.Value):
 		s.violation(m.ID, "two values")
+	case sl.Concluded:
+		s.send(m.From, Message{Kind: Concluded, ID: m.ID})
 	case sl.Committed && m.From == m.ID.Leader:
 		s.send(m.From, Message{Kind: Applied, ID: m.ID})
 	case sl.Committed:
@@ -71,14 +73,14 @@ func (s *step) onAccept(m *Message) {
 		s.cares[i].accepted |= s.one(m.From)
 		s.accepted(i)
 		if sl.undecided() {
-			s.send(m.From, Message{Kind: AcceptOk, ID: m.ID})
+			s.sayAccepted(i, m.From)
 		}
 	}
 }
 
 // acceptWithoutSlice answers a value that this site has no slice for. The value holds a
 // pledge of this site, and the pledge is gone. Either it was taken back, so that the
-// instance is aborted, or it was settled, and then the sender has applied the value.
+// instance is aborted, or all of R that are left have ended it, the sender included.
 func (s *step) acceptWithoutSlice(m *Message) {
 	if m.ID.Leader == s.cfg.Self {
 		if s.lead != nil && s.lead.id == m.ID {
@@ -98,6 +100,10 @@ func (s *step) acceptWithoutSlice(m *Message) {
 // leader has accepted it before it sent it to anybody.
 func (s *step) vote(i int, v *avantan.Value) bool {
 	sl := &s.state.Slices[i]
+	if s.cfg.setOf(v)&s.lost() != 0 {
+		// Its vote may never be known; this vote makes it matter no more.
+		return false
+	}
 	if c, _ := v.Of(s.cfg.Self); c != sl.Pledge {
 		s.violation(sl.ID, "a value holds a contribution that is not pledged here")
 		return false

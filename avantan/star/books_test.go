@@ -17,6 +17,8 @@ type books struct {
 	offers map[ID]Tokens
 	// got holds the values applied here.
 	got map[ID]*Value
+	// ended holds the values of instances that ended here without their outcome.
+	ended map[ID]*Value
 	// half is the part of left that is offered without press: left/half.
 	half Tokens
 	want Tokens
@@ -30,7 +32,7 @@ type books struct {
 
 func (b *books) clone() *books {
 	d := *b
-	d.offers, d.got = maps.Clone(b.offers), maps.Clone(b.got)
+	d.offers, d.got, d.ended = maps.Clone(b.offers), maps.Clone(b.got), maps.Clone(b.ended)
 	return &d
 }
 
@@ -38,7 +40,7 @@ func (b *books) Pledge(id ID, press avantan.Press) (avantan.Contribution, bool) 
 	if b.aloof && id.Leader != b.self {
 		return avantan.Contribution{}, false
 	}
-	if _, twice := b.offers[id]; twice || b.got[id] != nil {
+	if _, twice := b.offers[id]; twice || b.got[id] != nil || b.ended[id] != nil {
 		b.c.fail("exclusivity: %s: a second offer in %v", b.self, id)
 	}
 	offer := b.left
@@ -105,4 +107,23 @@ func (b *books) Apply(id ID, v *Value) {
 	delete(b.offers, id)
 	b.got[id] = v.Clone()
 	b.left += grants(v)[b.self]
+}
+
+func (b *books) Conclude(id ID, v *Value) {
+	c, in := v.Of(b.self)
+	if offer, ok := b.offers[id]; !in || !ok || offer != c.Offered || b.got[id] != nil || b.ended[id] != nil {
+		b.c.fail("integrity: %s concludes %v of %v: set aside %d, %v", b.self, v, id, offer, ok)
+	}
+	delete(b.offers, id)
+	b.ended[id] = v.Clone()
+	b.left += min(c.Offered, grants(v)[b.self])
+}
+
+// retired is what a site that has concluded has less than by the outcome as it is known.
+func retired(site SiteID, v *Value, decided bool) Tokens {
+	c, _ := v.Of(site)
+	if decided {
+		return grants(v)[site] - min(c.Offered, grants(v)[site])
+	}
+	return c.Offered - min(c.Offered, grants(v)[site])
 }

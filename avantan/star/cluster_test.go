@@ -35,6 +35,10 @@ type node struct {
 	flushes []flush
 	// elected are the counters that have left this site.
 	elected map[uint64]bool
+	// lost are the sites that this site knows to be written off. Its Config sees seen, which
+	// copies of the site share.
+	lost siteSet
+	seen *siteSet
 }
 
 // vote is the durable part of a site's vote.
@@ -79,11 +83,15 @@ func newCluster(left map[SiteID]Tokens, maxSlices int, rand func(SiteID) avantan
 			Self: id, Members: ids, Window: 100, Patience: 300, Backoff: 50, MaxBackoff: 1000, MaxSlices: maxSlices,
 			Policy: "even", Rand: rand(id),
 		}
+		seen := new(siteSet)
+		cfg.Lost = func(site SiteID) bool { i := slices.Index(ids, site); return i >= 0 && seen.has(i) }
 		if err := cfg.Validate(); err != nil {
 			panic(err)
 		}
-		b := &books{self: id, left: left[id], offers: map[ID]Tokens{}, got: map[ID]*Value{}, half: 2, c: c}
-		n := &node{id: id, cfg: cfg, b: b, up: true, diskB: b.clone(), elected: map[uint64]bool{}}
+		b := &books{
+			self: id, left: left[id], offers: map[ID]Tokens{}, got: map[ID]*Value{}, ended: map[ID]*Value{}, half: 2, c: c,
+		}
+		n := &node{id: id, cfg: cfg, b: b, up: true, diskB: b.clone(), elected: map[uint64]bool{}, seen: seen}
 		n.m = New(cfg, b, State{})
 		c.nodes = append(c.nodes, n)
 	}
@@ -106,8 +114,16 @@ func (c *cluster) fail(format string, args ...any) {
 	}
 }
 
+// writeOff has a site know, durably, that another is written off.
+func (c *cluster) writeOff(n *node, lost SiteID) {
+	c.syncAll(n)
+	i, _ := n.cfg.index(lost)
+	n.lost.add(i)
+}
+
 // step runs an input. Its output waits to be made durable.
 func (c *cluster) step(n *node, in Input) Output {
+	*n.seen = n.lost
 	out := n.m.Step(c.now, in)
 	c.failed[out.Failed]++
 	if v, ok := errors.AsType[*violationError](out.Err); ok {
@@ -179,7 +195,7 @@ func (c *cluster) durable(n *node, id ID, st *State, b *books) {
 	i, found := st.find(id)
 	now := old
 	switch {
-	case found && st.Slices[i].Value != nil || b.got[id] != nil:
+	case found && st.Slices[i].Value != nil || b.got[id] != nil || b.ended[id] != nil:
 		now = accepted
 	case found:
 		now = pledged
@@ -217,6 +233,11 @@ func (c *cluster) all(v *Value, is func(SiteID) bool) bool {
 // observe looks at a message that leaves: all it reveals must be durable.
 func (c *cluster) observe(n *node, m *Message) {
 	has := func(s SiteID) bool { return c.node(s).diskB.got[m.ID] != nil }
+	over := func(s SiteID) bool {
+		i, _ := n.cfg.index(s)
+		return n.lost.has(i) || has(s) || c.node(s).diskB.ended[m.ID] != nil
+	}
+	at, found := n.disk.find(m.ID)
 	var ok bool
 	switch m.Kind {
 	case Election:
@@ -229,13 +250,19 @@ func (c *cluster) observe(n *node, m *Message) {
 		ok = c.votes[m.ID][n.id] == accepted
 	case Abort:
 		v := c.values[m.ID]
-		ok = c.votes[m.ID][n.id] == aborted || c.anyAborted(m.ID) || v != nil && c.all(v, has)
+		ok = c.votes[m.ID][n.id] == aborted || c.anyAborted(m.ID) || v != nil && c.all(v, over)
 	case Commit:
 		ok = c.decided[m.ID] != nil
 	case Applied:
 		ok = has(n.id)
 	case Settled:
 		ok = c.decided[m.ID] != nil && c.all(c.decided[m.ID], has)
+	case Undecided:
+		ok = c.votes[m.ID][n.id] == accepted && n.cfg.setIn(m.Lost) == n.lost&n.cfg.setOf(c.values[m.ID])
+	case Concluded:
+		ok = n.diskB.ended[m.ID] != nil
+	case Ended:
+		ok = !found || n.disk.Slices[at].Committed
 	default:
 		ok = true
 	}
@@ -277,6 +304,7 @@ func cloneMessage(m *Message) Message {
 	if m.Value != nil {
 		d.Value = m.Value.Clone()
 	}
+	d.Lost = slices.Clone(m.Lost)
 	return d
 }
 
@@ -332,6 +360,12 @@ func (c *cluster) consistent(views []view) error {
 			add(accepts, id, v)
 			add(applies, id, v)
 		}
+		for id, v := range w.b.ended {
+			add(accepts, id, v)
+			if err := c.alike(views, k, id, v); err != nil {
+				return err
+			}
+		}
 		for i := range w.s.Slices {
 			if sl := &w.s.Slices[i]; sl.Value != nil {
 				add(accepts, sl.ID, sl.Value)
@@ -341,6 +375,11 @@ func (c *cluster) consistent(views []view) error {
 	cfg := c.nodes[0].cfg
 	for id, v := range value {
 		r := cfg.setOf(v)
+		for _, w := range views {
+			if w.b.ended[id] != nil {
+				sum += retired(w.b.self, v, accepts[id].covers(r))
+			}
+		}
 		if !accepts[id].covers(r) {
 			if applies[id] != 0 {
 				return fmt.Errorf("agreement: %v is applied and not accepted by all of R: %v", id, v)
@@ -352,13 +391,27 @@ func (c *cluster) consistent(views []view) error {
 		}
 		g := grants(v)
 		for k, w := range views {
-			if contribution, in := v.Of(w.b.self); in && !applies[id].has(k) {
+			if contribution, in := v.Of(w.b.self); in && !applies[id].has(k) && w.b.ended[id] == nil {
 				sum += g[w.b.self] - contribution.Offered
 			}
 		}
 	}
 	if sum != c.total {
 		return fmt.Errorf("conservation: %d tokens, the limit is %d", sum, c.total)
+	}
+	return nil
+}
+
+// alike checks that no member that a site still counts on, which has ended an instance
+// without its outcome, has ended it with one.
+func (c *cluster) alike(views []view, k int, id ID, v *Value) error {
+	for i, w := range views {
+		if _, in := v.Of(w.b.self); !in || c.nodes[k].lost.has(i) {
+			continue
+		}
+		if w.b.got[id] != nil || c.votes[id][w.b.self] == aborted {
+			return fmt.Errorf("alike: %v is concluded at %s, %s knows its outcome", id, views[k].b.self, w.b.self)
+		}
 	}
 	return nil
 }
@@ -375,7 +428,7 @@ func (w view) valid(maxSlices int) error {
 	for i := range w.s.Slices {
 		sl := &w.s.Slices[i]
 		offer, set := w.b.offers[sl.ID]
-		if sl.Committed != (w.b.got[sl.ID] != nil) || sl.Committed == set || set && offer != sl.Pledge.Offered {
+		if sl.Committed != (w.b.got[sl.ID] != nil || w.b.ended[sl.ID] != nil) || sl.Concluded != (w.b.ended[sl.ID] != nil) || sl.Committed == set || set && offer != sl.Pledge.Offered {
 			return fmt.Errorf("slice %v: committed %v, offer %d, %v", sl.ID, sl.Committed, offer, set)
 		}
 		if set {

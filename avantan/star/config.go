@@ -26,6 +26,10 @@ type Config struct {
 	Members []avantan.SiteID
 	// Serves reports whether a site may be asked to take part; nil means that all may.
 	Serves func(avantan.SiteID) bool
+	// Lost reports whether a site is written off: it takes part in nothing, for ever. Nil means
+	// that none is. Once true, it stays true, also after a restart: it tells what is durable
+	// here before any message of the step leaves. It may turn true between two steps.
+	Lost func(avantan.SiteID) bool
 	// Window is how long a leader collects offers before it settles for the offers it
 	// has. At least 1; it must lie above the farthest round trip and two syncs, or far
 	// sites are never in R.
@@ -91,7 +95,39 @@ func (c *Config) index(site avantan.SiteID) (int, bool) {
 }
 
 // serves reports whether a site may be asked to take part.
-func (c *Config) serves(site avantan.SiteID) bool { return c.Serves == nil || c.Serves(site) }
+func (c *Config) serves(site avantan.SiteID) bool {
+	return !c.lost(site) && (c.Serves == nil || c.Serves(site))
+}
+
+// lost reports whether another site is written off.
+func (c *Config) lost(site avantan.SiteID) bool {
+	return c.Lost != nil && site != c.Self && c.Lost(site)
+}
+
+// allLost is the set of members that are written off.
+func (c *Config) allLost() siteSet {
+	var set siteSet
+	if c.Lost == nil {
+		return set
+	}
+	for i, site := range c.Members {
+		if c.lost(site) {
+			set.add(i)
+		}
+	}
+	return set
+}
+
+// setIn is the set of the members in a list.
+func (c *Config) setIn(list []avantan.SiteID) siteSet {
+	var set siteSet
+	for _, site := range list {
+		if i, member := c.index(site); member {
+			set.add(i)
+		}
+	}
+	return set
+}
 
 // reachable is the set of members thought to be up; this site always is.
 func (c *Config) reachable() siteSet {

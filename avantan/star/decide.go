@@ -29,27 +29,41 @@ func (s *step) commit(i int) {
 func (s *step) onCommit(m *Message) {
 	i, found := s.state.find(m.ID)
 	switch {
+	case m.ID.Leader == s.cfg.Self:
+		s.onApplied(m)
 	case !found && m.From == m.ID.Leader && m.ID.Counter <= s.state.floor(m.ID.Leader):
 		// This site settled and forgot the instance, and the leader has lost that.
 		s.send(m.From, Message{Kind: Applied, ID: m.ID})
 	case !found:
+		if s.over(m.ID) {
+			s.sayEnded(m)
+		}
 	case s.state.Slices[i].unvoted():
 		s.violation(m.ID, "committed without this site's vote")
 	case !s.state.Slices[i].hasInR(m.From):
+	case s.state.Slices[i].Concluded:
+		s.violation(m.ID, "committed, and concluded here")
 	case s.state.Slices[i].undecided():
 		s.commit(i)
-	case m.ID.Leader != s.cfg.Self:
+		s.hasEnded(i, m)
+	default:
 		s.send(m.ID.Leader, Message{Kind: Applied, ID: m.ID})
+		s.hasEnded(i, m)
 	}
 }
 
-// onApplied notes at the leader that a member has applied the value. Once all members
-// have durably applied it, the leader lets all of R forget the instance. No site is
-// left then that could ask for the outcome.
+// onApplied notes at the leader that a member has applied the value: by Applied, or by
+// Commit where a site is written off. Once all members have durably applied it, the leader
+// lets all of R forget the instance. No site is left then that could ask for the outcome.
 func (s *step) onApplied(m *Message) {
 	i, found := s.state.find(m.ID)
 	if !found {
-		if s.lead == nil || s.lead.id != m.ID {
+		switch {
+		case s.lead != nil && s.lead.id == m.ID:
+		case s.lost() != 0:
+			// A member that is written off may not have applied it.
+			s.sayEnded(m)
+		default:
 			s.send(m.From, Message{Kind: Settled, ID: m.ID})
 		}
 		return
@@ -57,15 +71,18 @@ func (s *step) onApplied(m *Message) {
 	if !s.state.Slices[i].hasInR(m.From) {
 		return
 	}
+	if s.state.Slices[i].Concluded {
+		s.violation(m.ID, "committed, and concluded here")
+		return
+	}
 	s.cares[i].applied |= s.one(m.From)
 	if s.state.Slices[i].undecided() {
 		s.commit(i)
 	}
-	v := s.state.Slices[i].Value
-	if s.cares[i].applied.covers(s.cfg.setOf(v)) {
-		s.sendR(v, Message{Kind: Settled, ID: m.ID}, 0)
-		s.remove(i)
+	if m.Kind == Commit {
+		s.sayEnded(m)
 	}
+	s.forget(i)
 }
 
 // onSettled forgets an instance. The record on disk may last longer without harm.

@@ -46,7 +46,7 @@ func (s *step) begin(p Proposal) {
 func (s *step) goOn() {
 	if w := s.waiting; w != nil && s.free() {
 		s.waiting = nil
-		if s.now <= w.until {
+		if s.now <= w.until && !s.cfg.lost(w.election.From) {
 			s.onElection(w.election)
 		}
 	}
@@ -219,6 +219,7 @@ func (l *lead) enough() bool {
 // collected fixes R once the offers are enough, or no more offers are expected.
 func (s *step) collected() {
 	l := s.lead
+	l.contributions = slices.DeleteFunc(l.contributions, func(c avantan.Contribution) bool { return s.cfg.lost(c.Site) })
 	switch {
 	case l.useful() && l.enough():
 		s.build()

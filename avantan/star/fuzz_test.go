@@ -19,13 +19,19 @@ func FuzzStep(tf *testing.F) {
 	f.Add([]byte{0, 0, 1, 0, 3, 2, 1, 1, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9})
 	f.Add([]byte("an election, an accept, a commit and what else there is to be"))
 	f.Add([]byte{1, 3, 1, 1, 1, 1, 1, 1, 1, 5, 1, 1, 1, 1, 1, 1, 6, 1, 1, 1, 1, 1, 1, 8, 1, 3, 3, 3})
+	// a offers to b and accepts a value with c, c is written off, b says the same, then b is.
+	f.Add([]byte{
+		1, 2, 1, 1, 1, 1, 0, 1, 2, 5, 1, 1, 1, 0, 0, 9, 0, 9, 1, 251, 1, 2, 11, 1, 1, 1, 0, 2,
+		1, 2, 12, 1, 1, 1, 0, 1, 2, 13, 1, 1, 1, 0, 1, 250,
+	})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c := newCluster(map[SiteID]Tokens{"a": 100, "b": 100, "c": 100}, 3, func(SiteID) avantan.Rand { return least{} })
 		r, n := reader(data), c.nodes[0]
 		for len(r) > 0 {
 			before := n.m.State().Clone()
 			c.now += Tick(r.next())
-			in := r.input(n.m)
+			in := r.input(c, n.m)
+			*n.seen = n.lost
 			if m := in.Receive; m != nil && m.Kind == Accept && m.Value != nil {
 				// The books check applied values against proposed values.
 				c.values[m.ID] = m.Value.Clone()
@@ -61,6 +67,9 @@ func FuzzStep(tf *testing.F) {
 			for _, v := range n.b.got {
 				contribution, _ := v.Of("a")
 				sum += contribution.Offered - grants(v)["a"]
+			}
+			for _, v := range n.b.ended {
+				sum += retired("a", v, false)
 			}
 			if sum != 100 {
 				t.Fatalf("%d tokens of 100", sum)
@@ -118,14 +127,20 @@ func (r *reader) value(m *Machine, id ID) *Value {
 	return v
 }
 
-func (r *reader) input(m *Machine) Input {
-	switch r.next() % 8 {
+// input is an input, or a wake after a write-off.
+func (r *reader) input(c *cluster, m *Machine) Input {
+	b := r.next()
+	if b >= 250 {
+		c.writeOff(c.nodes[0], []SiteID{"b", "c"}[b%2])
+		return Input{}
+	}
+	switch b % 8 {
 	case 0:
 		return Input{Begin: &Proposal{Press: avantan.Press(r.next()), Short: Tokens(int8(r.next()))}}
 	case 1:
 		return Input{}
 	}
-	in := &Message{Kind: Kind(r.next() % 12), From: r.site(), To: "a", ID: r.id(), Press: avantan.Press(r.next() % 3)}
+	in := &Message{Kind: Kind(r.next() % 15), From: r.site(), To: "a", ID: r.id(), Press: avantan.Press(r.next() % 3)}
 	switch in.Kind {
 	case Election, Discard, Settled:
 		in.ID.Leader = in.From
@@ -133,6 +148,8 @@ func (r *reader) input(m *Machine) Input {
 		in.Contribution = new(r.contribution())
 	case Accept:
 		in.Value = r.value(m, in.ID)
+	case Undecided:
+		in.Lost = []SiteID{r.site()}
 	}
 	return Input{Receive: in}
 }

@@ -125,9 +125,9 @@ func (m *Machine) Simplify() {
 		c, sl := &m.cares[i], &m.state.Slices[i]
 		c.tries, c.begun = 0, false
 		if sl.Committed {
-			c.accepted = 0
+			c.accepted, c.undecided = 0, 0
 		}
-		if sl.ID.Leader != m.cfg.Self {
+		if sl.ID.Leader != m.cfg.Self && m.cfg.allLost() == 0 {
 			c.applied = 0
 		}
 	}
@@ -144,6 +144,7 @@ func (m *Machine) Fingerprint(dst []byte) []byte {
 	for i := range m.cares {
 		c := &m.cares[i]
 		dst = binary.AppendUvarint(binary.AppendUvarint(dst, uint64(c.accepted)), uint64(c.applied))
+		dst = binary.AppendUvarint(binary.AppendUvarint(dst, uint64(c.lost)), uint64(c.undecided))
 		dst = appendBools(dst, c.late, c.begun)
 	}
 	dst = m.lead.fingerprint(dst)
@@ -165,7 +166,7 @@ func (s *State) Fingerprint(dst []byte) []byte {
 	for i := range s.Slices {
 		sl := &s.Slices[i]
 		dst = sl.Pledge.Fingerprint(sl.ID.fingerprint(dst))
-		dst = appendBools(sl.Value.Fingerprint(dst), sl.Committed)
+		dst = appendBools(sl.Value.Fingerprint(dst), sl.Committed, sl.Concluded)
 	}
 	dst = binary.AppendUvarint(dst, uint64(len(s.Floors)))
 	for _, f := range s.Floors {
@@ -180,7 +181,12 @@ func (m *Message) Fingerprint(dst []byte) []byte {
 	dst = append(dst, byte(m.Kind))
 	dst = appendString(appendString(dst, string(m.From)), string(m.To))
 	dst = append(m.ID.fingerprint(dst), byte(m.Press))
-	return m.Value.Fingerprint(m.Contribution.Fingerprint(dst))
+	dst = m.Value.Fingerprint(m.Contribution.Fingerprint(dst))
+	dst = binary.AppendUvarint(dst, uint64(len(m.Lost)))
+	for _, site := range m.Lost {
+		dst = appendString(dst, string(site))
+	}
+	return dst
 }
 
 func (id ID) fingerprint(dst []byte) []byte {

@@ -21,4 +21,8 @@ type Ledger interface {
 	// Apply settles an instance: the slice set aside for it is gone, and this site's
 	// grant is credited.
 	Apply(id ID, v *avantan.Value)
+	// Conclude ends an accepted instance of which no member left can know the outcome: the
+	// slice set aside for it is gone, and the lower of this site's offer and its grant is
+	// credited. The difference to the outcome is retired: it is in no site's books.
+	Conclude(id ID, v *avantan.Value)
 }

@@ -63,7 +63,8 @@ const (
 	// further attempt is worthwhile.
 	FailedBusy
 	// FailedAborted means that this site built a value, and a member of its R refused
-	// the value or had given the instance up. All offers go back.
+	// the value or had given the instance up. All offers go back, unless a member was written
+	// off before its vote was known: then each member ends with the lower of offer and grant.
 	FailedAborted
 	// FailedUnacceptable means that this site's own ledger would not pledge, or would
 	// not apply the value. Output.Err says why in the second case.
@@ -129,8 +130,12 @@ type Machine struct {
 type care struct {
 	// accepted are the members known to have accepted.
 	accepted siteSet
-	// applied are the members known to have durably applied, if this site leads.
+	// applied are the members known to have durably ended the instance. Unless a site is
+	// written off, only the leader collects them.
 	applied siteSet
+	// lost are the members of R that were written off when this site last looked. undecided
+	// are the members that have said Undecided and named at least these.
+	lost, undecided siteSet
 	// deadline is when the slice is looked after next.
 	deadline avantan.Tick
 	// tries counts the repetitions.
@@ -224,9 +229,16 @@ type step struct {
 	*Machine
 	now avantan.Tick
 	out Output
+	// gone are the members written off, once looked is set.
+	gone   siteSet
+	looked bool
 }
 
+// send sends to a site, unless the site is written off.
 func (s *step) send(to avantan.SiteID, m Message) {
+	if s.cfg.lost(to) {
+		return
+	}
 	m.From, m.To = s.cfg.Self, to
 	s.out.Messages = append(s.out.Messages, m)
 }
@@ -270,8 +282,12 @@ func (s *step) violation(id ID, format string, args ...any) {
 	s.report(&violationError{ID: id, Reason: fmt.Sprintf(format, args...)})
 }
 
-// receive checks a message and hands it to its kind's handler.
+// receive checks a message and hands it to its kind's handler. A message of a site that is
+// written off is dropped: the others may have ended without its word.
 func (s *step) receive(m *Message) {
+	if s.cfg.lost(m.From) {
+		return
+	}
 	if err := s.check(m); err != nil {
 		s.report(err)
 		return
@@ -297,6 +313,12 @@ func (s *step) receive(m *Message) {
 		s.onApplied(m)
 	case Settled:
 		s.onSettled(m)
+	case Undecided:
+		s.onUndecided(m)
+	case Concluded:
+		s.onConcluded(m)
+	case Ended:
+		s.onEnded(m)
 	}
 }
 

@@ -3,6 +3,7 @@ package star
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/samya-db/samya/avantan"
 )
@@ -48,7 +49,9 @@ func (m *Message) Validate() error {
 		}
 	case Accept:
 		return m.validateAccept()
-	case Busy, Discard, AcceptOk, Abort, Commit, Applied, Settled:
+	case Undecided:
+		return m.validateUndecided()
+	case Busy, Discard, AcceptOk, Abort, Commit, Applied, Settled, Concluded, Ended:
 	default:
 		return m.malformed("Kind is unknown")
 	}
@@ -66,6 +69,18 @@ func (m *Message) validateAccept() error {
 		if _, in := m.Value.Of(site); !in {
 			return m.malformed("Value must hold the leader, the sender and the receiver")
 		}
+	}
+	return nil
+}
+
+func (m *Message) validateUndecided() error {
+	switch {
+	case len(m.Lost) == 0 || len(m.Lost) > avantan.MaxMembers:
+		return m.malformed("Lost must name a site, and as many sites as a cluster may have at most")
+	case !increasing(m.Lost, func(a, b *avantan.SiteID) int { return compareSites(*a, *b) }):
+		return m.malformed("Lost must be sorted, each site once")
+	case slices.Contains(m.Lost, m.From) || slices.Contains(m.Lost, m.To) || slices.Contains(m.Lost, ""):
+		return m.malformed("Lost must name other sites than the sender and the receiver")
 	}
 	return nil
 }
@@ -93,6 +108,7 @@ func (m *Message) malformed(why string) error {
 var kindNames = [...]string{
 	Election: "Election", ElectionOk: "ElectionOk", Busy: "Busy", Discard: "Discard", Accept: "Accept",
 	AcceptOk: "AcceptOk", Abort: "Abort", Commit: "Commit", Applied: "Applied", Settled: "Settled",
+	Undecided: "Undecided", Concluded: "Concluded", Ended: "Ended",
 }
 
 // String returns the kind's name.

@@ -8,6 +8,7 @@ import (
 
 // wake does what is due.
 func (s *step) wake() {
+	s.lookForLost()
 	if s.lead != nil && s.now >= s.lead.deadline {
 		s.settleForLess()
 	}
@@ -22,7 +23,6 @@ func (s *step) wake() {
 // timeOut looks after an instance that has not gone on.
 func (s *step) timeOut(i int) {
 	sl, c := &s.state.Slices[i], &s.cares[i]
-	leads := sl.ID.Leader == s.cfg.Self
 	switch {
 	case sl.unvoted():
 		id := sl.ID
@@ -30,15 +30,18 @@ func (s *step) timeOut(i int) {
 		s.send(id.Leader, Message{Kind: Abort, ID: id})
 		return
 	case sl.undecided():
+		if s.conclude(i) {
+			return
+		}
 		s.ask(i)
 		if c.late = s.now >= c.lateAt; !c.late {
 			c.deadline = min(after(s.now, s.cfg.Window), c.lateAt)
 			return
 		}
-	case leads:
-		s.sendR(sl.Value, Message{Kind: Commit, ID: sl.ID}, c.applied)
 	default:
-		s.send(sl.ID.Leader, Message{Kind: Applied, ID: sl.ID})
+		if s.tell(i) {
+			return
+		}
 	}
 	c.tries = min(c.tries+1, maxDoublings)
 	c.deadline = after(s.now, max(s.cfg.Patience, s.backoff(c.tries)))
@@ -47,11 +50,15 @@ func (s *step) timeOut(i int) {
 // ask sends the value to the members of R that this site needs to hear from. Each
 // answers with a vote or with the outcome; a member that has yet to vote does so first.
 // A leader leaves out the members that have accepted. Any other site asks them too,
-// since they may have learned the outcome since.
+// since they may have learned the outcome since. Where a member's vote will never be known,
+// all are asked that have not said Undecided.
 func (s *step) ask(i int) {
 	sl := &s.state.Slices[i]
 	var except siteSet
-	if sl.ID.Leader == s.cfg.Self {
+	switch {
+	case s.doubt(i) != 0:
+		except = s.cares[i].undecided
+	case sl.ID.Leader == s.cfg.Self:
 		except = s.cares[i].accepted
 	}
 	s.sendR(sl.Value, Message{Kind: Accept, ID: sl.ID, Value: sl.Value}, except)

@@ -51,9 +51,15 @@ func (s *script) Do(d *datadriven.TestData, told *story.Story[Message]) error {
 		if d.HasArg("all") {
 			p.Press = avantan.PressAll
 		}
-		s.begin(told, d, Input{Begin: p})
+		s.begin(told, SiteID(story.Site(d)), Input{Begin: p})
 	case "refuse":
 		s.node(SiteID(story.Site(d))).b.refuses = true
+	case "write-off":
+		n := SiteID(story.Site(d))
+		for _, to := range d.CmdArgs[1].Vals {
+			s.writeOff(s.node(SiteID(to)), n)
+			s.begin(told, SiteID(to), Input{})
+		}
 	case "aloof":
 		s.node(SiteID(story.Site(d))).b.aloof = true
 	default:
@@ -62,9 +68,9 @@ func (s *script) Do(d *datadriven.TestData, told *story.Story[Message]) error {
 	return nil
 }
 
-// begin has the site of a command take a step.
-func (s *script) begin(told *story.Story[Message], d *datadriven.TestData, in Input) {
-	n := s.node(SiteID(story.Site(d)))
+// begin has a site take a step.
+func (s *script) begin(told *story.Story[Message], site SiteID, in Input) {
+	n := s.node(site)
 	told.Begin(string(n.id), func(out *strings.Builder) { s.show(out, n, s.step(n, in)) })
 }
 
@@ -148,6 +154,8 @@ func (s *script) State(site string) string {
 	fmt.Fprintf(b, "%s: left=%d", n.id, n.b.left)
 	for i := range st.Slices {
 		switch sl := &st.Slices[i]; {
+		case sl.Concluded:
+			fmt.Fprintf(b, " %v:concluded", sl.ID)
 		case sl.Committed:
 			fmt.Fprintf(b, " %v:committed", sl.ID)
 		case sl.Value != nil:
@@ -164,6 +172,11 @@ func (s *script) State(site string) string {
 	}
 	if at, ok := n.m.WakeAt(); ok {
 		fmt.Fprintf(b, " wakes=%d", at)
+	}
+	for i, site := range n.cfg.Members {
+		if n.lost.has(i) {
+			fmt.Fprintf(b, " lost=%s", site)
+		}
 	}
 	if !n.up {
 		fmt.Fprint(b, " down")
@@ -194,6 +207,9 @@ func line(m *Message) string {
 	}
 	if m.Value != nil {
 		fmt.Fprintf(&b, " %s", show(m.Value))
+	}
+	if m.Lost != nil {
+		fmt.Fprintf(&b, " lost %v", m.Lost)
 	}
 	return b.String()
 }

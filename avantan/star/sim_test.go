@@ -35,7 +35,7 @@ func TestSimulation(t *testing.T) {
 			t.Logf("%d runs: %+v", last-first+1, seen)
 			if *simSeed == 0 && (seen.decided == 0 || seen.aborted == 0 || seen.failed[FailedNothing] == 0 ||
 				seen.failed[FailedBusy] == 0 || seen.failed[FailedAborted] == 0 ||
-				seen.failed[FailedFull] == 0 && size > 2) {
+				seen.concluded == 0 || seen.failed[FailedFull] == 0 && size > 2) {
 				t.Error("some outcome was never seen")
 			}
 		})
@@ -44,9 +44,9 @@ func TestSimulation(t *testing.T) {
 
 // tally counts events by kind, so that a simulation of nothing is noticed.
 type tally struct {
-	events, begun, decided, aborted, crashes int
-	most                                     int
-	failed                                   map[Failure]int
+	events, begun, decided, aborted, concluded, crashes int
+	most                                                int
+	failed                                              map[Failure]int
 }
 
 type sim struct {
@@ -59,6 +59,8 @@ type sim struct {
 	drop, repeat, crash, partition, begin, wake, acquire int
 	// mute is a kind of message that mostly gets lost.
 	mute Kind
+	// lost are the sites that are written off, one after the other.
+	lost []SiteID
 }
 
 func simulate(size int, seed uint64, seen *tally) error {
@@ -72,7 +74,12 @@ func simulate(size int, seed uint64, seen *tally) error {
 		r:       r, groups: make([]int, size), seen: seen,
 		drop: r.IntN(150), repeat: r.IntN(200), crash: r.IntN(25), partition: r.IntN(10), begin: 5 + r.IntN(60),
 		wake: 1 + r.IntN(30), acquire: r.IntN(50),
-		mute: Kind(r.IntN(int(2 * Settled))),
+		mute: Kind(r.IntN(int(2 * Ended))),
+	}
+	if s.chance(400) {
+		for _, i := range r.Perm(size)[:1+r.IntN(size-1)] {
+			s.lost = append(s.lost, s.nodes[i].id)
+		}
 	}
 	switch {
 	case s.chance(200):
@@ -103,6 +110,9 @@ func (s *sim) count() {
 		if s.anyAborted(id) {
 			s.seen.aborted++
 		}
+	}
+	for _, n := range s.nodes {
+		s.seen.concluded += len(n.b.ended)
 	}
 	if s.seen.failed == nil {
 		s.seen.failed = map[Failure]int{}
@@ -138,6 +148,8 @@ func (s *sim) event() {
 		}
 	case s.chance(s.partition):
 		clear(s.groups)
+	case len(s.lost) > 0 && s.chance(15):
+		s.learn(n, s.r.IntN(len(s.lost)))
 	case s.chance(s.begin):
 		s.ask(n)
 	case s.chance(s.acquire):
@@ -167,6 +179,18 @@ func (s *sim) event() {
 			}
 		}
 		s.tick()
+	}
+}
+
+// learn has a site learn of a loss, mostly at once and sometimes when it is woken. A site
+// that is lost learns of earlier losses alone.
+func (s *sim) learn(n *node, i int) {
+	if at := slices.Index(s.lost, n.id); at >= 0 && at <= i {
+		return
+	}
+	s.writeOff(n, s.lost[i])
+	if s.chance(700) {
+		s.step(n, Input{})
 	}
 }
 
@@ -215,15 +239,21 @@ func (s *sim) next() (next Tick, found bool) {
 func (s *sim) heal() error {
 	clear(s.groups)
 	for _, n := range s.nodes {
-		n.up = true
+		n.up = !slices.Contains(s.lost, n.id)
 		n.b.refuses, n.b.aloof = false, false
+		for i := range s.lost {
+			if n.up {
+				s.learn(n, i)
+				s.step(n, Input{})
+			}
+		}
 	}
 	if err := s.rest(); err != nil {
 		return err
 	}
-	rich := s.nodes[0]
+	rich := s.nodes[slices.IndexFunc(s.nodes, func(n *node) bool { return n.up })]
 	for _, n := range s.nodes {
-		if n.b.left > rich.b.left {
+		if n.up && n.b.left > rich.b.left {
 			rich = n
 		}
 	}
@@ -231,7 +261,7 @@ func (s *sim) heal() error {
 		return nil
 	}
 	for _, n := range s.nodes {
-		if n == rich {
+		if n == rich || !n.up {
 			continue
 		}
 		before := len(s.decided)
@@ -254,6 +284,9 @@ func (s *sim) rest() error {
 		return err
 	}
 	for _, n := range s.nodes {
+		if !n.up {
+			continue
+		}
 		if len(n.m.State().Slices) > 0 || n.m.Open() || n.m.Waits() || n.m.waiting != nil && n.m.lead != nil {
 			return fmt.Errorf("liveness: %s: stuck: %+v", n.id, *n.m.State())
 		}
@@ -270,11 +303,13 @@ func (s *sim) run() error {
 		if len(s.net) > 0 {
 			m := s.net[0]
 			s.net = s.net[1:]
-			s.receive(&m)
+			if s.node(m.To).up {
+				s.receive(&m)
+			}
 		} else if at, ok := s.next(); ok {
 			s.now = max(s.now, at)
 			for _, n := range s.nodes {
-				if at, ok := n.m.WakeAt(); ok && at <= s.now {
+				if at, ok := n.m.WakeAt(); ok && n.up && at <= s.now {
 					s.step(n, Input{})
 				}
 			}

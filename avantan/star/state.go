@@ -53,6 +53,9 @@ func (s *State) validateSlice(sl *Slice) error {
 	if err := sl.Pledge.Validate(); err != nil {
 		return err
 	}
+	if sl.Concluded && !sl.Committed {
+		return errors.New("it is concluded and has not ended")
+	}
 	if sl.Value == nil {
 		switch {
 		case sl.Committed:

@@ -42,9 +42,13 @@ type Slice struct {
 	// Value is the value this site has accepted; nil before the vote. Its contributions
 	// are R, fixed by the leader. A leader's own slice begins with a value.
 	Value *avantan.Value
-	// Committed is set once the value is applied here: the offer is gone. The
-	// slice stays until the leader knows that all of R have applied it.
+	// Committed is set once the instance has ended here with the value: the offer is gone.
+	// The slice stays until all of R are known to have ended it.
 	Committed bool
+	// Concluded is set, with Committed, if the instance ended here without its outcome: a
+	// member of R was written off, and no member left knew its vote. The lower of offer and
+	// grant was credited.
+	Concluded bool
 }
 
 // undecided reports whether the offer is still set aside.
@@ -75,7 +79,8 @@ type State struct {
 	// Floors hold, for each leader this site has ever pledged to, the last such
 	// instance: a single tombstone a leader. An instance at or below its floor without
 	// a slice is over here. Either this site has not accepted it and never will, or it
-	// was aborted, or all of its R have durably applied it. Ordered by leader.
+	// was aborted, or all of its R that are not written off have durably ended it. Ordered by
+	// leader.
 	Floors []ID
 }
 
@@ -108,6 +113,15 @@ const (
 	Applied
 	// Settled says that all of R have durably applied the value.
 	Settled
+	// Undecided answers a member of R that asks. The sender has accepted and knows no outcome.
+	// Message.Lost are all members of R that it knows to be written off. It does not know the
+	// votes of all of them, and never will.
+	Undecided
+	// Concluded says that all members of R that are not written off have said Undecided. Each
+	// of them ends with the lower of its offer and its grant, as the sender has.
+	Concluded
+	// Ended says that the sender has durably ended the instance: it never asks about it.
+	Ended
 )
 
 // Message is a message between the machines of two sites for the same sequence. The
@@ -122,4 +136,6 @@ type Message struct {
 	Contribution *avantan.Contribution
 	// Value: Accept.
 	Value *avantan.Value
+	// Lost: Undecided. Ordered, each once, at least one.
+	Lost []avantan.SiteID
 }

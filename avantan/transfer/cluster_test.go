@@ -72,6 +72,12 @@ type node struct {
 	// left.
 	asks      map[pair]bool
 	transfers map[pair]Tokens
+	// amounts are the tokens of all transfers made, durable or not.
+	amounts map[pair]Tokens
+	// lost are the sites that this site knows to be written off. Its Config sees seen, which
+	// copies of the site share.
+	lost []SiteID
+	seen *[]SiteID
 }
 
 // pair names an ask or a transfer by the other site and the number.
@@ -102,11 +108,16 @@ func newCluster(left map[SiteID]Tokens, rand func(SiteID) avantan.Rand) *cluster
 	for _, id := range ids {
 		c.total += left[id]
 		cfg := &Config{Self: id, Members: ids, Window: 100, Backoff: 50, MaxBackoff: 1000, Rand: rand(id)}
+		seen := new([]SiteID)
+		cfg.Lost = func(site SiteID) bool { return slices.Contains(*seen, site) }
 		if err := cfg.Validate(); err != nil {
 			panic(err)
 		}
 		b := &books{self: id, left: left[id], c: c}
-		n := &node{id: id, cfg: cfg, b: b, up: true, diskB: *b, given: map[pair]Tokens{}, asks: map[pair]bool{}, transfers: map[pair]Tokens{}}
+		n := &node{
+			id: id, cfg: cfg, b: b, up: true, diskB: *b, given: map[pair]Tokens{}, asks: map[pair]bool{},
+			transfers: map[pair]Tokens{}, amounts: map[pair]Tokens{}, seen: seen,
+		}
 		n.m = New(cfg, b, State{})
 		c.nodes = append(c.nodes, n)
 	}
@@ -140,9 +151,27 @@ func (c *cluster) proposal(n *node, need Tokens) *Proposal {
 	return p
 }
 
+// writeOff has a site know, durably, that another is written off.
+func (c *cluster) writeOff(n *node, lost SiteID) {
+	c.syncAll(n)
+	if !slices.Contains(n.lost, lost) {
+		n.lost = append(slices.Clone(n.lost), lost)
+	}
+}
+
 // step runs an input. Its output waits to be made durable.
 func (c *cluster) step(n *node, in Input) Output {
+	*n.seen = n.lost
+	left := n.b.left
 	out := n.m.Step(c.now, in)
+	for _, d := range n.m.State().Debits {
+		if d.Amount > 0 {
+			n.amounts[pair{d.Receiver, d.Seq}] = d.Amount
+		}
+	}
+	if m := in.Receive; m != nil && slices.Contains(n.lost, m.From) && (n.b.left != left || out.Persist || out.Messages != nil) {
+		c.fail("lost: %s listens to a site that is written off: %s", n.id, line(m))
+	}
 	if v, ok := errors.AsType[*violationError](out.Err); ok {
 		c.fail("violation: %s: %w", n.id, v)
 	}
@@ -305,7 +334,8 @@ type view struct {
 	b *books
 }
 
-// consistent is the conservation of the package documentation, exactly.
+// consistent is the conservation of the package documentation, exactly: with the tokens
+// that were under way to sites written off.
 func (c *cluster) consistent(views []view) error {
 	var sum Tokens
 	credited := map[SiteID]*State{}
@@ -319,13 +349,17 @@ func (c *cluster) consistent(views []view) error {
 		sum += w.b.left + w.b.net
 		credited[w.b.self] = w.s
 	}
-	for _, w := range views {
+	for i, w := range views {
 		for _, d := range w.s.Debits {
 			got := credited[d.Receiver].credited(w.b.self)
-			if d.Seq > got {
-				sum += d.Amount
+			retired := Tokens(0)
+			if n := c.nodes[i]; d.Amount == 0 && slices.Contains(n.lost, d.Receiver) {
+				retired = n.amounts[pair{d.Receiver, d.Seq}]
 			}
-			if d.Seq > got+1 || d.Seq > got && d.Amount == 0 || got > d.Seq {
+			if d.Seq > got {
+				sum += d.Amount + retired
+			}
+			if d.Seq > got+1 || d.Seq > got && d.Amount+retired == 0 || got > d.Seq {
 				return fmt.Errorf("order: %s has debited %+v, %s has credited %d", w.b.self, d, d.Receiver, got)
 			}
 		}

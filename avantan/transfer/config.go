@@ -17,6 +17,10 @@ type Config struct {
 	// Members are the sites that may give and receive, each once, 1 to
 	// avantan.MaxMembers.
 	Members []avantan.SiteID
+	// Lost reports whether a site is written off: it gives and receives nothing, for ever. Nil
+	// means that none is. Once true, it stays true, also after a restart. It may turn true
+	// between two steps; a wake lets go of what waits for the site.
+	Lost func(avantan.SiteID) bool
 	// Window is how long a round waits for answers. At least 1; it must lie above
 	// the farthest round trip and a sync, or far donors come too late.
 	Window avantan.Tick
@@ -57,6 +61,11 @@ func (c *Config) Validate() error {
 
 func (c *Config) member(site avantan.SiteID) bool {
 	return slices.Contains(c.Members, site)
+}
+
+// lost reports whether another site is written off.
+func (c *Config) lost(site avantan.SiteID) bool {
+	return c.Lost != nil && site != c.Self && c.Lost(site)
 }
 
 // backoff draws a wait from the upper half of the back-off after n repetitions.

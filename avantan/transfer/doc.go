@@ -58,6 +58,15 @@
 //
 //	Σ books + Σ Debit.Amount with a Debit.Seq above its receiver's Credit.Seq = const
 //
+// # Sites that are written off
+//
+// A site that Config.Lost names is heard no more. It may be alive, cut off, and grant the
+// tokens that it holds. So tokens under way to it stay out of the books: it may have
+// credited them. Tokens under way from it are refused from then on: they count to what it
+// held, which is retired as a whole. A wake after the loss drops the debits to the site
+// and lets a round wait for the other donors only. A debit dropped before it was
+// credited leaves the sum: conservation holds as "at most".
+//
 // # Effects of a late message
 //
 // The number of an ask is never used again by its site. A donor gives only for a

@@ -59,6 +59,24 @@ func (s *step) acknowledged(i int, seq uint64) {
 	}
 }
 
+// lookForLost lets go of transfers to sites that are written off. Their tokens stay out of
+// the books: such a site may have credited them, and granted them. A round stops to wait
+// for such sites.
+func (s *step) lookForLost() {
+	if s.cfg.Lost == nil {
+		return
+	}
+	for i := range s.state.Debits {
+		if d := &s.state.Debits[i]; d.Amount > 0 && s.cfg.lost(d.Receiver) {
+			d.Amount = 0
+			s.out.Persist = true
+		}
+	}
+	if s.round != nil {
+		s.round.waits = slices.DeleteFunc(s.round.waits, s.cfg.lost)
+	}
+}
+
 // repeat sends again every transfer that was not acknowledged in time.
 func (s *step) repeat() {
 	for i := range s.cares {

@@ -27,6 +27,11 @@ func FuzzStep(tf *testing.F) {
 		0, 0, 1, 0, 20, 2, 1, 50, 2, 50, 0, 0, 1, 2, 2, 1, 1, 1, 10, 0, 0, 1, 2, 2, 1, 1, 1, 10,
 		0, 0, 1, 2, 2, 1, 3, 1, 10, 0, 0, 8, 2, 2, 2, 1, 1, 9, 0, 0, 1, 2, 3, 2, 0, 1, 7, 200, 0, 1, 1,
 	})
+	// A transfer to b and a round that waits for it; b is written off, and asks again.
+	f.Add([]byte{
+		0, 9, 1, 2, 1, 1, 0, 1, 10, 0, 9, 1, 0, 20, 2, 1, 50, 2, 50, 0, 9, 1, 250, 0, 9, 1, 2, 1, 1, 1, 2, 10,
+		0, 9, 1, 2, 2, 2, 1, 1, 10, 0, 9, 1, 251,
+	})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c := newCluster(map[SiteID]Tokens{"a": 100, "b": 100, "c": 100}, func(SiteID) avantan.Rand { return least{} })
 		r, n := reader(data), c.nodes[0]
@@ -34,7 +39,8 @@ func FuzzStep(tf *testing.F) {
 			before, open, left := n.m.State().Clone(), n.m.Open(), n.b.left
 			c.now += Tick(r.next())
 			n.b.target, n.b.full = Tokens(int8(r.next())), r.next()%8 == 0
-			in := r.input()
+			in := r.input(c)
+			*n.seen = n.lost
 			out := n.m.Step(c.now, in)
 			for i := range out.Messages {
 				if err := out.Messages[i].Validate(); err != nil {
@@ -115,8 +121,14 @@ func (r *reader) tokens() Tokens {
 	}
 }
 
-func (r *reader) input() Input {
-	switch r.next() % 8 {
+// input is an input, or a wake after a write-off.
+func (r *reader) input(c *cluster) Input {
+	b := r.next()
+	if b >= 250 {
+		c.writeOff(c.nodes[0], []SiteID{"b", "c"}[b%2])
+		return Input{}
+	}
+	switch b % 8 {
 	case 0:
 		p := &Proposal{Need: r.tokens()}
 		for range r.next() % 4 {

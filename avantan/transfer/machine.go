@@ -151,8 +151,9 @@ func (m *Machine) Step(now avantan.Tick, in Input) Output {
 	case in.Receive != nil:
 		s.receive(in.Receive)
 	default:
+		s.lookForLost()
 		s.repeat()
-		if m.round != nil && now >= m.round.deadline {
+		if m.round != nil && (len(m.round.waits) == 0 || now >= m.round.deadline) {
 			s.end()
 		}
 	}
@@ -175,8 +176,12 @@ func (s *step) violation(peer avantan.SiteID, format string, args ...any) {
 	s.out.Err = &violationError{Peer: peer, Reason: fmt.Sprintf(format, args...)}
 }
 
-// receive checks a message and hands it to its kind's handler.
+// receive checks a message and hands it to its kind's handler. A message of a site that is
+// written off is dropped: its tokens are retired, and it gets no more.
 func (s *step) receive(m *Message) {
+	if s.cfg.lost(m.From) {
+		return
+	}
 	if s.out.Err = m.Validate(); s.out.Err != nil {
 		return
 	}

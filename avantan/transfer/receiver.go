@@ -22,7 +22,8 @@ func (s *step) begin(p *Proposal) {
 	if s.out.Err = s.check(p); s.out.Err != nil {
 		return
 	}
-	parts := divide(p.Need, p.Donors)
+	donors := slices.DeleteFunc(slices.Clone(p.Donors), func(d Donor) bool { return s.cfg.lost(d.Site) })
+	parts := divide(p.Need, donors)
 	if parts == nil {
 		s.out.Ended = &Result{}
 		return
@@ -33,7 +34,7 @@ func (s *step) begin(p *Proposal) {
 	}
 	s.round = &round{ask: s.next, need: p.Need, deadline: after(s.now, s.cfg.Window)}
 	s.next++
-	for i, d := range p.Donors {
+	for i, d := range donors {
 		if parts[i] > 0 {
 			s.round.waits = append(s.round.waits, d.Site)
 			s.send(d.Site, Message{Kind: Ask, Ask: s.round.ask, Seq: s.state.credited(d.Site), Amount: parts[i]})

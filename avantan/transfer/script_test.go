@@ -54,7 +54,12 @@ func (s *script) Do(d *datadriven.TestData, told *story.Story[Message]) error {
 		if p.Donors == nil {
 			p = s.proposal(s.node(SiteID(story.Site(d))), p.Need)
 		}
-		s.begin(told, d, Input{Begin: p})
+		s.begin(told, SiteID(story.Site(d)), Input{Begin: p})
+	case "write-off":
+		for _, to := range d.CmdArgs[1].Vals {
+			s.writeOff(s.node(SiteID(to)), SiteID(story.Site(d)))
+			s.begin(told, SiteID(to), Input{})
+		}
 	case "full":
 		s.node(SiteID(story.Site(d))).b.full = true
 	case "room":
@@ -65,9 +70,9 @@ func (s *script) Do(d *datadriven.TestData, told *story.Story[Message]) error {
 	return err
 }
 
-// begin has the site of a command take a step.
-func (s *script) begin(told *story.Story[Message], d *datadriven.TestData, in Input) {
-	n := s.node(SiteID(story.Site(d)))
+// begin has a site take a step.
+func (s *script) begin(told *story.Story[Message], site SiteID, in Input) {
+	n := s.node(site)
 	told.Begin(string(n.id), func(out *strings.Builder) { s.show(out, n, s.step(n, in)) })
 }
 
@@ -156,6 +161,9 @@ func (s *script) State(site string) string {
 	}
 	if at, ok := n.m.WakeAt(); ok {
 		fmt.Fprintf(b, " wakes=%d", at)
+	}
+	for _, site := range n.lost {
+		fmt.Fprintf(b, " lost=%s", site)
 	}
 	if !n.up {
 		fmt.Fprint(b, " down")

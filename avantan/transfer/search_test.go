@@ -23,6 +23,11 @@ func TestSearch(t *testing.T) {
 		{name: "pair", left: []Tokens{0, 6}, need: []Tokens{2, 0}, rounds: []int{3, 0}, crashes: 2},
 		{name: "to and fro", left: []Tokens{1, 3}, need: []Tokens{2, 2}, rounds: []int{2, 1}, crashes: 1},
 		{name: "two ask", left: []Tokens{2, 2, 0}, need: []Tokens{0, 2, 2}, rounds: []int{0, 1, 1}, crashes: 1},
+		{
+			name: "a receiver is lost", left: []Tokens{0, 3, 2}, need: []Tokens{2, 0, 2}, rounds: []int{1, 0, 1}, crashes: 1,
+			lost: "a",
+		},
+		{name: "a donor is lost", left: []Tokens{0, 2, 2}, need: []Tokens{3, 0, 0}, rounds: []int{2, 0, 0}, crashes: 1, lost: "c"},
 	} {
 		t.Run(bound.name, func(t *testing.T) {
 			t.Parallel()
@@ -42,6 +47,8 @@ type bound struct {
 	left, need []Tokens
 	rounds     []int
 	crashes    int
+	// lost is a site that is written off; empty for none. It does not learn that.
+	lost SiteID
 }
 
 // world is a state of all sites with the network.
@@ -125,6 +132,9 @@ func (w *world) successors(b bound) []*world {
 				c.step(c.nodes[i], Input{Begin: p})
 			})
 		}
+		if b.lost != "" && n.id != b.lost && n.lost == nil {
+			do(string(n.id)+" learns of the loss", func(c *world) { c.writeOff(c.nodes[i], b.lost) })
+		}
 		if len(n.flushes) > 0 {
 			do("sync "+string(n.id), func(c *world) { c.sync(c.nodes[i]) })
 		}
@@ -134,8 +144,8 @@ func (w *world) successors(b bound) []*world {
 				c.crash(c.nodes[i])
 			})
 		}
-		for _, timer := range []Timer{TimerRound, TimerRepeat} {
-			if timer == TimerRound && !n.m.Open() || timer == TimerRepeat && n.m.State().InFlight() == 0 {
+		for _, timer := range []Timer{TimerRound, TimerRepeat, 0} {
+			if timer == TimerRound && !n.m.Open() || timer == TimerRepeat && n.m.State().InFlight() == 0 || timer == 0 && n.lost == nil {
 				continue
 			}
 			do(fmt.Sprintf("timer %d of %s", timer, n.id), func(c *world) {
@@ -208,6 +218,7 @@ func (w *world) clone() *world {
 		d.m = n.m.Clone(d.b)
 		d.flushes = slices.Clone(n.flushes)
 		d.given, d.asks, d.transfers = maps.Clone(n.given), maps.Clone(n.asks), maps.Clone(n.transfers)
+		d.amounts = maps.Clone(n.amounts)
 		c.nodes[i] = &d
 	}
 	return &world{cluster: &c, rounds: slices.Clone(w.rounds), crashes: w.crashes, path: w.path}
@@ -234,6 +245,10 @@ func (w *world) fingerprint() string {
 		number(w.rounds[i])
 		number(int(n.b.left))
 		number(int(n.diskB.left))
+		number(len(n.lost))
+		for _, d := range n.m.State().Debits {
+			number(int(n.amounts[pair{d.Receiver, d.Seq}]))
+		}
 		key = n.disk.Fingerprint(n.m.Fingerprint(key))
 		number(len(n.flushes))
 		for _, f := range n.flushes {

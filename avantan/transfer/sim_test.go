@@ -68,6 +68,8 @@ type sim struct {
 	drop, repeat, crash, partition, begin, wake, serve int
 	// mute is a kind of message that mostly gets lost.
 	mute Kind
+	// lost is a site that is written off in this run; empty for none. It does not learn that.
+	lost SiteID
 }
 
 func simulate(size int, seed uint64, seen *tally) error {
@@ -81,6 +83,9 @@ func simulate(size int, seed uint64, seen *tally) error {
 		r:       r, groups: make([]int, size), seen: seen,
 		drop: r.IntN(150), repeat: r.IntN(200), crash: r.IntN(25), partition: r.IntN(10), begin: 5 + r.IntN(100),
 		wake: 1 + r.IntN(30), serve: r.IntN(50), mute: Kind(r.IntN(int(2 * Ack))),
+	}
+	if s.chance(300) {
+		s.lost = s.nodes[r.IntN(size)].id
 	}
 	if s.chance(700) {
 		// Calmer: more rounds end well.
@@ -142,6 +147,11 @@ func (s *sim) event() {
 		}
 	case s.chance(s.partition):
 		clear(s.groups)
+	case s.lost != "" && n.id != s.lost && s.chance(15):
+		s.writeOff(n, s.lost)
+		if s.chance(700) {
+			s.step(n, Input{})
+		}
 	case s.chance(s.begin):
 		s.ask(n)
 	case s.chance(s.serve):
@@ -237,7 +247,11 @@ func (s *sim) next() (next Tick, found bool) {
 func (s *sim) heal() error {
 	clear(s.groups)
 	for _, n := range s.nodes {
-		n.up, n.b.full, n.b.target = true, false, 0
+		n.up, n.b.full, n.b.target = n.id != s.lost, false, 0
+		if n.up && s.lost != "" {
+			s.writeOff(n, s.lost)
+			s.step(n, Input{})
+		}
 	}
 	if err := s.rest(); err != nil {
 		return err
@@ -245,7 +259,7 @@ func (s *sim) heal() error {
 	for i, n := range s.nodes {
 		rich := s.nodes[(i+1)%len(s.nodes)]
 		need := rich.b.left
-		if need == 0 {
+		if need == 0 || !n.up || !rich.up {
 			continue
 		}
 		before := n.b.left
@@ -274,7 +288,7 @@ func (s *sim) rest() error {
 		} else if at, ok := s.next(); ok {
 			s.now = max(s.now, at)
 			for _, n := range s.nodes {
-				if at, ok := n.m.WakeAt(); ok && at <= s.now {
+				if at, ok := n.m.WakeAt(); ok && n.up && at <= s.now {
 					s.step(n, Input{})
 				}
 			}
@@ -290,7 +304,7 @@ func (s *sim) rest() error {
 
 func (s *sim) settled() error {
 	for _, n := range s.nodes {
-		if n.m.State().InFlight() > 0 || n.m.Open() {
+		if n.up && (n.m.State().InFlight() > 0 || n.m.Open()) {
 			return fmt.Errorf("liveness: %s: stuck: %+v", n.id, *n.m.State())
 		}
 	}

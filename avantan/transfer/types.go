@@ -11,8 +11,9 @@ type Debit struct {
 	// the first, never above Asked, and never reset.
 	Seq uint64
 	// Amount is the number of tokens that the last transfer moves, until it is
-	// acknowledged; zero after that. Before, the tokens are in no site's books, or in
-	// the receiver's.
+	// acknowledged, or the receiver is written off; zero after that. Before, the tokens are
+	// in no site's books, or in the receiver's. Tokens on their way to a site that is written
+	// off are retired: this site never has them again.
 	Amount avantan.Tokens
 }
 

@@ -144,6 +144,11 @@ func (b *starBooks) Apply(id star.ID, v *avantan.Value) {
 	}
 }
 
+// Conclude implements star.Ledger. No site is written off here.
+func (b *starBooks) Conclude(id star.ID, _ *avantan.Value) {
+	b.fail(Agreement, "instance %v is concluded", id)
+}
+
 // gain is the number of tokens that a value brings a site: its grant less its offer.
 func (vs *values) gain(id int, site avantan.SiteID) avantan.Tokens {
 	k := vs.get(id)

@@ -107,10 +107,10 @@ func New(cfg Config, from stored.Restored) (*Core, error) {
 	c.starMachine = star.Config{
 		Self: cfg.Self, Members: c.roster.names, Serves: c.roster.shares, Window: cfg.Window, Patience: cfg.Patience,
 		Backoff: cfg.Backoff, MaxBackoff: cfg.MaxBackoff, MaxSlices: maxSlices, Policy: cfg.Policy,
-		Reachable: c.seemsUp, Rand: cfg.Rand,
+		Reachable: c.seemsUp, Lost: c.roster.lost, Rand: cfg.Rand,
 	}
 	c.transferMachine = transfer.Config{
-		Self: cfg.Self, Members: c.roster.names, Window: cfg.Window,
+		Self: cfg.Self, Members: c.roster.names, Lost: c.roster.lost, Window: cfg.Window,
 		// Half of Backoff lies above the farthest round trip.
 		Backoff: 2 * cfg.Window, MaxBackoff: max(2*cfg.Window, cfg.MaxResend), Rand: cfg.Rand,
 	}

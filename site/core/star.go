@@ -112,3 +112,16 @@ func (l *starLedger) Apply(id star.ID, v *avantan.Value) {
 	c.dirtyBooks(e)
 	c.dirtyRecord(e)
 }
+
+// Conclude implements star.Ledger.
+func (l *starLedger) Conclude(id star.ID, v *avantan.Value) {
+	c, e := l.c, l.e
+	o, err := l.outcome(v)
+	if err != nil {
+		panic(fmt.Sprintf("core: entity %q, instance %v: concluding what CanApply found good: %v", e.name, id, err))
+	}
+	own, _ := v.Of(c.cfg.Self)
+	c.keepWhole(e, e.books.Grant(own.Offered, min(own.Offered, o.grant)))
+	c.dirtyBooks(e)
+	c.dirtyRecord(e)
+}

@@ -17,7 +17,7 @@ func encodeStar(s *star.State) *storev1.StarState {
 		sl := &s.Slices[i]
 		p.Slices = append(p.Slices, &storev1.StarSlice{
 			Id: encodeStarID(sl.ID), Pledge: wire.Contribution(&sl.Pledge),
-			Value: wire.Value(sl.Value), Committed: sl.Committed,
+			Value: wire.Value(sl.Value), Committed: sl.Committed, Concluded: sl.Concluded,
 		})
 	}
 	for _, f := range s.Floors {
@@ -33,7 +33,10 @@ func encodeStarID(id star.ID) *storev1.StarID {
 func decodeStar(p *storev1.StarState) star.State {
 	s := star.State{Reserved: p.GetReserved()}
 	for _, sl := range p.GetSlices() {
-		slice := star.Slice{ID: decodeStarID(sl.GetId()), Value: wire.ValueOf(sl.GetValue()), Committed: sl.GetCommitted()}
+		slice := star.Slice{
+			ID: decodeStarID(sl.GetId()), Value: wire.ValueOf(sl.GetValue()),
+			Committed: sl.GetCommitted(), Concluded: sl.GetConcluded(),
+		}
 		if c := wire.ContributionOf(sl.GetPledge()); c != nil {
 			slice.Pledge = *c
 		}

@@ -113,6 +113,7 @@ func full() *stored.Records {
 					Reserved: 9,
 					Slices: []star.Slice{
 						{ID: star.ID{Leader: "as", Counter: 4}, Pledge: value.Contributions[1], Value: &value, Committed: true},
+						{ID: star.ID{Leader: "as", Counter: 5}, Pledge: value.Contributions[1], Value: &value, Committed: true, Concluded: true},
 						{ID: star.ID{Leader: "us", Counter: 2}, Pledge: value.Contributions[0]},
 					},
 					Floors: []star.ID{{Leader: "eu", Counter: 7}},

@@ -61,10 +61,11 @@ func seeds() []message.Envelope {
 		}
 		es = append(es, message.Envelope{Entity: "e", Generation: 1, Message: m})
 	}
-	for k := star.Election; k <= star.Settled; k++ {
+	for k := star.Election; k <= star.Ended; k++ {
 		es = append(es, message.Envelope{Entity: "e", Generation: 1, Star: &star.Message{
 			Kind: k, ID: star.ID{Leader: "b", Counter: 1}, Press: avantan.PressAll,
 			Contribution: &value.Contributions[1], Value: &avantan.Value{Policy: "demand", Contributions: value.Contributions},
+			Lost: []avantan.SiteID{"c", "d"},
 		}})
 	}
 	for k := transfer.Ask; k <= transfer.Ack; k++ {

@@ -21,6 +21,9 @@ var starKinds = map[star.Kind]peerv1.StarKind{
 	star.Commit:     peerv1.StarKind_STAR_KIND_COMMIT,
 	star.Applied:    peerv1.StarKind_STAR_KIND_APPLIED,
 	star.Settled:    peerv1.StarKind_STAR_KIND_SETTLED,
+	star.Undecided:  peerv1.StarKind_STAR_KIND_UNDECIDED,
+	star.Concluded:  peerv1.StarKind_STAR_KIND_CONCLUDED,
+	star.Ended:      peerv1.StarKind_STAR_KIND_ENDED,
 }
 
 var starKindsBack = inverse(starKinds)
@@ -34,10 +37,14 @@ func inverse[K, V comparable](m map[K]V) map[V]K {
 }
 
 func encodeStar(m *star.Message) *peerv1.StarMessage {
-	return &peerv1.StarMessage{
+	p := &peerv1.StarMessage{
 		Kind: starKinds[m.Kind], Leader: string(m.ID.Leader), Counter: m.ID.Counter, Press: uint32(m.Press),
 		Contribution: Contribution(m.Contribution), Value: Value(m.Value),
 	}
+	for _, site := range m.Lost {
+		p.Lost = append(p.Lost, string(site))
+	}
+	return p
 }
 
 func decodeStar(p *peerv1.ProtocolMessage, from, to core.SiteID) (message.Envelope, error) {
@@ -46,13 +53,14 @@ func decodeStar(p *peerv1.ProtocolMessage, from, to core.SiteID) (message.Envelo
 	if !ok {
 		return message.Envelope{}, fmt.Errorf("star message of unknown kind %d", m.GetKind())
 	}
-	return message.Envelope{
-		Entity: p.GetEntity(), Generation: p.GetGeneration(), Mark: MarkOf(p.GetMark()),
-		Star: &star.Message{
-			Kind: kind, From: from, To: to,
-			ID:           star.ID{Leader: avantan.SiteID(m.GetLeader()), Counter: m.GetCounter()},
-			Press:        avantan.Press(min(m.GetPress(), uint32(avantan.PressAll))),
-			Contribution: ContributionOf(m.GetContribution()), Value: ValueOf(m.GetValue()),
-		},
-	}, nil
+	s := &star.Message{
+		Kind: kind, From: from, To: to,
+		ID:           star.ID{Leader: avantan.SiteID(m.GetLeader()), Counter: m.GetCounter()},
+		Press:        avantan.Press(min(m.GetPress(), uint32(avantan.PressAll))),
+		Contribution: ContributionOf(m.GetContribution()), Value: ValueOf(m.GetValue()),
+	}
+	for _, site := range m.GetLost() {
+		s.Lost = append(s.Lost, avantan.SiteID(site))
+	}
+	return message.Envelope{Entity: p.GetEntity(), Generation: p.GetGeneration(), Mark: MarkOf(p.GetMark()), Star: s}, nil
 }

@@ -353,6 +353,12 @@ const (
 	StarKind_STAR_KIND_APPLIED StarKind = 9
 	// All members have durably applied the value.
 	StarKind_STAR_KIND_SETTLED StarKind = 10
+	// The sender has accepted, and cannot find the outcome: a member is written off.
+	StarKind_STAR_KIND_UNDECIDED StarKind = 11
+	// No member that is left can find the outcome: each gets the lower of its offer and its grant.
+	StarKind_STAR_KIND_CONCLUDED StarKind = 12
+	// The sender has durably ended the instance.
+	StarKind_STAR_KIND_ENDED StarKind = 13
 )
 
 // Enum value maps for StarKind.
@@ -369,6 +375,9 @@ var (
 		8:  "STAR_KIND_COMMIT",
 		9:  "STAR_KIND_APPLIED",
 		10: "STAR_KIND_SETTLED",
+		11: "STAR_KIND_UNDECIDED",
+		12: "STAR_KIND_CONCLUDED",
+		13: "STAR_KIND_ENDED",
 	}
 	StarKind_value = map[string]int32{
 		"STAR_KIND_UNSPECIFIED": 0,
@@ -382,6 +391,9 @@ var (
 		"STAR_KIND_COMMIT":      8,
 		"STAR_KIND_APPLIED":     9,
 		"STAR_KIND_SETTLED":     10,
+		"STAR_KIND_UNDECIDED":   11,
+		"STAR_KIND_CONCLUDED":   12,
+		"STAR_KIND_ENDED":       13,
 	}
 )
 
@@ -1765,7 +1777,9 @@ type StarMessage struct {
 	// ElectionOk: the sender's contribution, if it makes one.
 	Contribution *Contribution `protobuf:"bytes,5,opt,name=contribution,proto3" json:"contribution,omitempty"`
 	// Accept: the value.
-	Value         *Value `protobuf:"bytes,6,opt,name=value,proto3" json:"value,omitempty"`
+	Value *Value `protobuf:"bytes,6,opt,name=value,proto3" json:"value,omitempty"`
+	// Undecided: the members that the sender knows to be written off.
+	Lost          []string `protobuf:"bytes,7,rep,name=lost,proto3" json:"lost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1838,6 +1852,13 @@ func (x *StarMessage) GetContribution() *Contribution {
 func (x *StarMessage) GetValue() *Value {
 	if x != nil {
 		return x.Value
+	}
+	return nil
+}
+
+func (x *StarMessage) GetLost() []string {
+	if x != nil {
+		return x.Lost
 	}
 	return nil
 }
@@ -2653,14 +2674,15 @@ const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"\x04kind\x18\x01 \x01(\x0e2\x18.samya.peer.v1.VouchKindR\x04kind\x12)\n" +
 	"\x05asked\x18\x02 \x01(\v2\x13.samya.peer.v1.MarkR\x05asked\x12)\n" +
 	"\x05known\x18\x03 \x01(\v2\x13.samya.peer.v1.MarkR\x05known\x12\x18\n" +
-	"\amembers\x18\x04 \x01(\rR\amembers\"\xef\x01\n" +
+	"\amembers\x18\x04 \x01(\rR\amembers\"\x83\x02\n" +
 	"\vStarMessage\x12+\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x17.samya.peer.v1.StarKindR\x04kind\x12\x16\n" +
 	"\x06leader\x18\x02 \x01(\tR\x06leader\x12\x18\n" +
 	"\acounter\x18\x03 \x01(\x04R\acounter\x12\x14\n" +
 	"\x05press\x18\x04 \x01(\rR\x05press\x12?\n" +
 	"\fcontribution\x18\x05 \x01(\v2\x1b.samya.peer.v1.ContributionR\fcontribution\x12*\n" +
-	"\x05value\x18\x06 \x01(\v2\x14.samya.peer.v1.ValueR\x05value\"4\n" +
+	"\x05value\x18\x06 \x01(\v2\x14.samya.peer.v1.ValueR\x05value\x12\x12\n" +
+	"\x04lost\x18\a \x03(\tR\x04lost\"4\n" +
 	"\x06Ballot\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
 	"\x04site\x18\x02 \x01(\tR\x04site\"\x98\x01\n" +
@@ -2741,7 +2763,7 @@ const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"\rVOUCH_KIND_NO\x10\x03\x12\x12\n" +
 	"\x0eVOUCH_KIND_WHO\x10\x04\x12\x13\n" +
 	"\x0fVOUCH_KIND_TELL\x10\x05\x12\x16\n" +
-	"\x12VOUCH_KIND_NOTHING\x10\x06*\x8b\x02\n" +
+	"\x12VOUCH_KIND_NOTHING\x10\x06*\xd2\x02\n" +
 	"\bStarKind\x12\x19\n" +
 	"\x15STAR_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12STAR_KIND_ELECTION\x10\x01\x12\x19\n" +
@@ -2754,7 +2776,10 @@ const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"\x10STAR_KIND_COMMIT\x10\b\x12\x15\n" +
 	"\x11STAR_KIND_APPLIED\x10\t\x12\x15\n" +
 	"\x11STAR_KIND_SETTLED\x10\n" +
-	"*\xd4\x02\n" +
+	"\x12\x17\n" +
+	"\x13STAR_KIND_UNDECIDED\x10\v\x12\x17\n" +
+	"\x13STAR_KIND_CONCLUDED\x10\f\x12\x13\n" +
+	"\x0fSTAR_KIND_ENDED\x10\r*\xd4\x02\n" +
 	"\vMessageKind\x12\x1c\n" +
 	"\x18MESSAGE_KIND_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15MESSAGE_KIND_ELECTION\x10\x01\x12\x1c\n" +

@@ -1252,8 +1252,10 @@ type StarSlice struct {
 	Pledge *v1.Contribution `protobuf:"bytes,2,opt,name=pledge,proto3" json:"pledge,omitempty"`
 	// The value accepted.
 	Value *v1.Value `protobuf:"bytes,3,opt,name=value,proto3" json:"value,omitempty"`
-	// Whether it is applied.
-	Committed     bool `protobuf:"varint,4,opt,name=committed,proto3" json:"committed,omitempty"`
+	// Whether it has ended here.
+	Committed bool `protobuf:"varint,4,opt,name=committed,proto3" json:"committed,omitempty"`
+	// Whether it has ended without its outcome, as a member was written off.
+	Concluded     bool `protobuf:"varint,5,opt,name=concluded,proto3" json:"concluded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1312,6 +1314,13 @@ func (x *StarSlice) GetValue() *v1.Value {
 func (x *StarSlice) GetCommitted() bool {
 	if x != nil {
 		return x.Committed
+	}
+	return false
+}
+
+func (x *StarSlice) GetConcluded() bool {
+	if x != nil {
+		return x.Concluded
 	}
 	return false
 }
@@ -2318,12 +2327,13 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\x06floors\x18\x03 \x03(\v2\x16.samya.store.v1.StarIDR\x06floors\":\n" +
 	"\x06StarID\x12\x16\n" +
 	"\x06leader\x18\x01 \x01(\tR\x06leader\x12\x18\n" +
-	"\acounter\x18\x02 \x01(\x04R\acounter\"\xb2\x01\n" +
+	"\acounter\x18\x02 \x01(\x04R\acounter\"\xd0\x01\n" +
 	"\tStarSlice\x12&\n" +
 	"\x02id\x18\x01 \x01(\v2\x16.samya.store.v1.StarIDR\x02id\x123\n" +
 	"\x06pledge\x18\x02 \x01(\v2\x1b.samya.peer.v1.ContributionR\x06pledge\x12*\n" +
 	"\x05value\x18\x03 \x01(\v2\x14.samya.peer.v1.ValueR\x05value\x12\x1c\n" +
-	"\tcommitted\x18\x04 \x01(\bR\tcommitted\"\xb4\x01\n" +
+	"\tcommitted\x18\x04 \x01(\bR\tcommitted\x12\x1c\n" +
+	"\tconcluded\x18\x05 \x01(\bR\tconcluded\"\xb4\x01\n" +
 	"\vLimitResult\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x12\n" +

@@ -1,0 +1,383 @@
+package star
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/samya-db/samya/avantan"
+)
+
+// TestSearchWrittenOff goes through all schedules of one instance of three sites in which
+// sites are written off, to the end. A message that has left once can arrive at any time
+// and any number of times, also never. A timer may fire at any time. Each site learns of
+// a loss at a time of its own; the lost site never does, and goes on alone. The search
+// checks the invariants after each event: so it sees a site that is lost before its vote,
+// after it, and after it has committed or aborted. It has no depth limit: when it ends, it
+// has seen all possible states.
+func TestSearchWrittenOff(t *testing.T) {
+	for _, bound := range []bound{
+		{name: "a cohort that gives", left: []Tokens{0, 1, 8}, lost: []SiteID{"c"}, crashes: 1},
+		{name: "a cohort that gains", left: []Tokens{1, 8, 0}, lost: []SiteID{"c"}, crashes: 1},
+		{name: "a leader that gives", left: []Tokens{8, 0, 1}, lost: []SiteID{"a"}, crashes: 1},
+		{name: "a leader that gains", left: []Tokens{0, 8, 1}, lost: []SiteID{"a"}, crashes: 1},
+		{name: "two cohorts", left: []Tokens{1, 8, 0}, lost: []SiteID{"b", "c"}},
+		{name: "the leader and a cohort", left: []Tokens{8, 1, 0}, lost: []SiteID{"a", "c"}},
+		{name: "a pair", left: []Tokens{0, 8}, lost: []SiteID{"b"}, crashes: 2},
+	} {
+		t.Run(bound.name, func(t *testing.T) {
+			t.Parallel()
+			seen, err := search(bound)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%+v", seen)
+			if seen.committed == 0 || seen.aborted == 0 || seen.concluded == 0 && len(bound.lost) == 1 && bound.lost[0] != "a" {
+				t.Error("some end was never seen")
+			}
+		})
+	}
+}
+
+type bound struct {
+	name string
+	// left are the tokens that each site begins with; the first site leads.
+	left []Tokens
+	// lost are the sites that may be written off.
+	lost    []SiteID
+	crashes int
+}
+
+// found counts the states that a search has seen, and the ends of the instance at sites
+// that are not lost.
+type found struct{ states, healed, committed, aborted, concluded int }
+
+// world is a state of all sites with the network.
+type world struct {
+	*cluster
+	// keys are encodings of the messages sent.
+	keys    []string
+	begun   bool
+	crashes int
+	path    *event
+	// tried are inputs that were tried, shared by all worlds.
+	tried map[string]only
+}
+
+// event is how a world was reached.
+type event struct {
+	before  *event
+	what    string
+	message *Message
+}
+
+func (e *event) String() string {
+	var list []string
+	for ; e != nil; e = e.before {
+		what := e.what
+		if e.message != nil {
+			what = line(e.message)
+		}
+		list = append(list, what)
+	}
+	slices.Reverse(list)
+	return strings.Join(list, "\n")
+}
+
+const (
+	// maxWorlds is above the needs of all bounds.
+	maxWorlds = 2_000_000
+	// healEvery is how many states one is healed of.
+	healEvery = 20
+)
+
+func search(b bound) (found, error) {
+	left := map[SiteID]Tokens{}
+	for i, n := range b.left {
+		left[SiteID(rune('a'+i))] = n
+	}
+	w := &world{cluster: newCluster(left, 2, func(SiteID) avantan.Rand { return least{} }), crashes: b.crashes, tried: map[string]only{}}
+	w.now = 1
+	seen := map[string]bool{w.fingerprint(): true}
+	todo := []*world{w}
+	var f found
+	for len(todo) > 0 {
+		w := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		f.states++
+		for _, n := range w.nodes {
+			f.committed, f.concluded = f.committed+len(n.b.got), f.concluded+len(n.b.ended)
+		}
+		for id := range w.values {
+			if w.anyAborted(id) {
+				f.aborted++
+			}
+		}
+		if f.states%healEvery == 0 {
+			f.healed++
+			if err := w.clone().heal(b.lost); err != nil {
+				return f, fmt.Errorf("after\n%v\n%w", w.path, err)
+			}
+		}
+		for _, next := range w.successors(b) {
+			next.repeat()
+			next.written = true
+			if err := next.check(); err != nil {
+				return f, fmt.Errorf("after\n%v\n%w", next.path, err)
+			}
+			if key := next.fingerprint(); !seen[key] {
+				seen[key] = true
+				todo = append(todo, next)
+			}
+		}
+		if len(seen) > maxWorlds {
+			return f, fmt.Errorf("more than %d states", maxWorlds)
+		}
+	}
+	return f, nil
+}
+
+// check adds to the invariants of the cluster that all sites together never hold more
+// than the limit that they may grant, the lost site included.
+func (w *world) check() error {
+	if err := w.cluster.check(); err != nil {
+		return err
+	}
+	var usable Tokens
+	for _, n := range w.nodes {
+		usable += n.b.left + n.b.net
+	}
+	if usable > w.total {
+		return fmt.Errorf("over-granted: %d tokens to use, the limit is %d", usable, w.total)
+	}
+	return nil
+}
+
+// act is something that can happen at a site.
+type act struct {
+	what    string
+	do      func(w *world, n *node)
+	receive *Message
+}
+
+// timers are the time-outs that a site may wait for, and a wake without any.
+func (w *world) timers(n *node) []act {
+	fire := func(what string, of func(Timer, ID) bool) act {
+		return act{what, func(w *world, n *node) {
+			n.m.Retime(func(timer Timer, id ID, _ Tick) Tick {
+				if of(timer, id) {
+					return 0
+				}
+				return math.MaxUint64
+			})
+			w.settle(n, Input{})
+		}, nil}
+	}
+	list := []act{fire("wakes", func(Timer, ID) bool { return false })}
+	if _, collects := n.m.Collecting(); collects {
+		list = append(list, fire("settles for less", func(timer Timer, _ ID) bool { return timer == TimerCollect }))
+	}
+	for _, sl := range n.m.State().Slices {
+		of := func(late bool) func(Timer, ID) bool {
+			return func(timer Timer, id ID) bool {
+				return id == sl.ID && (timer == TimerSlice || late && timer == TimerLate)
+			}
+		}
+		list = append(list, fire("looks after its slice", of(false)))
+		if n.m.Running(TimerLate, sl.ID) {
+			list = append(list, fire("loses patience", of(true)))
+		}
+	}
+	return list
+}
+
+// successors are the worlds after one more event.
+func (w *world) successors(b bound) []*world {
+	var list []*world
+	do := func(n *node, a act) {
+		c := w.clone()
+		c.path = &event{w.path, string(n.id) + " " + a.what, a.receive}
+		a.do(c, c.node(n.id))
+		list = append(list, c)
+	}
+	for i, n := range w.nodes {
+		if i == 0 && !w.begun {
+			do(n, act{"begins", func(w *world, n *node) {
+				w.begun = true
+				w.settle(n, Input{Begin: &Proposal{Press: avantan.PressAll, Short: math.MaxInt64}})
+			}, nil})
+		}
+		if w.crashes > 0 {
+			do(n, act{"crashes", func(w *world, n *node) {
+				w.crashes--
+				w.crash(n)
+				n.up = true
+				w.settle(n, Input{})
+			}, nil})
+		}
+		for _, lost := range b.lost {
+			at, _ := n.cfg.index(lost)
+			if n.lost.has(at) || slices.Contains(b.lost, n.id) && (lost == n.id || n.id == b.lost[0]) {
+				continue
+			}
+			do(n, act{"learns of the loss of " + string(lost), func(w *world, n *node) { w.writeOff(n, lost) }, nil})
+		}
+		key := string(n.fingerprint(nil))
+		for _, a := range w.inputs(n) {
+			if !w.only(n, key, &a).unchanged {
+				do(n, a)
+			}
+		}
+	}
+	return list
+}
+
+// settle makes a step and its messages durable. Messages stay in the network for ever, each
+// once.
+func (w *world) settle(n *node, in Input) {
+	before := len(w.sent)
+	w.cluster.settle(n, in)
+	w.net = nil
+	n.m.Simplify()
+	fresh := w.sent[before:]
+	w.sent = w.sent[:before]
+	for i := range fresh {
+		w.send(&fresh[i])
+	}
+}
+
+// send puts a message into the network, and reports whether it is new there.
+func (w *world) send(m *Message) bool {
+	key := string(m.Fingerprint(nil))
+	if slices.Contains(w.keys, key) {
+		return false
+	}
+	w.sent, w.keys = append(w.sent, *m), append(w.keys, key)
+	return true
+}
+
+// inputs are the timers of a site and all messages to it.
+func (w *world) inputs(n *node) []act {
+	list := w.timers(n)
+	for i := range w.sent {
+		if m := &w.sent[i]; m.To == n.id {
+			list = append(list, act{w.keys[i], func(w *world, n *node) { w.settle(n, Input{Receive: new(cloneMessage(m))}) }, m})
+		}
+	}
+	return list
+}
+
+// only is what an input does at a site that it leaves as it was: it sends messages.
+type only struct {
+	unchanged bool
+	sends     []Message
+}
+
+// only tries an input, once for each state of a site.
+func (w *world) only(n *node, key string, a *act) only {
+	if o, known := w.tried[key+a.what]; known {
+		return o
+	}
+	c := w.clone()
+	c.sent, c.keys = nil, nil
+	at := c.node(n.id)
+	a.do(c, at)
+	o := only{unchanged: string(at.fingerprint(nil)) == key, sends: c.sent}
+	w.tried[key+a.what] = o
+	return o
+}
+
+// repeat lets sites take all steps at once that only send: more messages never prevent
+// anything, and need not arrive.
+func (w *world) repeat() {
+	for again := true; again; {
+		again = false
+		for _, n := range w.nodes {
+			key := string(n.fingerprint(nil))
+			for _, a := range w.inputs(n) {
+				o := w.only(n, key, &a)
+				if !o.unchanged {
+					continue
+				}
+				for i := range o.sends {
+					if m := &o.sends[i]; w.send(m) {
+						w.observe(n, m)
+						again = true
+					}
+				}
+			}
+		}
+	}
+}
+
+// heal lets all sites that are not lost know of all losses, and reach each other alone.
+// Then no instance with a lost site may be left.
+func (w *world) heal(lost []SiteID) error {
+	var all siteSet
+	for _, site := range lost {
+		i, _ := w.nodes[0].cfg.index(site)
+		all.add(i)
+	}
+	w.net = nil
+	for i, n := range w.nodes {
+		if n.up = !all.has(i); n.up {
+			n.lost = all
+			n.m.Retime(func(Timer, ID, Tick) Tick { return w.now })
+		}
+	}
+	s := &sim{cluster: w.cluster}
+	return s.rest()
+}
+
+func (w *world) clone() *world {
+	c := *w.cluster
+	c.sent, c.nodes = slices.Clone(w.sent), make([]*node, len(w.nodes))
+	c.values, c.decided, c.failed = maps.Clone(w.values), maps.Clone(w.decided), map[Failure]int{}
+	c.votes = make(map[ID]map[SiteID]vote, len(w.votes))
+	for id, votes := range w.votes {
+		c.votes[id] = maps.Clone(votes)
+	}
+	for i, n := range w.nodes {
+		d := *n
+		d.b, d.diskB = n.b.clone(), n.diskB.clone()
+		d.b.c, d.diskB.c = &c, &c
+		d.m = n.m.Clone(d.b)
+		d.disk = n.disk.Clone()
+		d.elected = maps.Clone(n.elected)
+		c.nodes[i] = &d
+	}
+	return &world{cluster: &c, keys: slices.Clone(w.keys), begun: w.begun, crashes: w.crashes, path: w.path, tried: w.tried}
+}
+
+// fingerprint is the same for worlds that differ in nothing that matters.
+func (w *world) fingerprint() string {
+	key := appendBools(nil, w.begun)
+	number := func(n int) { key = binary.AppendVarint(key, int64(n)) }
+	number(w.crashes)
+	keys := slices.Sorted(slices.Values(w.keys))
+	number(len(keys))
+	for _, p := range keys {
+		key = append(key, p...)
+	}
+	for _, n := range w.nodes {
+		key = n.fingerprint(key)
+		for _, votes := range w.votes {
+			number(int(votes[n.id]))
+		}
+	}
+	return string(key)
+}
+
+func (n *node) fingerprint(key []byte) []byte {
+	key = n.disk.Fingerprint(n.m.Fingerprint(key))
+	key = binary.AppendUvarint(key, uint64(n.lost))
+	for _, b := range []*books{n.b, n.diskB} {
+		key = binary.AppendVarint(key, int64(b.left))
+		key = append(key, byte(len(b.offers)), byte(len(b.got)), byte(len(b.ended)))
+	}
+	return key
+}
