@@ -89,16 +89,17 @@ func (s *Site) memberRefusal(a answer.Answer, ch *input.Change) error {
 	return s.failure(a, asked{requestID: ch.RequestID})
 }
 
-// memberOf is a site with a seat in the terms of the API. Only a member has a health: the
-// other sites serve nobody.
+// memberOf is a site with a seat in the terms of the API. Only a member, and a site that
+// drains, have a health: the other sites serve nobody.
 func memberOf(all *answer.Members, m *answer.Member, look func(core.SiteID) *samyav1.Site) *samyav1.Member {
 	site := look(m.Site)
 	linked := site.GetHealth() == samyav1.SiteHealth_SITE_HEALTH_SERVING
 	out := &samyav1.Member{
 		Name: string(m.Site), State: memberStates[m.State], Knows: m.Knows, Region: site.GetRegion(), Address: site.GetAddress(),
-		WaitsFor: memberWaitsFor(all, m, linked),
+		WaitsFor: memberWaitsFor(all, m, linked), Heir: string(m.Heir),
 	}
-	if out.GetState() == samyav1.MemberState_MEMBER_STATE_MEMBER {
+	switch out.GetState() {
+	case samyav1.MemberState_MEMBER_STATE_MEMBER, samyav1.MemberState_MEMBER_STATE_DRAINING:
 		out.Health = site.GetHealth()
 	}
 	return out

@@ -197,6 +197,7 @@ type memberJSON struct {
 	Address  string `json:"address"`
 	Health   string `json:"health"`
 	WaitsFor string `json:"waits_for"`
+	Heir     string `json:"heir,omitempty"`
 }
 
 // added is the answer to the addition of a site.
@@ -208,7 +209,7 @@ type added struct {
 func memberOf(m *samyav1.Member) memberJSON {
 	return memberJSON{
 		Name: m.GetName(), State: word(m.GetState(), "MEMBER_STATE_"), Knows: m.GetKnows(), Region: m.GetRegion(),
-		Address: m.GetAddress(), Health: word(m.GetHealth(), "SITE_HEALTH_"), WaitsFor: m.GetWaitsFor(),
+		Address: m.GetAddress(), Health: word(m.GetHealth(), "SITE_HEALTH_"), WaitsFor: m.GetWaitsFor(), Heir: m.GetHeir(),
 	}
 }
 

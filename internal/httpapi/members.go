@@ -32,10 +32,13 @@ type Member struct {
 	Region string `json:"region"`
 	// Address is where the site's gRPC API listens; empty if unknown.
 	Address string `json:"address"`
-	// Health is as that of a Site; "unknown" unless the site is a member.
+	// Health is as that of a Site; "unknown" unless the site is a member or drains.
 	Health string `json:"health"`
 	// WaitsFor is what the site still waits for; empty for nothing.
 	WaitsFor string `json:"waits_for"`
+	// Heir is the member that takes over from a site that drains or has left; empty for
+	// none.
+	Heir string `json:"heir,omitempty"`
 }
 
 // AddedMember is the answer to the addition of a site.

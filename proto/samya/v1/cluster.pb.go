@@ -1641,7 +1641,9 @@ type Member struct {
 	Health SiteHealth `protobuf:"varint,6,opt,name=health,proto3,enum=samya.v1.SiteHealth" json:"health,omitempty"`
 	// What the site still waits for before it is as its state says, or before it
 	// gets its next state, in words; empty for nothing.
-	WaitsFor      string `protobuf:"bytes,7,opt,name=waits_for,json=waitsFor,proto3" json:"waits_for,omitempty"`
+	WaitsFor string `protobuf:"bytes,7,opt,name=waits_for,json=waitsFor,proto3" json:"waits_for,omitempty"`
+	// The member that takes over from a site that drains or has left; empty for none.
+	Heir          string `protobuf:"bytes,8,opt,name=heir,proto3" json:"heir,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1721,6 +1723,13 @@ func (x *Member) GetHealth() SiteHealth {
 func (x *Member) GetWaitsFor() string {
 	if x != nil {
 		return x.WaitsFor
+	}
+	return ""
+}
+
+func (x *Member) GetHeir() string {
+	if x != nil {
+		return x.Heir
 	}
 	return ""
 }
@@ -2291,7 +2300,7 @@ const file_samya_v1_cluster_proto_rawDesc = "" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\"0\n" +
 	"\x14RaiseVersionResponse\x12\x18\n" +
-	"\aversion\x18\x01 \x01(\rR\aversion\"\xdc\x01\n" +
+	"\aversion\x18\x01 \x01(\rR\aversion\"\xf0\x01\n" +
 	"\x06Member\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12+\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x15.samya.v1.MemberStateR\x05state\x12\x14\n" +
@@ -2299,7 +2308,8 @@ const file_samya_v1_cluster_proto_rawDesc = "" +
 	"\x06region\x18\x04 \x01(\tR\x06region\x12\x18\n" +
 	"\aaddress\x18\x05 \x01(\tR\aaddress\x12,\n" +
 	"\x06health\x18\x06 \x01(\x0e2\x14.samya.v1.SiteHealthR\x06health\x12\x1b\n" +
-	"\twaits_for\x18\a \x01(\tR\bwaitsFor\"\x14\n" +
+	"\twaits_for\x18\a \x01(\tR\bwaitsFor\x12\x12\n" +
+	"\x04heir\x18\b \x01(\tR\x04heir\"\x14\n" +
 	"\x12ListMembersRequest\"\xb1\x01\n" +
 	"\x13ListMembersResponse\x12*\n" +
 	"\amembers\x18\x01 \x03(\v2\x10.samya.v1.MemberR\amembers\x12\x18\n" +
