@@ -92,6 +92,18 @@ func (s *Site) failure(a answer.Answer, q asked) error {
 		e := apierr.New(apierr.SiteUnavailable, "entity %q is halted at site %s, as a balance is broken; nothing was done", q.entity, s.cfg.Name)
 		e.Entity, e.RequestID, e.Site, e.RetryAfter = q.entity, q.requestID, s.cfg.Name, time.Second
 		return e
+	case answer.Draining:
+		e := apierr.New(apierr.SiteDraining, "site %s leaves the cluster and takes no new acquires; nothing was done", s.cfg.Name)
+		e.Entity, e.RequestID, e.Site = q.entity, q.requestID, s.cfg.Name
+		return e
+	case answer.Moved:
+		e := apierr.New(apierr.LeaseMoved, "site %s leaves the cluster, and its heir has the lease; nothing was done", s.cfg.Name)
+		e.Entity, e.RequestID, e.Site = q.entity, q.requestID, a.Lacking
+		return e
+	case answer.Changing:
+		e := apierr.New(apierr.MembersChanging, "another change of the members is under way; nothing was changed")
+		e.RequestID, e.Site, e.RetryAfter = q.requestID, s.cfg.Name, time.Second
+		return e
 	case answer.Invalid:
 		return apierr.Invalid("tokens", "out of range")
 	}

@@ -68,6 +68,9 @@ func TestFailures(t *testing.T) {
 		{answer.Stopping, q, of(apierr.ShuttingDown)},
 		{answer.Unvouched, q, with(of(apierr.SiteUnavailable), func(e *apierr.Error) { e.RetryAfter = time.Second })},
 		{answer.Halted, q, with(of(apierr.SiteUnavailable), func(e *apierr.Error) { e.RetryAfter = time.Second })},
+		{answer.Draining, q, of(apierr.SiteDraining)},
+		{answer.Moved, q, with(of(apierr.LeaseMoved), func(e *apierr.Error) { e.Site = "acme" })},
+		{answer.Changing, q, &apierr.Error{Reason: apierr.MembersChanging, RequestID: "id", Site: "us", RetryAfter: time.Second}},
 		{answer.Invalid, q, &apierr.Error{Reason: apierr.InvalidField, Violations: []apierr.Violation{{Field: "tokens", Problem: "out of range"}}}},
 		{answer.Code(99), q, &apierr.Error{Reason: apierr.Internal}},
 	} {

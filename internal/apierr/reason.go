@@ -85,6 +85,16 @@ const (
 	// SiteUnavailable: no site that may answer could be reached; the request
 	// was not sent.
 	SiteUnavailable Reason = "SITE_UNAVAILABLE"
+	// SiteDraining: the site leaves the cluster and takes no new acquires. Another site can
+	// be asked at once.
+	SiteDraining Reason = "SITE_DRAINING"
+	// LeaseMoved: a site that leaves has handed the lease over. The Error's site is the
+	// heir, which has the lease, if it is known. App managers and the client of Go ask the
+	// heir: only callers that ask sites by other means get this reason.
+	LeaseMoved Reason = "LEASE_MOVED"
+	// MembersChanging: another change of the members is under way; members change one at
+	// a time.
+	MembersChanging Reason = "MEMBERS_CHANGING"
 	// NoQuorum: no majority of the sites can be reached, and nothing was
 	// proposed to any.
 	NoQuorum Reason = "NO_QUORUM"
@@ -145,6 +155,9 @@ var table = map[Reason]row{
 	AuditFailed:          {codes.FailedPrecondition, http.StatusInternalServerError, "The audit log cannot be written", true},
 	Overloaded:           {codes.Unavailable, http.StatusServiceUnavailable, "Overloaded", true},
 	SiteUnavailable:      {codes.Unavailable, http.StatusServiceUnavailable, "No site can be reached", true},
+	SiteDraining:         {codes.Unavailable, http.StatusServiceUnavailable, "The site leaves the cluster", true},
+	LeaseMoved:           {codes.Unavailable, http.StatusServiceUnavailable, "Another site has the lease", true},
+	MembersChanging:      {codes.FailedPrecondition, http.StatusConflict, "The members are changing", true},
 	NoQuorum:             {codes.Unavailable, http.StatusServiceUnavailable, "No majority of sites can be reached", true},
 	ShuttingDown:         {codes.Unavailable, http.StatusServiceUnavailable, "Shutting down", true},
 	DeadlineExceeded:     {codes.DeadlineExceeded, http.StatusGatewayTimeout, "Deadline exceeded", true},
