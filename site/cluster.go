@@ -99,21 +99,23 @@ func (s *Site) members() []core.SiteID { return s.sites.Load().sites }
 type memberSet struct {
 	version uint64
 	sites   []core.SiteID
+	// changed is closed at the next change of any seat.
+	changed chan struct{}
 }
 
 // firstMembers are the members that a data directory knows; none for a site that joins.
 func firstMembers(founded store.Members, restored *stored.Restored) *memberSet {
 	if restored.Catalogue == nil || restored.Catalogue.Roster.Version == 0 {
-		m := &memberSet{version: founded.Version}
+		m := &memberSet{version: founded.Version, changed: make(chan struct{})}
 		if founded.Version > 0 {
 			m.sites = founded.Sites
 		}
 		return m
 	}
 	r := &restored.Catalogue.Roster
-	m := &memberSet{version: uint64(r.Version)}
+	m := &memberSet{version: uint64(r.Version), changed: make(chan struct{})}
 	for i := range r.Seats {
-		if r.Seats[i].State == stored.SeatMember {
+		if r.Seats[i].State.Serves() {
 			m.sites = append(m.sites, r.Seats[i].Site)
 		}
 	}
@@ -146,7 +148,7 @@ func (s *Site) meet() {
 
 // resite goes by other members.
 func (s *Site) resite(version uint64, members, peers []core.SiteID) {
-	s.sites.Store(&memberSet{version, members})
+	close(s.sites.Swap(&memberSet{version, members, make(chan struct{})}).changed)
 	s.links.SetPeers(peers)
 	s.log.Info("the cluster has other sites", "members", members, "peers", peers)
 }

@@ -10,10 +10,12 @@ import (
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/checks"
 	"github.com/samya-db/samya/internal/name"
+	"github.com/samya-db/samya/internal/seats"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/input"
+	"google.golang.org/grpc"
 )
 
 // memberStates are the states of the API, by the states of the core.
@@ -28,6 +30,34 @@ var memberStates = map[string]samyav1.MemberState{
 // ListMembers implements samyav1.ClusterServiceServer: the sites with a seat, as this site
 // knows them.
 func (s cluster) ListMembers(ctx context.Context, _ *samyav1.ListMembersRequest) (*samyav1.ListMembersResponse, error) {
+	return s.listMembers(ctx)
+}
+
+// WatchMembers implements samyav1.ClusterServiceServer. Whatever gossip tells of may change
+// the list, as may every change of a seat.
+func (s cluster) WatchMembers(_ *samyav1.WatchMembersRequest, stream grpc.ServerStreamingServer[samyav1.WatchMembersResponse]) error {
+	ctx, cancel := context.WithCancelCause(stream.Context())
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-s.closing:
+			cancel(s.failure(answer.Answer{Code: answer.Stopping}, asked{}))
+		case <-ctx.Done():
+		}
+	}()
+	err := seats.Tell(ctx, func(ctx context.Context) (*samyav1.ListMembersResponse, [2]<-chan struct{}, error) {
+		changed := [2]<-chan struct{}{s.sites.Load().changed, s.membership.Changed()}
+		list, err := s.listMembers(ctx)
+		return list, changed, err
+	}, stream.Send)
+	if stopping, ok := errors.AsType[*apierr.Error](context.Cause(ctx)); ok {
+		return stopping
+	}
+	return err
+}
+
+// listMembers returns the sites with a seat.
+func (s *Site) listMembers(ctx context.Context) (*samyav1.ListMembersResponse, error) {
 	m, err := s.roster(ctx)
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ var clusterHandlers = map[string]handler{
 	"ListSites":    (*api).listSites,
 	"InspectSites": (*api).inspectSites,
 	"ListMembers":  (*api).listMembers,
+	"WatchMembers": (*api).watchMembers,
 	"AddMember":    (*api).addMember,
 	"GetMode":      (*api).getMode,
 	"SetMode":      (*api).setMode,

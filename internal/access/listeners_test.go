@@ -66,6 +66,7 @@ var demands = map[string]demand{
 	"/samya.v1.ClusterService/InspectSites": {role: methods.Viewer, whole: true, request: `{}`},
 	"/samya.v1.ClusterService/SetMode":      {role: methods.Admin, whole: true, request: `{"protocol":"none-such"}`},
 	"/samya.v1.ClusterService/ListMembers":  {role: methods.Viewer, request: `{}`},
+	"/samya.v1.ClusterService/WatchMembers": {role: methods.Viewer, request: `{}`},
 	"/samya.v1.ClusterService/AddMember":    {role: methods.Admin, whole: true, request: `{"name":"None/such"}`},
 	"/samya.v1.ClusterService/SetForecast":  {role: methods.Admin, whole: true, request: `{"model":"none-such"}`},
 
@@ -110,6 +111,7 @@ var routes = map[string]route{
 	"GetMode":      {"/samya.v1.ClusterService/GetMode", "/v1/mode", ""},
 	"SetMode":      {"/samya.v1.ClusterService/SetMode", "/v1/mode", `{"protocol":"none-such"}`},
 	"ListMembers":  {"/samya.v1.ClusterService/ListMembers", "/v1/members", ""},
+	"WatchMembers": {"/samya.v1.ClusterService/WatchMembers", "/v1/members:watch", ""},
 	"AddMember":    {"/samya.v1.ClusterService/AddMember", "/v1/members", `{"name":"None/such"}`},
 	"GetVersion":   {"/samya.v1.ClusterService/GetVersion", "/v1/version", ""},
 	"RaiseVersion": {"/samya.v1.ClusterService/RaiseVersion", "/v1/version", `{"version":65535}`},

@@ -1852,6 +1852,87 @@ func (x *ListMembersResponse) GetAnsweredBy() string {
 	return ""
 }
 
+type WatchMembersRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchMembersRequest) Reset() {
+	*x = WatchMembersRequest{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchMembersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchMembersRequest) ProtoMessage() {}
+
+func (x *WatchMembersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchMembersRequest.ProtoReflect.Descriptor instead.
+func (*WatchMembersRequest) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{26}
+}
+
+type WatchMembersResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The sites with a seat. It is unset in a sign of life: nothing has changed.
+	List          *ListMembersResponse `protobuf:"bytes,1,opt,name=list,proto3" json:"list,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchMembersResponse) Reset() {
+	*x = WatchMembersResponse{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchMembersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchMembersResponse) ProtoMessage() {}
+
+func (x *WatchMembersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchMembersResponse.ProtoReflect.Descriptor instead.
+func (*WatchMembersResponse) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *WatchMembersResponse) GetList() *ListMembersResponse {
+	if x != nil {
+		return x.List
+	}
+	return nil
+}
+
 type AddMemberRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The name of the site. The cluster must not have used it before.
@@ -1864,7 +1945,7 @@ type AddMemberRequest struct {
 
 func (x *AddMemberRequest) Reset() {
 	*x = AddMemberRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[26]
+	mi := &file_samya_v1_cluster_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1876,7 +1957,7 @@ func (x *AddMemberRequest) String() string {
 func (*AddMemberRequest) ProtoMessage() {}
 
 func (x *AddMemberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[26]
+	mi := &file_samya_v1_cluster_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1889,7 +1970,7 @@ func (x *AddMemberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddMemberRequest.ProtoReflect.Descriptor instead.
 func (*AddMemberRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{26}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *AddMemberRequest) GetName() string {
@@ -1918,7 +1999,7 @@ type AddMemberResponse struct {
 
 func (x *AddMemberResponse) Reset() {
 	*x = AddMemberResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[27]
+	mi := &file_samya_v1_cluster_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1930,7 +2011,7 @@ func (x *AddMemberResponse) String() string {
 func (*AddMemberResponse) ProtoMessage() {}
 
 func (x *AddMemberResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[27]
+	mi := &file_samya_v1_cluster_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1943,7 +2024,7 @@ func (x *AddMemberResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddMemberResponse.ProtoReflect.Descriptor instead.
 func (*AddMemberResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{27}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *AddMemberResponse) GetMember() *Member {
@@ -1968,7 +2049,7 @@ type ListSitesRequest struct {
 
 func (x *ListSitesRequest) Reset() {
 	*x = ListSitesRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[28]
+	mi := &file_samya_v1_cluster_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1980,7 +2061,7 @@ func (x *ListSitesRequest) String() string {
 func (*ListSitesRequest) ProtoMessage() {}
 
 func (x *ListSitesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[28]
+	mi := &file_samya_v1_cluster_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1993,7 +2074,7 @@ func (x *ListSitesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSitesRequest.ProtoReflect.Descriptor instead.
 func (*ListSitesRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{28}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{30}
 }
 
 type ListSitesResponse struct {
@@ -2012,7 +2093,7 @@ type ListSitesResponse struct {
 
 func (x *ListSitesResponse) Reset() {
 	*x = ListSitesResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[29]
+	mi := &file_samya_v1_cluster_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2024,7 +2105,7 @@ func (x *ListSitesResponse) String() string {
 func (*ListSitesResponse) ProtoMessage() {}
 
 func (x *ListSitesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[29]
+	mi := &file_samya_v1_cluster_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2037,7 +2118,7 @@ func (x *ListSitesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSitesResponse.ProtoReflect.Descriptor instead.
 func (*ListSitesResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{29}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ListSitesResponse) GetSites() []*Site {
@@ -2097,7 +2178,7 @@ type Site struct {
 
 func (x *Site) Reset() {
 	*x = Site{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[30]
+	mi := &file_samya_v1_cluster_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2109,7 +2190,7 @@ func (x *Site) String() string {
 func (*Site) ProtoMessage() {}
 
 func (x *Site) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[30]
+	mi := &file_samya_v1_cluster_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2122,7 +2203,7 @@ func (x *Site) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Site.ProtoReflect.Descriptor instead.
 func (*Site) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{30}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Site) GetName() string {
@@ -2317,7 +2398,10 @@ const file_samya_v1_cluster_proto_rawDesc = "" +
 	"\x06behind\x18\x03 \x01(\x04R\x06behind\x12\x1b\n" +
 	"\twaits_for\x18\x04 \x01(\tR\bwaitsFor\x12\x1f\n" +
 	"\vanswered_by\x18\x05 \x01(\tR\n" +
-	"answeredBy\"E\n" +
+	"answeredBy\"\x15\n" +
+	"\x13WatchMembersRequest\"I\n" +
+	"\x14WatchMembersResponse\x121\n" +
+	"\x04list\x18\x01 \x01(\v2\x1d.samya.v1.ListMembersResponseR\x04list\"E\n" +
 	"\x10AddMemberRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n" +
 	"\n" +
@@ -2355,12 +2439,14 @@ const file_samya_v1_cluster_proto_rawDesc = "" +
 	"\x17SITE_HEALTH_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13SITE_HEALTH_SERVING\x10\x01\x12\x1a\n" +
 	"\x16SITE_HEALTH_OVERLOADED\x10\x02\x12\x1b\n" +
-	"\x17SITE_HEALTH_UNREACHABLE\x10\x032\x9c\b\n" +
+	"\x17SITE_HEALTH_UNREACHABLE\x10\x032\x91\t\n" +
 	"\x0eClusterService\x12`\n" +
 	"\tListSites\x12\x1a.samya.v1.ListSitesRequest\x1a\x1b.samya.v1.ListSitesResponse\"\x1a\xea\x8e\x19\x16\b\x01\x18\x01*\x10\n" +
 	"\x03GET\x12\t/v1/sites\x12h\n" +
 	"\vListMembers\x12\x1c.samya.v1.ListMembersRequest\x1a\x1d.samya.v1.ListMembersResponse\"\x1c\xea\x8e\x19\x18\b\x01\x18\x01*\x12\n" +
-	"\x03GET\x12\v/v1/members\x12e\n" +
+	"\x03GET\x12\v/v1/members\x12s\n" +
+	"\fWatchMembers\x12\x1d.samya.v1.WatchMembersRequest\x1a\x1e.samya.v1.WatchMembersResponse\"\"\xea\x8e\x19\x1e\b\x01\x18\x01*\x18\n" +
+	"\x03GET\x12\x11/v1/members:watch0\x01\x12e\n" +
 	"\tAddMember\x12\x1a.samya.v1.AddMemberRequest\x1a\x1b.samya.v1.AddMemberResponse\"\x1f\xea\x8e\x19\x1b\b\x04\x10\x01 \x01*\x13\n" +
 	"\x04POST\x12\v/v1/members\x12Y\n" +
 	"\aGetMode\x12\x18.samya.v1.GetModeRequest\x1a\x19.samya.v1.GetModeResponse\"\x19\xea\x8e\x19\x15\b\x01\x18\x01*\x0f\n" +
@@ -2392,7 +2478,7 @@ func file_samya_v1_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_samya_v1_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_samya_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_samya_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_samya_v1_cluster_proto_goTypes = []any{
 	(MemberState)(0),             // 0: samya.v1.MemberState
 	(SiteHealth)(0),              // 1: samya.v1.SiteHealth
@@ -2422,24 +2508,26 @@ var file_samya_v1_cluster_proto_goTypes = []any{
 	(*Member)(nil),               // 25: samya.v1.Member
 	(*ListMembersRequest)(nil),   // 26: samya.v1.ListMembersRequest
 	(*ListMembersResponse)(nil),  // 27: samya.v1.ListMembersResponse
-	(*AddMemberRequest)(nil),     // 28: samya.v1.AddMemberRequest
-	(*AddMemberResponse)(nil),    // 29: samya.v1.AddMemberResponse
-	(*ListSitesRequest)(nil),     // 30: samya.v1.ListSitesRequest
-	(*ListSitesResponse)(nil),    // 31: samya.v1.ListSitesResponse
-	(*Site)(nil),                 // 32: samya.v1.Site
-	(*durationpb.Duration)(nil),  // 33: google.protobuf.Duration
+	(*WatchMembersRequest)(nil),  // 28: samya.v1.WatchMembersRequest
+	(*WatchMembersResponse)(nil), // 29: samya.v1.WatchMembersResponse
+	(*AddMemberRequest)(nil),     // 30: samya.v1.AddMemberRequest
+	(*AddMemberResponse)(nil),    // 31: samya.v1.AddMemberResponse
+	(*ListSitesRequest)(nil),     // 32: samya.v1.ListSitesRequest
+	(*ListSitesResponse)(nil),    // 33: samya.v1.ListSitesResponse
+	(*Site)(nil),                 // 34: samya.v1.Site
+	(*durationpb.Duration)(nil),  // 35: google.protobuf.Duration
 }
 var file_samya_v1_cluster_proto_depIdxs = []int32{
 	4,  // 0: samya.v1.InspectSitesResponse.sites:type_name -> samya.v1.SiteInspection
-	33, // 1: samya.v1.SiteInspection.up:type_name -> google.protobuf.Duration
+	35, // 1: samya.v1.SiteInspection.up:type_name -> google.protobuf.Duration
 	5,  // 2: samya.v1.SiteInspection.partitions:type_name -> samya.v1.Partition
 	6,  // 3: samya.v1.SiteInspection.repartitioning:type_name -> samya.v1.Repartitioning
 	8,  // 4: samya.v1.SiteInspection.split:type_name -> samya.v1.SplitEntity
-	33, // 5: samya.v1.Repartitioning.last_cut_time:type_name -> google.protobuf.Duration
+	35, // 5: samya.v1.Repartitioning.last_cut_time:type_name -> google.protobuf.Duration
 	7,  // 6: samya.v1.Repartitioning.pause:type_name -> samya.v1.SwitchPause
-	33, // 7: samya.v1.SwitchPause.p50:type_name -> google.protobuf.Duration
-	33, // 8: samya.v1.SwitchPause.p99:type_name -> google.protobuf.Duration
-	33, // 9: samya.v1.SwitchPause.max:type_name -> google.protobuf.Duration
+	35, // 7: samya.v1.SwitchPause.p50:type_name -> google.protobuf.Duration
+	35, // 8: samya.v1.SwitchPause.p99:type_name -> google.protobuf.Duration
+	35, // 9: samya.v1.SwitchPause.max:type_name -> google.protobuf.Duration
 	9,  // 10: samya.v1.GetForecastResponse.sites:type_name -> samya.v1.SiteForecast
 	9,  // 11: samya.v1.SetForecastResponse.sites:type_name -> samya.v1.SiteForecast
 	14, // 12: samya.v1.GetModeResponse.mode:type_name -> samya.v1.Mode
@@ -2449,35 +2537,38 @@ var file_samya_v1_cluster_proto_depIdxs = []int32{
 	0,  // 16: samya.v1.Member.state:type_name -> samya.v1.MemberState
 	1,  // 17: samya.v1.Member.health:type_name -> samya.v1.SiteHealth
 	25, // 18: samya.v1.ListMembersResponse.members:type_name -> samya.v1.Member
-	25, // 19: samya.v1.AddMemberResponse.member:type_name -> samya.v1.Member
-	32, // 20: samya.v1.ListSitesResponse.sites:type_name -> samya.v1.Site
-	1,  // 21: samya.v1.Site.health:type_name -> samya.v1.SiteHealth
-	33, // 22: samya.v1.Site.round_trip:type_name -> google.protobuf.Duration
-	30, // 23: samya.v1.ClusterService.ListSites:input_type -> samya.v1.ListSitesRequest
-	26, // 24: samya.v1.ClusterService.ListMembers:input_type -> samya.v1.ListMembersRequest
-	28, // 25: samya.v1.ClusterService.AddMember:input_type -> samya.v1.AddMemberRequest
-	16, // 26: samya.v1.ClusterService.GetMode:input_type -> samya.v1.GetModeRequest
-	18, // 27: samya.v1.ClusterService.SetMode:input_type -> samya.v1.SetModeRequest
-	21, // 28: samya.v1.ClusterService.GetVersion:input_type -> samya.v1.GetVersionRequest
-	23, // 29: samya.v1.ClusterService.RaiseVersion:input_type -> samya.v1.RaiseVersionRequest
-	10, // 30: samya.v1.ClusterService.GetForecast:input_type -> samya.v1.GetForecastRequest
-	12, // 31: samya.v1.ClusterService.SetForecast:input_type -> samya.v1.SetForecastRequest
-	2,  // 32: samya.v1.ClusterService.InspectSites:input_type -> samya.v1.InspectSitesRequest
-	31, // 33: samya.v1.ClusterService.ListSites:output_type -> samya.v1.ListSitesResponse
-	27, // 34: samya.v1.ClusterService.ListMembers:output_type -> samya.v1.ListMembersResponse
-	29, // 35: samya.v1.ClusterService.AddMember:output_type -> samya.v1.AddMemberResponse
-	17, // 36: samya.v1.ClusterService.GetMode:output_type -> samya.v1.GetModeResponse
-	19, // 37: samya.v1.ClusterService.SetMode:output_type -> samya.v1.SetModeResponse
-	22, // 38: samya.v1.ClusterService.GetVersion:output_type -> samya.v1.GetVersionResponse
-	24, // 39: samya.v1.ClusterService.RaiseVersion:output_type -> samya.v1.RaiseVersionResponse
-	11, // 40: samya.v1.ClusterService.GetForecast:output_type -> samya.v1.GetForecastResponse
-	13, // 41: samya.v1.ClusterService.SetForecast:output_type -> samya.v1.SetForecastResponse
-	3,  // 42: samya.v1.ClusterService.InspectSites:output_type -> samya.v1.InspectSitesResponse
-	33, // [33:43] is the sub-list for method output_type
-	23, // [23:33] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	27, // 19: samya.v1.WatchMembersResponse.list:type_name -> samya.v1.ListMembersResponse
+	25, // 20: samya.v1.AddMemberResponse.member:type_name -> samya.v1.Member
+	34, // 21: samya.v1.ListSitesResponse.sites:type_name -> samya.v1.Site
+	1,  // 22: samya.v1.Site.health:type_name -> samya.v1.SiteHealth
+	35, // 23: samya.v1.Site.round_trip:type_name -> google.protobuf.Duration
+	32, // 24: samya.v1.ClusterService.ListSites:input_type -> samya.v1.ListSitesRequest
+	26, // 25: samya.v1.ClusterService.ListMembers:input_type -> samya.v1.ListMembersRequest
+	28, // 26: samya.v1.ClusterService.WatchMembers:input_type -> samya.v1.WatchMembersRequest
+	30, // 27: samya.v1.ClusterService.AddMember:input_type -> samya.v1.AddMemberRequest
+	16, // 28: samya.v1.ClusterService.GetMode:input_type -> samya.v1.GetModeRequest
+	18, // 29: samya.v1.ClusterService.SetMode:input_type -> samya.v1.SetModeRequest
+	21, // 30: samya.v1.ClusterService.GetVersion:input_type -> samya.v1.GetVersionRequest
+	23, // 31: samya.v1.ClusterService.RaiseVersion:input_type -> samya.v1.RaiseVersionRequest
+	10, // 32: samya.v1.ClusterService.GetForecast:input_type -> samya.v1.GetForecastRequest
+	12, // 33: samya.v1.ClusterService.SetForecast:input_type -> samya.v1.SetForecastRequest
+	2,  // 34: samya.v1.ClusterService.InspectSites:input_type -> samya.v1.InspectSitesRequest
+	33, // 35: samya.v1.ClusterService.ListSites:output_type -> samya.v1.ListSitesResponse
+	27, // 36: samya.v1.ClusterService.ListMembers:output_type -> samya.v1.ListMembersResponse
+	29, // 37: samya.v1.ClusterService.WatchMembers:output_type -> samya.v1.WatchMembersResponse
+	31, // 38: samya.v1.ClusterService.AddMember:output_type -> samya.v1.AddMemberResponse
+	17, // 39: samya.v1.ClusterService.GetMode:output_type -> samya.v1.GetModeResponse
+	19, // 40: samya.v1.ClusterService.SetMode:output_type -> samya.v1.SetModeResponse
+	22, // 41: samya.v1.ClusterService.GetVersion:output_type -> samya.v1.GetVersionResponse
+	24, // 42: samya.v1.ClusterService.RaiseVersion:output_type -> samya.v1.RaiseVersionResponse
+	11, // 43: samya.v1.ClusterService.GetForecast:output_type -> samya.v1.GetForecastResponse
+	13, // 44: samya.v1.ClusterService.SetForecast:output_type -> samya.v1.SetForecastResponse
+	3,  // 45: samya.v1.ClusterService.InspectSites:output_type -> samya.v1.InspectSitesResponse
+	35, // [35:46] is the sub-list for method output_type
+	24, // [24:35] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_samya_v1_cluster_proto_init() }
@@ -2492,7 +2583,7 @@ func file_samya_v1_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_samya_v1_cluster_proto_rawDesc), len(file_samya_v1_cluster_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   31,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -21,6 +21,7 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	ClusterService_ListSites_FullMethodName    = "/samya.v1.ClusterService/ListSites"
 	ClusterService_ListMembers_FullMethodName  = "/samya.v1.ClusterService/ListMembers"
+	ClusterService_WatchMembers_FullMethodName = "/samya.v1.ClusterService/WatchMembers"
 	ClusterService_AddMember_FullMethodName    = "/samya.v1.ClusterService/AddMember"
 	ClusterService_GetMode_FullMethodName      = "/samya.v1.ClusterService/GetMode"
 	ClusterService_SetMode_FullMethodName      = "/samya.v1.ClusterService/SetMode"
@@ -43,6 +44,10 @@ type ClusterServiceClient interface {
 	// ListMembers lists the sites that have a seat in the cluster, what each of
 	// them may do, and what a change of them waits for.
 	ListMembers(ctx context.Context, in *ListMembersRequest, opts ...grpc.CallOption) (*ListMembersResponse, error)
+	// WatchMembers sends the list of ListMembers at once, and again after each change
+	// that the asked process hears of. While nothing changes it sends signs of life,
+	// ten seconds apart at most. A caller that hears nothing for longer asks anew.
+	WatchMembers(ctx context.Context, in *WatchMembersRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchMembersResponse], error)
 	// AddMember gives a site a seat, as a majority of the members decides. The
 	// site learns, and becomes a member by itself. For a site that has a seat
 	// nothing changes.
@@ -99,6 +104,25 @@ func (c *clusterServiceClient) ListMembers(ctx context.Context, in *ListMembersR
 	}
 	return out, nil
 }
+
+func (c *clusterServiceClient) WatchMembers(ctx context.Context, in *WatchMembersRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchMembersResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &ClusterService_ServiceDesc.Streams[0], ClusterService_WatchMembers_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[WatchMembersRequest, WatchMembersResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ClusterService_WatchMembersClient = grpc.ServerStreamingClient[WatchMembersResponse]
 
 func (c *clusterServiceClient) AddMember(ctx context.Context, in *AddMemberRequest, opts ...grpc.CallOption) (*AddMemberResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
@@ -192,6 +216,10 @@ type ClusterServiceServer interface {
 	// ListMembers lists the sites that have a seat in the cluster, what each of
 	// them may do, and what a change of them waits for.
 	ListMembers(context.Context, *ListMembersRequest) (*ListMembersResponse, error)
+	// WatchMembers sends the list of ListMembers at once, and again after each change
+	// that the asked process hears of. While nothing changes it sends signs of life,
+	// ten seconds apart at most. A caller that hears nothing for longer asks anew.
+	WatchMembers(*WatchMembersRequest, grpc.ServerStreamingServer[WatchMembersResponse]) error
 	// AddMember gives a site a seat, as a majority of the members decides. The
 	// site learns, and becomes a member by itself. For a site that has a seat
 	// nothing changes.
@@ -234,6 +262,9 @@ func (UnimplementedClusterServiceServer) ListSites(context.Context, *ListSitesRe
 }
 func (UnimplementedClusterServiceServer) ListMembers(context.Context, *ListMembersRequest) (*ListMembersResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListMembers not implemented")
+}
+func (UnimplementedClusterServiceServer) WatchMembers(*WatchMembersRequest, grpc.ServerStreamingServer[WatchMembersResponse]) error {
+	return status.Error(codes.Unimplemented, "method WatchMembers not implemented")
 }
 func (UnimplementedClusterServiceServer) AddMember(context.Context, *AddMemberRequest) (*AddMemberResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method AddMember not implemented")
@@ -315,6 +346,17 @@ func _ClusterService_ListMembers_Handler(srv interface{}, ctx context.Context, d
 	}
 	return interceptor(ctx, in, info, handler)
 }
+
+func _ClusterService_WatchMembers_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(WatchMembersRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(ClusterServiceServer).WatchMembers(m, &grpc.GenericServerStream[WatchMembersRequest, WatchMembersResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ClusterService_WatchMembersServer = grpc.ServerStreamingServer[WatchMembersResponse]
 
 func _ClusterService_AddMember_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(AddMemberRequest)
@@ -508,6 +550,12 @@ var ClusterService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _ClusterService_InspectSites_Handler,
 		},
 	},
-	Streams:  []grpc.StreamDesc{},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "WatchMembers",
+			Handler:       _ClusterService_WatchMembers_Handler,
+			ServerStreams: true,
+		},
+	},
 	Metadata: "samya/v1/cluster.proto",
 }
