@@ -93,7 +93,7 @@ func (s *Site) failure(a answer.Answer, q asked) error {
 		e.Entity, e.RequestID, e.Site, e.RetryAfter = q.entity, q.requestID, s.cfg.Name, time.Second
 		return e
 	case answer.Draining:
-		e := apierr.New(apierr.SiteDraining, "site %s leaves the cluster and takes no new acquires; nothing was done", s.cfg.Name)
+		e := apierr.New(apierr.SiteDraining, "site %s leaves the cluster and takes no new requests; nothing was done", s.cfg.Name)
 		e.Entity, e.RequestID, e.Site = q.entity, q.requestID, s.cfg.Name
 		return e
 	case answer.Moved:

@@ -85,8 +85,8 @@ const (
 	// SiteUnavailable: no site that may answer could be reached; the request
 	// was not sent.
 	SiteUnavailable Reason = "SITE_UNAVAILABLE"
-	// SiteDraining: the site leaves the cluster and takes no new acquires. Another site can
-	// be asked at once.
+	// SiteDraining: the site leaves the cluster and takes no new requests but those about
+	// its leases. Another site can be asked at once.
 	SiteDraining Reason = "SITE_DRAINING"
 	// LeaseMoved: a site that leaves has handed the lease over. The Error's site is the
 	// heir, which has the lease, if it is known. App managers and the client of Go ask the
