@@ -2,6 +2,7 @@ package site
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -120,9 +121,9 @@ func lackedBy(e *apierr.Error, a *answer.Answer, q *asked) *apierr.Error {
 }
 
 // refusal turns the answer to a change, if it is not OK, into the error for clients.
-func (s *Site) refusal(a answer.Answer, ch *input.Change) error {
-	if ch.Kind == input.AddSite {
-		return s.memberRefusal(a, ch)
+func (s *Site) refusal(ctx context.Context, a answer.Answer, ch *input.Change) error {
+	if ch.Kind.OfSites() {
+		return s.memberRefusal(ctx, a, ch)
 	}
 	if ch.Kind == input.RaiseVersion {
 		switch a.Code {

@@ -310,6 +310,32 @@ func (f *Site) AddMember(_ context.Context, r *samyav1.AddMemberRequest) (*samya
 	return &samyav1.AddMemberResponse{Member: joiner(r.GetName()), Version: 2}, nil
 }
 
+// DrainMember implements samyav1.ClusterServiceServer.
+func (f *Site) DrainMember(_ context.Context, r *samyav1.DrainMemberRequest) (*samyav1.DrainMemberResponse, error) {
+	m := &samyav1.Member{Name: r.GetName(), State: samyav1.MemberState_MEMBER_STATE_DRAINING, Knows: true, Region: "eu", Address: "eu:7", Heir: cmp.Or(r.GetHeir(), "us")}
+	switch {
+	case r.GetName() == "none":
+		return nil, apierr.New(apierr.MemberNotFound, "the cluster has no site %q", r.GetName())
+	case r.GetRequestId() == "early":
+		return nil, apierr.New(apierr.MembersChanging, "12 entities have to adopt the new voters of the last change first; nothing was done")
+	case r.GetCancel():
+		m.State, m.Heir = samyav1.MemberState_MEMBER_STATE_MEMBER, ""
+	}
+	return &samyav1.DrainMemberResponse{Member: m, Version: 3}, nil
+}
+
+// RemoveMember implements samyav1.ClusterServiceServer.
+func (f *Site) RemoveMember(_ context.Context, r *samyav1.RemoveMemberRequest) (*samyav1.RemoveMemberResponse, error) {
+	m := &samyav1.Member{Name: r.GetName(), State: samyav1.MemberState_MEMBER_STATE_GONE}
+	switch {
+	case r.GetLost():
+		m.State = samyav1.MemberState_MEMBER_STATE_LOST
+	case r.GetName() == "eu":
+		return nil, apierr.New(apierr.MemberState, "site %q is a member: drain it, or remove it as lost if its data is lost for good", "eu")
+	}
+	return &samyav1.RemoveMemberResponse{Member: m, Version: 3}, nil
+}
+
 // GetMode implements samyav1.ClusterServiceServer.
 func (f *Site) GetMode(context.Context, *samyav1.GetModeRequest) (*samyav1.GetModeResponse, error) {
 	m := modes[f.Name]

@@ -2,6 +2,7 @@ package reads
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -22,8 +23,37 @@ func (s *Reads) ListMembers(ctx context.Context, in *samyav1.ListMembersRequest)
 	if err != nil {
 		return nil, err
 	}
+	s.askDraining(ctx, resp)
 	s.sight(resp)
 	return resp, nil
+}
+
+// askDraining asks the sites that drain for what they still hold: they alone know. A site
+// without an answer stays as another site told of it.
+func (s *Reads) askDraining(ctx context.Context, all *samyav1.ListMembersResponse) {
+	ctx, cancel := context.WithTimeout(ctx, within(ctx, readTime))
+	defer cancel()
+	var asking sync.WaitGroup
+	for _, m := range all.GetMembers() {
+		if m.GetState() != samyav1.MemberState_MEMBER_STATE_DRAINING || m.GetDrain() != nil {
+			continue
+		}
+		asking.Go(func() {
+			own := &samyav1.ListMembersResponse{}
+			err := s.router.At(ctx, m.GetName(), route.Call{
+				Method: samyav1.ClusterService_ListMembers_FullMethodName, Req: &samyav1.ListMembersRequest{}, Resp: own, Read: true,
+			})
+			if err != nil {
+				return
+			}
+			for _, o := range own.GetMembers() {
+				if o.GetName() == m.GetName() && o.GetState() == m.GetState() && o.GetDrain() != nil {
+					m.Drain, m.WaitsFor, m.Knows = o.GetDrain(), o.GetWaitsFor(), true
+				}
+			}
+		})
+	}
+	asking.Wait()
 }
 
 // WatchMembers implements samyav1.ClusterServiceServer.

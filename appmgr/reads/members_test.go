@@ -85,3 +85,40 @@ func TestMembersBeforeAnyWord(t *testing.T) {
 		}
 	})
 }
+
+// TestListOfADrain: what a site that drains still holds is the site's own word, and another
+// site's as long as it is silent.
+func TestListOfADrain(t *testing.T) {
+	const isMember, drains = samyav1.MemberState_MEMBER_STATE_MEMBER, samyav1.MemberState_MEMBER_STATE_DRAINING
+	inBubble(t, fake.ThreeSites, nil, func(r *rig) {
+		t := r.t
+		seat := func(site, waits string, drain *samyav1.Drain) {
+			eu := fake.SeatOf("eu", drains, "us")
+			eu.Knows, eu.WaitsFor, eu.Drain = drain != nil, waits, drain
+			r.sites[site].Seat(3, fake.SeatOf("au", isMember, ""), eu, fake.SeatOf("us", isMember, ""))
+		}
+		for _, site := range []string{"au", "us"} {
+			seat(site, "the site to hear that it drains", nil)
+		}
+		eu := func() *samyav1.Member {
+			out, err := r.service.ListMembers(t.Context(), &samyav1.ListMembersRequest{})
+			if err != nil || out.GetAnsweredBy() != "site/us" || out.GetMembers()[1].GetName() != "eu" {
+				t.Fatalf("%v, %v", out, err)
+			}
+			return out.GetMembers()[1]
+		}
+		seat("eu", "3 entities to be handed over to us", &samyav1.Drain{Entities: 3})
+		if m := eu(); m.GetDrain().GetEntities() != 3 || !m.GetKnows() || m.GetWaitsFor() != "3 entities to be handed over to us" || m.GetHealth() != samyav1.SiteHealth_SITE_HEALTH_SERVING {
+			t.Errorf("a site that tells: %v", m)
+		}
+		r.sites["eu"].Seat(2, fake.SeatOf("au", isMember, ""), fake.SeatOf("eu", isMember, ""), fake.SeatOf("us", isMember, ""))
+		if m := eu(); m.GetDrain() != nil || m.GetKnows() {
+			t.Errorf("a site that does not know of it: %v", m)
+		}
+		r.sites["eu"].Kill()
+		fake.Pass(0)
+		if m := eu(); m.GetDrain() != nil || m.GetWaitsFor() != "the site to hear that it drains" {
+			t.Errorf("a silent site: %v", m)
+		}
+	})
+}

@@ -68,6 +68,8 @@ var demands = map[string]demand{
 	"/samya.v1.ClusterService/ListMembers":  {role: methods.Viewer, request: `{}`},
 	"/samya.v1.ClusterService/WatchMembers": {role: methods.Viewer, request: `{}`},
 	"/samya.v1.ClusterService/AddMember":    {role: methods.Admin, whole: true, request: `{"name":"None/such"}`},
+	"/samya.v1.ClusterService/DrainMember":  {role: methods.Admin, whole: true, request: `{"name":"None/such"}`},
+	"/samya.v1.ClusterService/RemoveMember": {role: methods.Admin, whole: true, request: `{"name":"None/such"}`},
 	"/samya.v1.ClusterService/SetForecast":  {role: methods.Admin, whole: true, request: `{"model":"none-such"}`},
 
 	"/samya.v1.SiteService/Backup": {role: methods.Admin, whole: true, atSites: true, request: `{"site":"none-such"}`},
@@ -113,6 +115,8 @@ var routes = map[string]route{
 	"ListMembers":  {"/samya.v1.ClusterService/ListMembers", "/v1/members", ""},
 	"WatchMembers": {"/samya.v1.ClusterService/WatchMembers", "/v1/members:watch", ""},
 	"AddMember":    {"/samya.v1.ClusterService/AddMember", "/v1/members", `{"name":"None/such"}`},
+	"DrainMember":  {"/samya.v1.ClusterService/DrainMember", "/v1/members/none-such:drain", `{"heir":"None/such"}`},
+	"RemoveMember": {"/samya.v1.ClusterService/RemoveMember", "/v1/members/none-such?request_id=%20", ""},
 	"GetVersion":   {"/samya.v1.ClusterService/GetVersion", "/v1/version", ""},
 	"RaiseVersion": {"/samya.v1.ClusterService/RaiseVersion", "/v1/version", `{"version":65535}`},
 	"GetForecast":  {"/samya.v1.ClusterService/GetForecast", "/v1/forecast", ""},

@@ -105,6 +105,8 @@ func TestMapping(t *testing.T) {
 		{apierr.MethodNotAllowed, codes.Unimplemented, 405},
 		{apierr.RouteNotFound, codes.Unimplemented, 404},
 		{apierr.VersionMismatch, codes.FailedPrecondition, 409},
+		{apierr.MemberNotFound, codes.NotFound, 404},
+		{apierr.MemberState, codes.FailedPrecondition, 409},
 		{apierr.Overloaded, codes.Unavailable, 503},
 		{apierr.SiteUnavailable, codes.Unavailable, 503},
 		{apierr.SiteDraining, codes.Unavailable, 503},

@@ -70,6 +70,10 @@ const (
 	// VersionMismatch: the entity, the mode or the cluster does not have the expected version. Its
 	// HTTP status is 409, not 412, which RFC 9110 keeps for conditions in headers.
 	VersionMismatch Reason = "VERSION_MISMATCH"
+	// MemberNotFound: the cluster has no site of that name.
+	MemberNotFound Reason = "MEMBER_NOT_FOUND"
+	// MemberState: the change does not fit the state of the site, or would leave no member.
+	MemberState Reason = "MEMBER_STATE"
 	// Unauthenticated: the caller has shown no credentials, or none that are good.
 	Unauthenticated Reason = "UNAUTHENTICATED"
 	// PermissionDenied: the caller is known and may not do this.
@@ -149,6 +153,8 @@ var table = map[Reason]row{
 	MethodNotAllowed:     {codes.Unimplemented, http.StatusMethodNotAllowed, "Method not allowed", true},
 	RouteNotFound:        {codes.Unimplemented, http.StatusNotFound, "No such resource", true},
 	VersionMismatch:      {codes.FailedPrecondition, http.StatusConflict, "Not the version expected", true},
+	MemberNotFound:       {codes.NotFound, http.StatusNotFound, "No such site", true},
+	MemberState:          {codes.FailedPrecondition, http.StatusConflict, "The site's state does not allow it", true},
 	Unauthenticated:      {codes.Unauthenticated, http.StatusUnauthorized, "Not known who asks", true},
 	PermissionDenied:     {codes.PermissionDenied, http.StatusForbidden, "Not allowed to this caller", true},
 	RateLimited:          {codes.ResourceExhausted, http.StatusTooManyRequests, "Too many requests of one caller", true},
@@ -223,7 +229,7 @@ func (r Reason) Settles() bool {
 // all of its tries. Had an earlier try been done, its result would be told.
 func (r Reason) SettlesChange() bool {
 	switch r {
-	case EntityExists, VersionMismatch, HasChildren, ParentNotFound, RequestIDReused, LeaseNotFound:
+	case EntityExists, VersionMismatch, HasChildren, ParentNotFound, RequestIDReused, LeaseNotFound, MemberState:
 		return true
 	}
 	return false

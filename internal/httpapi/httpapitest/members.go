@@ -47,7 +47,7 @@ func (m *Manager) ofMembers(r *http.Request) (any, error) {
 		return nil, apierr.FromName(err)
 	}
 	m.joiner = body.Name
-	return httpapi.AddedMember{Member: m.joining(), Version: 1}, nil
+	return httpapi.ChangedMember{Member: m.joining(), Version: 1}, nil
 }
 
 // joining is the site added last as it joins.

@@ -23,6 +23,8 @@ const (
 	ClusterService_ListMembers_FullMethodName  = "/samya.v1.ClusterService/ListMembers"
 	ClusterService_WatchMembers_FullMethodName = "/samya.v1.ClusterService/WatchMembers"
 	ClusterService_AddMember_FullMethodName    = "/samya.v1.ClusterService/AddMember"
+	ClusterService_DrainMember_FullMethodName  = "/samya.v1.ClusterService/DrainMember"
+	ClusterService_RemoveMember_FullMethodName = "/samya.v1.ClusterService/RemoveMember"
 	ClusterService_GetMode_FullMethodName      = "/samya.v1.ClusterService/GetMode"
 	ClusterService_SetMode_FullMethodName      = "/samya.v1.ClusterService/SetMode"
 	ClusterService_GetVersion_FullMethodName   = "/samya.v1.ClusterService/GetVersion"
@@ -52,6 +54,13 @@ type ClusterServiceClient interface {
 	// site learns, and becomes a member by itself. For a site that has a seat
 	// nothing changes.
 	AddMember(ctx context.Context, in *AddMemberRequest, opts ...grpc.CallOption) (*AddMemberResponse, error)
+	// DrainMember has a member leave, as a majority of the members decides. The site
+	// takes no new acquires, hands what it holds to an heir, and leaves by itself. For
+	// a site that drains or has left nothing changes.
+	DrainMember(ctx context.Context, in *DrainMemberRequest, opts ...grpc.CallOption) (*DrainMemberResponse, error)
+	// RemoveMember withdraws the seat of a site that joins. With lost it writes off a
+	// site whose data is lost for good: what the site held is retired.
+	RemoveMember(ctx context.Context, in *RemoveMemberRequest, opts ...grpc.CallOption) (*RemoveMemberResponse, error)
 	// GetMode reads the protocol mode. A site answers for itself alone; an app
 	// manager asks all sites.
 	GetMode(ctx context.Context, in *GetModeRequest, opts ...grpc.CallOption) (*GetModeResponse, error)
@@ -128,6 +137,26 @@ func (c *clusterServiceClient) AddMember(ctx context.Context, in *AddMemberReque
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(AddMemberResponse)
 	err := c.cc.Invoke(ctx, ClusterService_AddMember_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *clusterServiceClient) DrainMember(ctx context.Context, in *DrainMemberRequest, opts ...grpc.CallOption) (*DrainMemberResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DrainMemberResponse)
+	err := c.cc.Invoke(ctx, ClusterService_DrainMember_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *clusterServiceClient) RemoveMember(ctx context.Context, in *RemoveMemberRequest, opts ...grpc.CallOption) (*RemoveMemberResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RemoveMemberResponse)
+	err := c.cc.Invoke(ctx, ClusterService_RemoveMember_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -224,6 +253,13 @@ type ClusterServiceServer interface {
 	// site learns, and becomes a member by itself. For a site that has a seat
 	// nothing changes.
 	AddMember(context.Context, *AddMemberRequest) (*AddMemberResponse, error)
+	// DrainMember has a member leave, as a majority of the members decides. The site
+	// takes no new acquires, hands what it holds to an heir, and leaves by itself. For
+	// a site that drains or has left nothing changes.
+	DrainMember(context.Context, *DrainMemberRequest) (*DrainMemberResponse, error)
+	// RemoveMember withdraws the seat of a site that joins. With lost it writes off a
+	// site whose data is lost for good: what the site held is retired.
+	RemoveMember(context.Context, *RemoveMemberRequest) (*RemoveMemberResponse, error)
 	// GetMode reads the protocol mode. A site answers for itself alone; an app
 	// manager asks all sites.
 	GetMode(context.Context, *GetModeRequest) (*GetModeResponse, error)
@@ -268,6 +304,12 @@ func (UnimplementedClusterServiceServer) WatchMembers(*WatchMembersRequest, grpc
 }
 func (UnimplementedClusterServiceServer) AddMember(context.Context, *AddMemberRequest) (*AddMemberResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method AddMember not implemented")
+}
+func (UnimplementedClusterServiceServer) DrainMember(context.Context, *DrainMemberRequest) (*DrainMemberResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DrainMember not implemented")
+}
+func (UnimplementedClusterServiceServer) RemoveMember(context.Context, *RemoveMemberRequest) (*RemoveMemberResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RemoveMember not implemented")
 }
 func (UnimplementedClusterServiceServer) GetMode(context.Context, *GetModeRequest) (*GetModeResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetMode not implemented")
@@ -372,6 +414,42 @@ func _ClusterService_AddMember_Handler(srv interface{}, ctx context.Context, dec
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(ClusterServiceServer).AddMember(ctx, req.(*AddMemberRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ClusterService_DrainMember_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DrainMemberRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ClusterServiceServer).DrainMember(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ClusterService_DrainMember_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ClusterServiceServer).DrainMember(ctx, req.(*DrainMemberRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ClusterService_RemoveMember_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RemoveMemberRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ClusterServiceServer).RemoveMember(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ClusterService_RemoveMember_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ClusterServiceServer).RemoveMember(ctx, req.(*RemoveMemberRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -520,6 +598,14 @@ var ClusterService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "AddMember",
 			Handler:    _ClusterService_AddMember_Handler,
+		},
+		{
+			MethodName: "DrainMember",
+			Handler:    _ClusterService_DrainMember_Handler,
+		},
+		{
+			MethodName: "RemoveMember",
+			Handler:    _ClusterService_RemoveMember_Handler,
 		},
 		{
 			MethodName: "GetMode",
