@@ -230,17 +230,16 @@ func drainWaitsFor(m *answer.Member) string {
 	if d.Records > 0 {
 		parts = append(parts, fmt.Sprintf("requests of the last %v to be forgotten", drainTime(d.Records)))
 	}
-	switch len(d.Unclear) {
-	case 0:
-	case 1:
-		parts = append(parts, listed(d.Unclear)+" to settle its transfers")
-	default:
-		parts = append(parts, listed(d.Unclear)+" to settle their transfers")
+	switch {
+	case len(parts) > 0:
+		// The site asks the others once it has nothing else to wait for.
+		return strings.Join(parts, ", ")
+	case len(d.Unclear) == 1:
+		return listed(d.Unclear) + " to settle its transfers"
+	case len(d.Unclear) > 1:
+		return listed(d.Unclear) + " to settle their transfers"
 	}
-	if len(parts) == 0 {
-		return "the site to note that it holds nothing"
-	}
-	return strings.Join(parts, ", ")
+	return "the site to note that it holds nothing"
 }
 
 // drainTime is a time in whole seconds, rounded up.

@@ -104,9 +104,10 @@ func TestDrainWaitsFor(t *testing.T) {
 		{answer.Member{Knows: true, Drain: &answer.Drain{Entities: 1, Leases: 1, Claims: 1}}, "1 entity to be handed over to eu, 1 lease, 1 claim to be answered"},
 		{
 			answer.Member{Knows: true, Drain: &answer.Drain{Entities: 213, Leases: 3, Claims: 2, Records: 249_001, Unclear: []core.SiteID{"as", "us"}}},
-			"213 entities to be handed over to eu, 3 leases, 2 claims to be answered, requests of the last 4m10s to be forgotten, as and us to settle their transfers",
+			"213 entities to be handed over to eu, 3 leases, 2 claims to be answered, requests of the last 4m10s to be forgotten",
 		},
 		{answer.Member{Knows: true, Drain: &answer.Drain{Unclear: []core.SiteID{"us"}}}, "us to settle its transfers"},
+		{answer.Member{Knows: true, Drain: &answer.Drain{Unclear: []core.SiteID{"as", "us"}}}, "as and us to settle their transfers"},
 	} {
 		c.m.State, c.m.Heir = "draining", "eu"
 		if got := memberWaitsFor(all, &c.m, true); got != c.want {
