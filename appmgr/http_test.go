@@ -100,6 +100,18 @@ func TestHTTPAnswers(t *testing.T) {
 				`{"member":{"name":"west","state":"joining","knows":false,"region":"us","address":"us:7","health":"unknown","waits_for":"the site to learn the catalogue"},"version":2}`,
 			},
 			{
+				"POST", "/v1/members/eu:drain", `{"heir":"au"}`, 200,
+				`{"member":{"name":"eu","state":"draining","knows":true,"region":"eu","address":"eu:7","health":"unknown","waits_for":"","heir":"au"},"version":3}`,
+			},
+			{
+				"DELETE", "/v1/members/west", "", 200,
+				`{"member":{"name":"west","state":"gone","knows":false,"region":"","address":"","health":"unknown","waits_for":""},"version":3}`,
+			},
+			{
+				"DELETE", "/v1/members/eu?lost=true", "", 200,
+				`{"member":{"name":"eu","state":"lost","knows":false,"region":"","address":"","health":"unknown","waits_for":""},"version":3}`,
+			},
+			{
 				"GET", "/v1/version", "", 200,
 				`{"version":2,"complete":true,"sites":[` +
 					`{"site":"us","version":2,"oldest":1,"newest":2,"build":"samya v1","known":true},` +
@@ -333,6 +345,17 @@ func TestHTTPRefusals(t *testing.T) {
 			{what: "no member", method: "POST", target: "/v1/members", body: `{}`, reason: apierr.InvalidField, field: "name", problem: "empty"},
 			{what: "no site's name", method: "POST", target: "/v1/members", body: `{"name":"US/West"}`, reason: apierr.InvalidField, field: "name"},
 			{what: "reused id of a member", method: "POST", target: "/v1/members", body: `{"name":"west","request_id":"reused"}`, reason: apierr.RequestIDReused},
+			{what: "get of a member", method: "GET", target: "/v1/members/eu", reason: apierr.MethodNotAllowed, problem: "DELETE"},
+			{what: "unknown verb of a member", method: "POST", target: "/v1/members/eu:keep", body: `{}`, reason: apierr.RouteNotFound},
+			{what: "drain of no site's name", method: "POST", target: "/v1/members/US:drain", body: `{}`, reason: apierr.InvalidField, field: "name"},
+			{what: "drain to no site's name", method: "POST", target: "/v1/members/eu:drain", body: `{"heir":"US"}`, reason: apierr.InvalidField, field: "heir"},
+			{what: "end of a drain with an heir", method: "POST", target: "/v1/members/eu:drain", body: `{"heir":"us","cancel":true}`, reason: apierr.InvalidField, field: "heir"},
+			{what: "drain of another name", method: "POST", target: "/v1/members/eu:drain", body: `{"name":"us"}`, reason: apierr.InvalidField, field: "name"},
+			{what: "drain of an unknown site", method: "POST", target: "/v1/members/none:drain", body: `{}`, reason: apierr.MemberNotFound},
+			{what: "drain during another change", method: "POST", target: "/v1/members/eu:drain", body: `{"request_id":"early"}`, reason: apierr.MembersChanging},
+			{what: "removal of a member", method: "DELETE", target: "/v1/members/eu", reason: apierr.MemberState},
+			{what: "removal of another name", method: "DELETE", target: "/v1/members/eu?name=us", reason: apierr.InvalidField, field: "name"},
+			{what: "neither lost nor not", method: "DELETE", target: "/v1/members/eu?lost=1", reason: apierr.InvalidField, field: "lost"},
 			{what: "post to the forecast", method: "POST", target: "/v1/forecast", body: `{}`, reason: apierr.MethodNotAllowed, problem: "GET, HEAD, PUT"},
 			{what: "no model", method: "PUT", target: "/v1/forecast", body: `{}`, reason: apierr.InvalidField, field: "model", problem: "missing"},
 			{what: "unknown model", method: "PUT", target: "/v1/forecast", body: `{"model":"oracle"}`, reason: apierr.InvalidField, field: "model", problem: "ar, ar-lad, arima, auto"},

@@ -122,15 +122,16 @@ func TestEveryMethodIsGuarded(t *testing.T) {
 			}
 			go func() { _ = r.limiter.Do(t.Context(), "grpc", "Acquire", held) }()
 			for range limiter.MaxStreaming {
-				go func() { _ = r.limiter.DoStreaming(t.Context(), "grpc", "WatchEntity", held) }()
-				go func() { _ = r.limiter.DoStreaming(t.Context(), "grpc", "Stream", held) }()
+				for _, method := range []string{"WatchEntity", "WatchMembers", "Stream"} {
+					go func() { _ = r.limiter.DoStreaming(t.Context(), "grpc", method, held) }()
+				}
 			}
 			synctest.Wait()
 		}
 		fill()
 		each("full", apierr.Overloaded)
-		if got := r.limiter.UnderWay(); got != 2*limiter.MaxStreaming+1 {
-			t.Errorf("%d requests and streams under way after refusals, want %d", got, 2*limiter.MaxStreaming+1)
+		if got := r.limiter.UnderWay(); got != 3*limiter.MaxStreaming+1 {
+			t.Errorf("%d requests and streams under way after refusals, want %d", got, 3*limiter.MaxStreaming+1)
 		}
 		close(release)
 		synctest.Wait()

@@ -2,6 +2,7 @@ package site
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -92,6 +93,18 @@ func (s *Site) failure(a answer.Answer, q asked) error {
 		e := apierr.New(apierr.SiteUnavailable, "entity %q is halted at site %s, as a balance is broken; nothing was done", q.entity, s.cfg.Name)
 		e.Entity, e.RequestID, e.Site, e.RetryAfter = q.entity, q.requestID, s.cfg.Name, time.Second
 		return e
+	case answer.Draining:
+		e := apierr.New(apierr.SiteDraining, "site %s leaves the cluster and takes no new requests; nothing was done", s.cfg.Name)
+		e.Entity, e.RequestID, e.Site = q.entity, q.requestID, s.cfg.Name
+		return e
+	case answer.Moved:
+		e := apierr.New(apierr.LeaseMoved, "site %s leaves the cluster, and its heir has the lease; nothing was done", s.cfg.Name)
+		e.Entity, e.RequestID, e.Site = q.entity, q.requestID, a.Lacking
+		return e
+	case answer.Changing:
+		e := apierr.New(apierr.MembersChanging, "another change of the members is under way; nothing was changed")
+		e.RequestID, e.Site, e.RetryAfter = q.requestID, s.cfg.Name, time.Second
+		return e
 	case answer.Invalid:
 		return apierr.Invalid("tokens", "out of range")
 	}
@@ -108,9 +121,9 @@ func lackedBy(e *apierr.Error, a *answer.Answer, q *asked) *apierr.Error {
 }
 
 // refusal turns the answer to a change, if it is not OK, into the error for clients.
-func (s *Site) refusal(a answer.Answer, ch *input.Change) error {
-	if ch.Kind == input.AddSite {
-		return s.memberRefusal(a, ch)
+func (s *Site) refusal(ctx context.Context, a answer.Answer, ch *input.Change) error {
+	if ch.Kind.OfSites() {
+		return s.memberRefusal(ctx, a, ch)
 	}
 	if ch.Kind == input.RaiseVersion {
 		switch a.Code {

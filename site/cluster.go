@@ -9,6 +9,7 @@ import (
 	"github.com/samya-db/samya/internal/membership"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/event"
 	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/core/stored"
 	"github.com/samya-db/samya/site/store"
@@ -99,21 +100,26 @@ func (s *Site) members() []core.SiteID { return s.sites.Load().sites }
 type memberSet struct {
 	version uint64
 	sites   []core.SiteID
+	// heirs has each site that ever had a seat, and who takes over from it; see
+	// event.Event.
+	heirs map[core.SiteID]core.SiteID
+	// changed is closed at the next change of any seat.
+	changed chan struct{}
 }
 
 // firstMembers are the members that a data directory knows; none for a site that joins.
 func firstMembers(founded store.Members, restored *stored.Restored) *memberSet {
 	if restored.Catalogue == nil || restored.Catalogue.Roster.Version == 0 {
-		m := &memberSet{version: founded.Version}
+		m := &memberSet{version: founded.Version, changed: make(chan struct{})}
 		if founded.Version > 0 {
 			m.sites = founded.Sites
 		}
 		return m
 	}
 	r := &restored.Catalogue.Roster
-	m := &memberSet{version: uint64(r.Version)}
+	m := &memberSet{version: uint64(r.Version), heirs: r.Heirs(), changed: make(chan struct{})}
 	for i := range r.Seats {
-		if r.Seats[i].State == stored.SeatMember {
+		if r.Seats[i].State.Serves() {
 			m.sites = append(m.sites, r.Seats[i].Site)
 		}
 	}
@@ -124,9 +130,25 @@ func firstMembers(founded store.Members, restored *stored.Restored) *memberSet {
 // callers of a site that is none.
 func (s *Site) seated() bool { return slices.Contains(s.members(), core.SiteID(s.cfg.Name)) }
 
-// among reports whether a site is a member, or may be one: a site that is no member itself
-// may not know all.
-func (s *Site) among(site core.SiteID) bool { return !s.seated() || slices.Contains(s.members(), site) }
+// among reports whether a site is a member or was one, or may be one: a site that is no
+// member itself may not know all.
+func (s *Site) among(site core.SiteID) bool {
+	m := s.sites.Load()
+	_, seat := m.heirs[site]
+	return seat || !s.seated() || slices.Contains(m.sites, site)
+}
+
+// inherits reports whether this site takes over from a site that leaves or has left, as
+// its heir or as an heir of its heir.
+func (s *Site) inherits(site core.SiteID) bool {
+	m := s.sites.Load()
+	for range m.heirs {
+		if site = m.heirs[site]; site == core.SiteID(s.cfg.Name) {
+			return true
+		}
+	}
+	return false
+}
 
 // joining reports whether the data directory was made to join a cluster.
 func (s *Site) joining() bool { return s.founded.Version == 0 }
@@ -145,10 +167,11 @@ func (s *Site) meet() {
 }
 
 // resite goes by other members.
-func (s *Site) resite(version uint64, members, peers []core.SiteID) {
-	s.sites.Store(&memberSet{version, members})
-	s.links.SetPeers(peers)
-	s.log.Info("the cluster has other sites", "members", members, "peers", peers)
+func (s *Site) resite(e *event.Event) {
+	before := s.sites.Swap(&memberSet{version: e.Roster, sites: e.Members, heirs: e.Heirs, changed: make(chan struct{})})
+	close(before.changed)
+	s.links.SetPeers(e.Peers)
+	s.log.Info("the cluster has other sites", "members", e.Members, "peers", e.Peers)
 }
 
 // watch keeps the core's view of who is reachable up to date with gossip.

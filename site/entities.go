@@ -141,7 +141,7 @@ func (s *Site) decide(ctx context.Context, ch *input.Change) (answer.Answer, err
 	if err != nil {
 		return a, s.broken(err, asked{entity: ch.Name, requestID: ch.RequestID})
 	}
-	return a, s.refusal(a, ch)
+	return a, s.refusal(ctx, a, ch)
 }
 
 // ListEntities implements samyav1.EntityServiceServer.

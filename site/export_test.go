@@ -65,7 +65,7 @@ type Starter = starter
 // stream ends. The site stops when closing is closed.
 func ServeStream(e Starter, window int, closing <-chan struct{}, rpc grpc.BidiStreamingServer[samyav1.StreamRequest, samyav1.StreamResponse]) error {
 	s := &Site{cfg: Config{Config: node.Config{Name: "us"}}}
-	s.sites.Store(&memberSet{1, []core.SiteID{"us"}})
+	s.sites.Store(&memberSet{version: 1, sites: []core.SiteID{"us"}})
 	s.metrics = newMetrics(s)
 	st := newStream(s, e)
 	st.Window, st.Stopping = window, closing
@@ -75,6 +75,6 @@ func ServeStream(e Starter, window int, closing <-chan struct{}, rpc grpc.BidiSt
 // Inspected is site us of a cluster, with stats as the figures of its partitions.
 func Inspected(members []core.SiteID, stats func() partitions.Stats) (samyav1.ClusterServiceServer, prometheus.Collector) {
 	s := &Site{cfg: Config{Config: node.Config{Name: "us"}}, founded: store.Members{Version: 1}, inspect: stats}
-	s.sites.Store(&memberSet{1, members})
+	s.sites.Store(&memberSet{version: 1, sites: members})
 	return cluster{Site: s}, &partitionMetrics{site: s}
 }

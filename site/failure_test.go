@@ -9,26 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/samya-db/samya/internal/apierr"
-	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/answer"
-	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/engine"
 )
-
-// TestMemberRefusal: a cluster that has had all the sites that it may have says so, and a
-// busy site asks to try again.
-func TestMemberRefusal(t *testing.T) {
-	ch := &input.Change{Kind: input.AddSite, Name: "west", RequestID: "id"}
-	for retry, want := range map[core.Tick]apierr.Reason{0: apierr.OutOfRange, 1000: apierr.Overloaded} {
-		err := shell().refusal(answer.Answer{Code: answer.Overloaded, RetryAfter: retry}, ch)
-		if e := apierr.From(err); e.Reason != want || e.Entity != "" {
-			t.Errorf("%d: %v, want %s", retry, err, want)
-		}
-	}
-	if err := shell().refusal(answer.Answer{}, ch); err != nil {
-		t.Error(err)
-	}
-}
 
 // TestFailures: the errors that clients see of each answer but OK.
 func TestFailures(t *testing.T) {
@@ -68,6 +51,9 @@ func TestFailures(t *testing.T) {
 		{answer.Stopping, q, of(apierr.ShuttingDown)},
 		{answer.Unvouched, q, with(of(apierr.SiteUnavailable), func(e *apierr.Error) { e.RetryAfter = time.Second })},
 		{answer.Halted, q, with(of(apierr.SiteUnavailable), func(e *apierr.Error) { e.RetryAfter = time.Second })},
+		{answer.Draining, q, of(apierr.SiteDraining)},
+		{answer.Moved, q, with(of(apierr.LeaseMoved), func(e *apierr.Error) { e.Site = "acme" })},
+		{answer.Changing, q, &apierr.Error{Reason: apierr.MembersChanging, RequestID: "id", Site: "us", RetryAfter: time.Second}},
 		{answer.Invalid, q, &apierr.Error{Reason: apierr.InvalidField, Violations: []apierr.Violation{{Field: "tokens", Problem: "out of range"}}}},
 		{answer.Code(99), q, &apierr.Error{Reason: apierr.Internal}},
 	} {

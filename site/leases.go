@@ -128,10 +128,11 @@ func touches(ctx context.Context) func(string) bool {
 	return scope.Covers
 }
 
-// ownLease returns the request id in the name of a lease of this site.
+// ownLease returns the request id in the name of a lease of this site, or of a site that it
+// takes over from.
 func (s *Site) ownLease(lease string) (string, error) {
 	home, id, err := name.Lease("lease", lease)
-	if err == nil && home != s.cfg.Name {
+	if err == nil && home != s.cfg.Name && !s.inherits(core.SiteID(home)) {
 		err = &name.Error{Field: "lease", Problem: "is one of site " + home + ", this is site " + s.cfg.Name}
 	}
 	return id, err

@@ -172,7 +172,7 @@ func (s *Site) Happened(e event.Event) {
 	case event.GaveUp:
 		m.redistributions.WithLabelValues("no_tokens").Inc()
 	case event.SitesChanged:
-		s.resite(e.Roster, e.Members, e.Peers)
+		s.resite(&e)
 	case event.Serving:
 		s.health.SetServingStatus("", healthv1.HealthCheckResponse_SERVING)
 		s.log.Info("the site serves")

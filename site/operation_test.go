@@ -25,7 +25,7 @@ import (
 // shell is site us of three, without a core.
 func shell() *Site {
 	s := &Site{cfg: Config{Config: node.Config{Name: "us"}}, founded: store.Members{Version: 1}}
-	s.sites.Store(&memberSet{1, []core.SiteID{"as", "eu", "us"}})
+	s.sites.Store(&memberSet{version: 1, sites: []core.SiteID{"as", "eu", "us"}})
 	s.metrics = newMetrics(s)
 	return s
 }

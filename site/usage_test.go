@@ -55,7 +55,7 @@ func TestUsage(t *testing.T) {
 	if got := entityOf(v); !proto.Equal(got, wantEntity) {
 		t.Errorf("%v, want %v", got, wantEntity)
 	}
-	s.sites.Store(&memberSet{1, s.members()[2:]})
+	s.sites.Store(&memberSet{version: 1, sites: s.members()[2:]})
 	if got := s.usage(v, false); !got.GetComplete() || got.GetConsistent() {
 		t.Errorf("of the only site: %v", got)
 	}

@@ -42,6 +42,7 @@ type Site struct {
 	// Version is the version of Members. Tell changes both once the site is up.
 	Version   uint64
 	UnaryOnly bool // it serves no streams
+	Listing   bool // its build has lists of the members, but no watch
 	// Health answers probes; nil: the site serves.
 	Health healthpb.HealthServer
 	// ahead, in nanoseconds, is how far the site's clock is ahead. Probes read it at any time.
@@ -58,6 +59,8 @@ type Site struct {
 	OnCut     func(context.Context, *samyav1.CutEntityRequest) (*samyav1.CutEntityResponse, error)
 	OnList    func() error
 	OnLeases  func(*samyav1.ListLeasesRequest) error
+	OnRenew   func(*samyav1.RenewLeaseRequest) (*samyav1.RenewLeaseResponse, error)
+	OnCommit  func(*samyav1.CommitLeaseRequest) (*samyav1.CommitLeaseResponse, error)
 	Calls     atomic.Int64 // acquires and creates that arrived
 
 	mu      sync.Mutex
@@ -67,6 +70,10 @@ type Site struct {
 	srv     *grpc.Server
 	// probed answers probes where health is nil.
 	probed *grpchealth.Server
+	// list are the seats that the site tells, nil for those of Members; listed is closed
+	// at the next change.
+	list   *samyav1.ListMembersResponse
+	listed chan struct{}
 }
 
 // SetAhead sets the site's clock ahead of the true one, or behind it where d is negative.
@@ -109,6 +116,9 @@ func (f *Site) Release(ctx context.Context, r *samyav1.ReleaseRequest) (*samyav1
 
 // RenewLease implements samyav1.TokenServiceServer.
 func (f *Site) RenewLease(_ context.Context, r *samyav1.RenewLeaseRequest) (*samyav1.RenewLeaseResponse, error) {
+	if f.OnRenew != nil {
+		return f.OnRenew(r)
+	}
 	if r.GetLease() == f.Name+"/none" {
 		return nil, apierr.New(apierr.LeaseNotFound, "no such lease")
 	}
@@ -119,6 +129,9 @@ func (f *Site) RenewLease(_ context.Context, r *samyav1.RenewLeaseRequest) (*sam
 
 // CommitLease implements samyav1.TokenServiceServer.
 func (f *Site) CommitLease(_ context.Context, r *samyav1.CommitLeaseRequest) (*samyav1.CommitLeaseResponse, error) {
+	if f.OnCommit != nil {
+		return f.OnCommit(r)
+	}
 	if r.GetLease() == f.Name+"/none" {
 		return nil, apierr.New(apierr.LeaseNotFound, "no such lease")
 	}
@@ -289,33 +302,38 @@ func (f *Site) ListSites(context.Context, *samyav1.ListSitesRequest) (*samyav1.L
 // modes are the modes of the fake sites: only us knows of the last change.
 var modes = map[string]*samyav1.Mode{"us": {Protocol: "star", Version: 2}, "eu": {Protocol: "auto", Version: 1}}
 
-// ListMembers implements samyav1.ClusterServiceServer: a site joins besides the members.
-func (f *Site) ListMembers(context.Context, *samyav1.ListMembersRequest) (*samyav1.ListMembersResponse, error) {
-	resp := &samyav1.ListMembersResponse{Version: 2, Behind: 12, WaitsFor: "12 entities to adopt the new voters", AnsweredBy: "site/" + f.Name}
-	members, _ := f.told()
-	for _, m := range members {
-		resp.Members = append(resp.Members, &samyav1.Member{
-			Name: m, State: samyav1.MemberState_MEMBER_STATE_MEMBER, Knows: true, Region: m, Address: m,
-			Health: samyav1.SiteHealth_SITE_HEALTH_SERVING,
-		})
-	}
-	resp.Members = append(resp.Members, joiner("west"))
-	return resp, nil
-}
-
-// joiner is a site that joins.
-func joiner(name string) *samyav1.Member {
-	return &samyav1.Member{
-		Name: name, State: samyav1.MemberState_MEMBER_STATE_JOINING, Region: "us", Address: "us:7", WaitsFor: "the site to learn the catalogue",
-	}
-}
-
 // AddMember implements samyav1.ClusterServiceServer.
 func (f *Site) AddMember(_ context.Context, r *samyav1.AddMemberRequest) (*samyav1.AddMemberResponse, error) {
 	if r.GetRequestId() == "reused" {
 		return nil, apierr.Reused(r.GetRequestId(), f.Name)
 	}
 	return &samyav1.AddMemberResponse{Member: joiner(r.GetName()), Version: 2}, nil
+}
+
+// DrainMember implements samyav1.ClusterServiceServer.
+func (f *Site) DrainMember(_ context.Context, r *samyav1.DrainMemberRequest) (*samyav1.DrainMemberResponse, error) {
+	m := &samyav1.Member{Name: r.GetName(), State: samyav1.MemberState_MEMBER_STATE_DRAINING, Knows: true, Region: "eu", Address: "eu:7", Heir: cmp.Or(r.GetHeir(), "us")}
+	switch {
+	case r.GetName() == "none":
+		return nil, apierr.New(apierr.MemberNotFound, "the cluster has no site %q", r.GetName())
+	case r.GetRequestId() == "early":
+		return nil, apierr.New(apierr.MembersChanging, "12 entities have to adopt the new voters of the last change first; nothing was done")
+	case r.GetCancel():
+		m.State, m.Heir = samyav1.MemberState_MEMBER_STATE_MEMBER, ""
+	}
+	return &samyav1.DrainMemberResponse{Member: m, Version: 3}, nil
+}
+
+// RemoveMember implements samyav1.ClusterServiceServer.
+func (f *Site) RemoveMember(_ context.Context, r *samyav1.RemoveMemberRequest) (*samyav1.RemoveMemberResponse, error) {
+	m := &samyav1.Member{Name: r.GetName(), State: samyav1.MemberState_MEMBER_STATE_GONE}
+	switch {
+	case r.GetLost():
+		m.State = samyav1.MemberState_MEMBER_STATE_LOST
+	case r.GetName() == "eu":
+		return nil, apierr.New(apierr.MemberState, "site %q is a member: drain it, or remove it as lost if its data is lost for good", "eu")
+	}
+	return &samyav1.RemoveMemberResponse{Member: m, Version: 3}, nil
 }
 
 // GetMode implements samyav1.ClusterServiceServer.

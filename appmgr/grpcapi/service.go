@@ -107,6 +107,20 @@ func (s *Service) AddMember(ctx context.Context, in *samyav1.AddMemberRequest) (
 		name.Site("name", in.GetName()))
 }
 
+// DrainMember implements samyav1.ClusterServiceServer.
+func (s *Service) DrainMember(ctx context.Context, in *samyav1.DrainMemberRequest) (*samyav1.DrainMemberResponse, error) {
+	if err := checks.Drain(in); err != nil {
+		return nil, apierr.FromName(err)
+	}
+	return change(ctx, s, route.Call{Method: samyav1.ClusterService_DrainMember_FullMethodName}, in, &samyav1.DrainMemberResponse{})
+}
+
+// RemoveMember implements samyav1.ClusterServiceServer.
+func (s *Service) RemoveMember(ctx context.Context, in *samyav1.RemoveMemberRequest) (*samyav1.RemoveMemberResponse, error) {
+	return change(ctx, s, route.Call{Method: samyav1.ClusterService_RemoveMember_FullMethodName}, in, &samyav1.RemoveMemberResponse{},
+		name.Site("name", in.GetName()))
+}
+
 // ofEntities begins the methods with requests that name an entity.
 const ofEntities = "/samya.v1.EntityService/"
 

@@ -39,9 +39,9 @@ type Config struct {
 	MaxBody, MaxBulk int64
 }
 
-// handler makes the operation of a request about an entity; the entity is empty if the path
-// names none. It writes the answer of a success, or writes nothing and returns an error.
-type handler func(a *api, w http.ResponseWriter, r *http.Request, entity string) error
+// handler makes the operation of a request about an entity or a site; the name is empty if
+// the path has none. It writes the answer of a success, or writes nothing and returns an error.
+type handler func(a *api, w http.ResponseWriter, r *http.Request, name string) error
 
 // handlers are the handlers of all routes, by the names of the routes.
 var handlers = func() map[string]handler {

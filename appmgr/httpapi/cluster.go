@@ -14,7 +14,10 @@ var clusterHandlers = map[string]handler{
 	"ListSites":    (*api).listSites,
 	"InspectSites": (*api).inspectSites,
 	"ListMembers":  (*api).listMembers,
+	"WatchMembers": (*api).watchMembers,
 	"AddMember":    (*api).addMember,
+	"DrainMember":  (*api).drainMember,
+	"RemoveMember": (*api).removeMember,
 	"GetMode":      (*api).getMode,
 	"SetMode":      (*api).setMode,
 	"GetVersion":   (*api).getVersion,
@@ -41,7 +44,19 @@ func (a *api) addMember(w http.ResponseWriter, r *http.Request, _ string) error 
 	if err := a.read(w, r, fieldsOf(in)); err != nil {
 		return err
 	}
-	return answer(w, r, http.StatusOK, in, a.Service.AddMember, addedJSON)
+	return answer(w, r, http.StatusOK, in, a.Service.AddMember, changedMemberJSON)
+}
+
+func (a *api) drainMember(w http.ResponseWriter, r *http.Request, site string) error {
+	in := &samyav1.DrainMemberRequest{Name: site}
+	if err := a.read(w, r, fieldsOf(in)); err != nil {
+		return err
+	}
+	return answer(w, r, http.StatusOK, in, a.Service.DrainMember, changedMemberJSON)
+}
+
+func (a *api) removeMember(w http.ResponseWriter, r *http.Request, site string) error {
+	return find(w, r, &samyav1.RemoveMemberRequest{Name: site}, a.Service.RemoveMember, changedMemberJSON)
 }
 
 func (a *api) inspectSites(w http.ResponseWriter, r *http.Request, _ string) error {

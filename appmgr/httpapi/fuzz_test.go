@@ -17,7 +17,7 @@ func FuzzParsePath(tf *testing.F) {
 	f := testfuzz.On(tf)
 	for _, s := range []string{
 		"/v1/entities/a:watch", "/v1/openapi.json", "/v1/leases", "/v1/leases:renew", "/v1/leases:commit", "/v1/leases:void", "/v1/leases/us/x", "/v1/leases%3Avoid",
-		"/v1/entities/acme/vm:acquire", "/v1/entities/a%2Fb%3Arelease", "/v1/entities", "/v1/sites", "/v1/sites:inspect", "/v1/sites%3Ainspect", "/v1/entities/%", "/v1/entities/a:b:c", "",
+		"/v1/entities/acme/vm:acquire", "/v1/entities/a%2Fb%3Arelease", "/v1/entities", "/v1/sites", "/v1/sites:inspect", "/v1/sites%3Ainspect", "/v1/members", "/v1/members/eu", "/v1/members/eu:drain", "/v1/entities/%", "/v1/entities/a:b:c", "",
 	} {
 		f.Add(s)
 	}
@@ -41,6 +41,10 @@ func FuzzParsePath(tf *testing.F) {
 			plain, err := url.PathUnescape(path)
 			if err != nil || !strings.HasPrefix(plain, entitiesPath+"/"+entity) {
 				t.Fatalf("%q became entity %q", path, entity)
+			}
+		} else if strings.HasPrefix(res, membersPath+"/") {
+			if err := name.Site("name", entity); err != nil {
+				t.Fatalf("%q: %v", path, err)
 			}
 		} else if entity != "" {
 			t.Fatalf("%q: resource %s of entity %q", path, res, entity)

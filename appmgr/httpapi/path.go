@@ -63,49 +63,74 @@ func (r resource) allowed() string {
 	return strings.Join(verbs, ", ")
 }
 
-// The path of all entities, and of a single entity.
+// named are resources with a name in their path, and the check of such a name.
+type named struct {
+	// above is the path of all, without a slash at its end.
+	above string
+	// check judges a name; it is given the name of the field.
+	check func(field, name string) error
+}
+
+// path is the path of a single one in the table of methods.
+func (n named) path() string { return n.above + "/{name}" }
+
+// The path of all entities, and of a single entity; the path of all members.
 const (
 	entitiesPath = "/v1/entities"
 	entityPath   = entitiesPath + "/{name}"
+	membersPath  = "/v1/members"
 )
 
-// parsePath returns the resource that an escaped path names, and its entity, if any.
-// Names hold slashes and no colon, so the last colon parts the name from the verb; both
-// may be percent-encoded. Nothing is cleaned or redirected: "//" and ".." are bad names.
-func parsePath(escaped string) (res, entity string, err error) {
-	rest, ok := strings.CutPrefix(escaped, entitiesPath+"/")
-	if !ok {
-		if resources[escaped] == nil {
-			return "", "", apierr.New(apierr.RouteNotFound, "no resource %.128q", escaped)
+// namedOnes are the resources with a name in their path.
+var namedOnes = []named{{entitiesPath, name.Entity}, {membersPath, name.Site}}
+
+// parsePath returns the resource that an escaped path names, and the name of its entity or
+// site, if any. Names of entities hold slashes, and none holds a colon: the last colon parts
+// the name from the verb. Both may be percent-encoded. Nothing is cleaned or redirected:
+// "//" and ".." are bad names.
+func parsePath(escaped string) (res, of string, err error) {
+	for _, n := range namedOnes {
+		if rest, ok := strings.CutPrefix(escaped, n.above+"/"); ok {
+			return n.parse(rest)
 		}
-		return escaped, "", nil
 	}
-	entity, err = url.PathUnescape(rest)
+	if resources[escaped] == nil {
+		return "", "", apierr.New(apierr.RouteNotFound, "no resource %.128q", escaped)
+	}
+	return escaped, "", nil
+}
+
+// parse parses the part of an escaped path that follows the path of all.
+func (n named) parse(rest string) (res, of string, err error) {
+	of, err = url.PathUnescape(rest)
 	if err != nil {
 		return "", "", apierr.Invalid("name", "bad percent-encoding")
 	}
-	res = entityPath
-	if i := strings.LastIndexByte(entity, ':'); i >= 0 {
-		verb := entity[i+1:]
-		entity, res = entity[:i], res+":"+verb
+	res = n.path()
+	if i := strings.LastIndexByte(of, ':'); i >= 0 {
+		verb := of[i+1:]
+		of, res = of[:i], res+":"+verb
 		if resources[res] == nil {
-			return "", "", apierr.New(apierr.RouteNotFound, "no verb %.64q; there are %s", verb, entityVerbs())
+			return "", "", apierr.New(apierr.RouteNotFound, "no verb %.64q; %s", verb, n.verbs())
 		}
 	}
-	if err := name.Entity("name", entity); err != nil {
+	if err := n.check("name", of); err != nil {
 		return "", "", fmt.Errorf("path: %w", apierr.FromName(err))
 	}
-	return res, entity, nil
+	return res, of, nil
 }
 
-// entityVerbs names the verbs after an entity's name.
-func entityVerbs() string {
+// verbs tells which verbs follow a name.
+func (n named) verbs() string {
 	var verbs []string
 	for _, path := range slices.Sorted(maps.Keys(resources)) {
-		if verb, ok := strings.CutPrefix(path, entityPath+":"); ok {
+		if verb, ok := strings.CutPrefix(path, n.path()+":"); ok {
 			verbs = append(verbs, verb)
 		}
 	}
 	last := len(verbs) - 1
-	return strings.Join(verbs[:last], ", ") + " and " + verbs[last]
+	if last == 0 {
+		return "there is " + verbs[0]
+	}
+	return "there are " + strings.Join(verbs[:last], ", ") + " and " + verbs[last]
 }

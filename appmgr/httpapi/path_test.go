@@ -40,13 +40,16 @@ func TestParsePath(t *testing.T) {
 		{"/v1/entities/a:acquire", entityPath + ":acquire", "a"},
 		{"/v1/entities/a/b:release", entityPath + ":release", "a/b"},
 		{"/v1/entities/%61%3Arelease", entityPath + ":release", "a"},
+		{"/v1/members", membersPath, ""},
+		{"/v1/members/eu-1", membersPath + "/{name}", "eu-1"},
+		{"/v1/members/eu%3Adrain", membersPath + "/{name}:drain", "eu"},
 	} {
 		res, entity, err := parsePath(c.path)
 		if res != c.res || entity != c.entity || err != nil {
 			t.Errorf("%s: %s %q %v", c.path, res, entity, err)
 		}
 	}
-	for _, p := range []string{"", "/v1", "/v1/entitiesx", "/v1/entities/a:b:acquire", "/v1/entities/%zz", "/v1/entities/%00", "/V1/sites"} {
+	for _, p := range []string{"", "/v1", "/v1/entitiesx", "/v1/entities/a:b:acquire", "/v1/entities/%zz", "/v1/entities/%00", "/V1/sites", "/v1/members/", "/v1/members/a/b", "/v1/members/eu:keep", "/v1/membersx"} {
 		if _, _, err := parsePath(p); err == nil {
 			t.Errorf("%s was taken", p)
 		}

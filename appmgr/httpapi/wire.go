@@ -197,19 +197,40 @@ type memberJSON struct {
 	Address  string `json:"address"`
 	Health   string `json:"health"`
 	WaitsFor string `json:"waits_for"`
+	Heir     string `json:"heir,omitempty"`
+	// Drain is null unless the site drains and has told it.
+	Drain *drainJSON `json:"drain,omitempty"`
 }
 
-// added is the answer to the addition of a site.
-type added struct {
+// drainJSON is what a site that drains still holds.
+type drainJSON struct {
+	Entities  int64    `json:"entities"`
+	Leases    int64    `json:"leases"`
+	Claims    int64    `json:"claims"`
+	Tokens    int64    `json:"tokens"`
+	RecordsMS int64    `json:"records_ms"`
+	Unclear   []string `json:"unclear"`
+	Emptied   bool     `json:"emptied"`
+}
+
+// changedMember is the answer to a change of a site.
+type changedMember struct {
 	Member  memberJSON `json:"member"`
 	Version uint64     `json:"version"`
 }
 
 func memberOf(m *samyav1.Member) memberJSON {
-	return memberJSON{
+	out := memberJSON{
 		Name: m.GetName(), State: word(m.GetState(), "MEMBER_STATE_"), Knows: m.GetKnows(), Region: m.GetRegion(),
-		Address: m.GetAddress(), Health: word(m.GetHealth(), "SITE_HEALTH_"), WaitsFor: m.GetWaitsFor(),
+		Address: m.GetAddress(), Health: word(m.GetHealth(), "SITE_HEALTH_"), WaitsFor: m.GetWaitsFor(), Heir: m.GetHeir(),
 	}
+	if d := m.GetDrain(); d != nil {
+		out.Drain = &drainJSON{
+			Entities: d.GetEntities(), Leases: d.GetLeases(), Claims: d.GetClaims(), Tokens: d.GetTokens(),
+			RecordsMS: d.GetRecords().AsDuration().Milliseconds(), Unclear: append([]string{}, d.GetUnclear()...), Emptied: d.GetEmptied(),
+		}
+	}
+	return out
 }
 
 func membersJSON(r *samyav1.ListMembersResponse) members {
@@ -222,8 +243,11 @@ func membersJSON(r *samyav1.ListMembersResponse) members {
 	return out
 }
 
-func addedJSON(r *samyav1.AddMemberResponse) added {
-	return added{Member: memberOf(r.GetMember()), Version: r.GetVersion()}
+func changedMemberJSON[R interface {
+	GetMember() *samyav1.Member
+	GetVersion() uint64
+}](r R) changedMember {
+	return changedMember{Member: memberOf(r.GetMember()), Version: r.GetVersion()}
 }
 
 // word is a value of an enumeration in JSON: its name, without the prefix that all values

@@ -57,30 +57,6 @@ func (s *Reads) ListSites(ctx context.Context, _ *samyav1.ListSitesRequest) (*sa
 	return resp, nil
 }
 
-// ListMembers implements samyav1.ClusterServiceServer: it returns the sites with a seat as
-// a site told them, with the health of the members that this app manager sees.
-func (s *Reads) ListMembers(ctx context.Context, in *samyav1.ListMembersRequest) (*samyav1.ListMembersResponse, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTime)
-	defer cancel()
-	resp := &samyav1.ListMembersResponse{}
-	err := s.router.Do(ctx, route.Call{Method: samyav1.ClusterService_ListMembers_FullMethodName, Req: in, Resp: resp, Read: true})
-	if err != nil {
-		return nil, err
-	}
-	now := time.Now()
-	for _, m := range resp.GetMembers() {
-		info, h, ok := s.router.State(m.GetName())
-		if !ok {
-			continue
-		}
-		m.Region, m.Address = info.Region, info.Address
-		if m.GetState() == samyav1.MemberState_MEMBER_STATE_MEMBER {
-			m.Health = publicHealth(h, now)
-		}
-	}
-	return resp, nil
-}
-
 // publicHealth returns a health in the terms of the API.
 func publicHealth(h health.Health, now time.Time) samyav1.SiteHealth {
 	switch {

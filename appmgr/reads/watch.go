@@ -37,6 +37,15 @@ func (s *Reads) Watch(ctx context.Context, in *samyav1.WatchEntityRequest, send 
 	if err := errors.Join(name.Entity("name", in.GetName()), resumeToken(in.GetResumeToken())); err != nil {
 		return apierr.FromName(err)
 	}
+	return s.watch(ctx, func(ctx context.Context) error {
+		r := &relay{Reads: s, entity: in.GetName(), token: in.GetResumeToken(), send: send, contact: time.Now()}
+		return r.run(ctx)
+	})
+}
+
+// watch runs a watch within the bounds of its caller, until it ends or the limiter is
+// closed.
+func (s *Reads) watch(ctx context.Context, run func(context.Context) error) error {
 	at, err := s.watching.Begin(access.CallerOf(ctx))
 	if err != nil {
 		return err
@@ -47,9 +56,7 @@ func (s *Reads) Watch(ctx context.Context, in *samyav1.WatchEntityRequest, send 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(s.limiter.Closing(), func() { cancel(limiter.ErrClosing) })()
-	r := &relay{Reads: s, entity: in.GetName(), token: in.GetResumeToken(), send: send, contact: time.Now()}
-	err = r.run(ctx)
-	if err != nil && errors.Is(context.Cause(ctx), limiter.ErrClosing) {
+	if err = run(ctx); err != nil && errors.Is(context.Cause(ctx), limiter.ErrClosing) {
 		return limiter.ErrClosing
 	}
 	return err

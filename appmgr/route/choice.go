@@ -16,17 +16,25 @@ type candidate struct {
 	health health.Health
 	// clockOff: its clock differs by more than clockTolerance.
 	clockOff bool
+	// leaves: its seat drains. drainsUntil is until when its own word that it drains holds.
+	leaves      bool
+	drainsUntil time.Time
 }
+
+// drains reports whether the site takes no new acquires.
+func (c *candidate) drains(now time.Time) bool { return c.leaves || now.Before(c.drainsUntil) }
 
 // order returns the names of the sites to try, best first. Sites that are up come first,
 // the nearest before others. Then come sites not heard of yet, then sites with a
-// differing clock, which may refuse requests as expired. Overloaded sites come last: if
-// all sites are overloaded, a site gives the refusal. Sites that are down or full are
-// left out.
+// differing clock, which may refuse requests as expired, and then sites that drain: each
+// request there makes the drain longer. Overloaded sites come last: if all sites are
+// overloaded, a site gives the refusal. Sites that are down or full are left out.
 func order(cs []candidate, now time.Time) []string {
 	rank := func(c candidate) int {
 		switch {
 		case c.health.Overloaded(now):
+			return 4
+		case c.drains(now):
 			return 3
 		case c.clockOff:
 			return 2

@@ -66,6 +66,7 @@ type link struct {
 	mu          sync.Mutex
 	health      health.Health
 	skew        time.Duration // by how much the site's clock is ahead
+	drainsUntil time.Time     // until when the site's own word that it drains holds
 	outstanding int
 	retired     bool
 	up          chan struct{}      // closed when the site is found to be down
@@ -181,7 +182,7 @@ func (l *link) candidate(region string, limit int) candidate {
 	defer l.mu.Unlock()
 	return candidate{
 		name: l.info.Name, home: l.info.Region == region,
-		full: l.outstanding >= limit, health: l.health, clockOff: clockOff(l.skew),
+		full: l.outstanding >= limit, health: l.health, clockOff: clockOff(l.skew), drainsUntil: l.drainsUntil,
 	}
 }
 

@@ -150,7 +150,7 @@ func TestMostMembers(t *testing.T) {
 // a call has left it.
 func TestRanking(t *testing.T) {
 	inBubble(t, fake.ThreeSites, func(c *Config) { c.MaxPerSite = 1 }, func(r *rig) {
-		first := func() string { return r.router.best(time.Now())[0].info.Name }
+		first := func() string { return r.router.best(time.Now()).links[0].info.Name }
 		for site, d := range map[string]time.Duration{"us": time.Second, "eu": 4 * time.Second} {
 			r.router.link(site).update(func(h *health.Health) { h.Refused(time.Now(), d) })
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/seats"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -25,16 +26,38 @@ func (m Members) has(site string) bool {
 	return slices.ContainsFunc(m.Sites, func(s *samyav1.Site) bool { return s.GetName() == site })
 }
 
-// keepMembers fetches the member set every membersInterval until ctx ends.
+// keepMembers fetches the member set every membersInterval until ctx ends, and at once
+// when a list of seats has another version.
 func (r *Router) keepMembers(ctx context.Context) {
 	for {
 		wait := membersInterval
+		_, reseated := r.Seats()
 		if _, err := r.fetchMembers(ctx); err != nil {
 			r.log.DebugContext(ctx, "no site tells the member set", slog.Any("error", err))
 			wait = r.cfg.ProbeInterval
 		}
-		if Pause(ctx, wait) != nil {
+		if !r.await(ctx, wait, reseated) {
 			return
+		}
+	}
+}
+
+// await waits for d, or until a list of seats has another version than the member set. It
+// reports false once ctx has ended.
+func (r *Router) await(ctx context.Context, d time.Duration, reseated <-chan struct{}) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-t.C:
+			return true
+		case <-reseated:
+		}
+		var known *seats.Book
+		if known, reseated = r.Seats(); r.memberSet().Sites != nil && known.List().GetVersion() > r.memberSet().Version {
+			return true
 		}
 	}
 }

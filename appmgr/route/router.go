@@ -18,6 +18,7 @@ import (
 
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/health"
+	"github.com/samya-db/samya/internal/seats"
 	"github.com/samya-db/samya/internal/tlsconf"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
@@ -35,8 +36,11 @@ type Router struct {
 	links   map[string]*link // by site name
 	members Members          // the member set as a site last told it
 	loops   sync.WaitGroup
+	// seats are the seats as sites told them; reseated is closed at their next change.
+	seats    *seats.Book
+	reseated chan struct{}
 
-	// changed counts the changes of links and of their health.
+	// changed counts the changes of links, of their health and of seats.
 	changed atomic.Uint64
 	ranked  atomic.Pointer[ranking]
 }
@@ -47,7 +51,7 @@ func New(cfg Config) (*Router, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Router{cfg: cfg, metrics: m, log: cfg.Logger, links: map[string]*link{}}, nil
+	return &Router{cfg: cfg, metrics: m, log: cfg.Logger, links: map[string]*link{}, reseated: make(chan struct{})}, nil
 }
 
 // Config configures a router. All fields but TLS are set.
@@ -74,19 +78,21 @@ type Config struct {
 	Logger   *slog.Logger
 }
 
-// Run follows the directory and probes the sites until ctx ends, then closes
-// the links.
+// Run follows the directory and the seats, and probes the sites until ctx ends, then
+// closes the links.
 func (r *Router) Run(ctx context.Context) {
 	r.loops.Go(func() { r.keepMembers(ctx) })
 	for {
 		changed := r.cfg.Directory.Changed()
-		r.follow(ctx, r.cfg.Directory.Sites())
+		known, reseated := r.Seats()
+		r.follow(ctx, within(r.cfg.Directory.Sites(), known))
 		select {
 		case <-ctx.Done():
 			r.follow(ctx, nil)
 			r.loops.Wait()
 			return
 		case <-changed:
+		case <-reseated:
 		}
 	}
 }
@@ -125,53 +131,8 @@ func (r *Router) follow(ctx context.Context, infos []SiteInfo) {
 		l.stop = cancel
 		r.links[name] = l
 		r.loops.Go(func() { r.probe(pctx, l) })
+		r.loops.Go(func() { r.learn(pctx, l) })
 	}
-}
-
-// candidates returns the links in the form that order takes.
-func (r *Router) candidates() []candidate {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	cs := make([]candidate, 0, len(r.links))
-	for _, l := range r.links {
-		cs = append(cs, l.candidate(r.cfg.Region, r.cfg.MaxPerSite))
-	}
-	return cs
-}
-
-// ranking is the order in which sites are tried. It is kept until the links or their
-// health change.
-type ranking struct {
-	links []*link
-	// changed is the router's count when the ranking was made. until is when the first
-	// overloaded site is no longer passed over; zero if no site is overloaded.
-	changed uint64
-	until   time.Time
-}
-
-// best returns the links that are not down in the order in which they are tried. The
-// caller must not change the slice.
-func (r *Router) best(now time.Time) []*link {
-	changed := r.changed.Load()
-	if k := r.ranked.Load(); k != nil && k.changed == changed && (k.until.IsZero() || now.Before(k.until)) {
-		return k.links
-	}
-	k := &ranking{changed: changed}
-	cs := r.candidates()
-	for i, c := range cs {
-		// do checks whether a site is full when its turn comes.
-		cs[i].full = false
-		if at := c.health.OverloadedUntil; now.Before(at) && (k.until.IsZero() || at.Before(k.until)) {
-			k.until = at
-		}
-	}
-	for _, site := range order(cs, now) {
-		if l := r.link(site); l != nil {
-			k.links = append(k.links, l)
-		}
-	}
-	r.ranked.Store(k)
-	return k.links
 }
 
 func (r *Router) link(site string) *link {
@@ -254,14 +215,18 @@ func (r *Router) Do(ctx context.Context, c Call) error {
 	if c.Site != "" {
 		return r.doAt(ctx, c)
 	}
-	links := r.best(time.Now())
-	if i := slices.IndexFunc(links, func(l *link) bool { return l.info.Name == c.First }); i > 0 {
-		links = slices.Insert(slices.Delete(slices.Clone(links), i, i+1), 0, links[i])
+	links := r.best(time.Now()).of(&c)
+	if c.First != "" {
+		first, _ := r.seatsNow().Home(c.First)
+		if i := slices.IndexFunc(links, func(l *link) bool { return l.info.Name == first }); i > 0 {
+			links = bringForward(links, i, 0)
+		}
 	}
 	full := func(l *link) bool { return l.full(r.cfg.MaxPerSite) }
 	var last *apierr.Error
 	passed := false // a site that is full
-	for i, l := range links {
+	for i := 0; i < len(links); i++ {
+		l := links[i]
 		if full(l) {
 			passed = true
 			continue
@@ -274,7 +239,11 @@ func (r *Router) Do(ctx context.Context, c Call) error {
 		if !again {
 			return r.final(c, err)
 		}
-		last = firstOverload(last, apierr.From(err))
+		e := apierr.From(err)
+		if e.Reason == apierr.LeaseMoved {
+			links = heirFirst(links, i, e.Site)
+		}
+		last = firstOverload(last, unmoved(e))
 	}
 	if c.Moves != nil && len(c.Moves.indeterminate) > 0 || c.Changes != nil && c.Changes.indeterminate != "" {
 		return r.final(c, last)
@@ -294,18 +263,32 @@ func firstOverload(a, b *apierr.Error) *apierr.Error {
 	return b
 }
 
-// doAt relays c to the site that c names, and to no other.
+// doAt relays c to the site that c names, or to the heirs of a site that leaves, and to no
+// other.
 func (r *Router) doAt(ctx context.Context, c Call) error {
-	if r.link(c.Site) == nil {
-		ms, err := r.Members(ctx)
-		if err == nil && !ms.has(c.Site) {
-			return apierr.Invalid(cmp.Or(c.By, "site"), "no such site")
+	for range seats.Max {
+		if err := r.settleHome(&c); err != nil {
+			return r.final(c, r.annotate(apierr.From(err), c, ""))
 		}
-		return r.final(c, r.annotate(apierr.Unreachable(c.Site), c, c.Site))
+		if r.link(c.Site) == nil {
+			ms, err := r.Members(ctx)
+			if err == nil && !ms.has(c.Site) {
+				return apierr.Invalid(cmp.Or(c.By, "site"), "no such site")
+			}
+			return r.final(c, r.annotate(apierr.Unreachable(c.Site), c, c.Site))
+		}
+		c.Moves.next()
+		_, err := r.try(ctx, c, c.Site, false)
+		e := apierr.From(err)
+		if err == nil || e.Reason != apierr.LeaseMoved {
+			return r.final(c, err)
+		}
+		if e.Site == "" || e.Site == c.Site {
+			break
+		}
+		c.Site = e.Site
 	}
-	c.Moves.next()
-	_, err := r.try(ctx, c, c.Site, false)
-	return r.final(c, err)
+	return r.final(c, r.annotate(apierr.Unreachable(""), c, ""))
 }
 
 // try makes c at a site. If it fails, again reports whether another site may be tried.
@@ -350,6 +333,12 @@ func (r *Router) classify(ctx context.Context, over error, c Call, l *link, f fa
 			e = apierr.Unreachable(site)
 			e.Err = err
 			return true, r.annotate(e, c, site)
+		case apierr.SiteDraining:
+			l.shun(time.Now())
+			return true, r.annotate(e, c, site)
+		case apierr.LeaseMoved:
+			e.Site = cmp.Or(e.Site, r.seatsNow().Heir(site))
+			return true, e
 		case apierr.SiteUnavailable, apierr.QueueFull:
 			return true, r.annotate(e, c, site)
 		case apierr.DeadlineExceeded:

@@ -23,21 +23,32 @@ func (r *Router) Watch(
 	if l == nil {
 		return apierr.Unreachable(site)
 	}
+	return stay(ctx, r, l, 0, func(ctx context.Context) (grpc.ServerStreamingClient[samyav1.WatchEntityResponse], error) {
+		return samyav1.NewEntityServiceClient(l.conn).WatchEntity(ctx, req)
+	}, tell)
+}
+
+// stay watches at a link and calls tell for each message, until tell is done or fails, or
+// the link has told nothing for the time silence; 0: for ever.
+func stay[M any](
+	ctx context.Context, r *Router, l *link, silence time.Duration,
+	open func(context.Context) (grpc.ServerStreamingClient[M], error), tell func(*M) (done bool, err error),
+) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if err := Pause(ctx, l.delay); err != nil {
 		return WatchOver(err)
 	}
 	w := &watch{}
-	stream, err := samyav1.NewEntityServiceClient(l.conn).WatchEntity(
-		context.WithValue(ctx, watchKey{}, w), req)
+	stream, err := open(context.WithValue(ctx, watchKey{}, w))
 	if err != nil {
 		return r.lost(ctx, l, w, err)
 	}
-	arrivals := make(chan arrival, 16)
+	arrivals := make(chan arrival[M], 16)
 	go receive(ctx, stream, arrivals)
 	alive := time.NewTicker(r.cfg.ProbeInterval)
 	defer alive.Stop()
+	heard := time.Now()
 	for {
 		select {
 		case a := <-arrivals:
@@ -47,13 +58,14 @@ func (r *Router) Watch(
 			if a.err != nil {
 				return r.lost(ctx, l, w, a.err)
 			}
-			if done, err := tell(a.state); done || err != nil {
+			if done, err := tell(a.message); done || err != nil {
 				return err
 			}
+			heard = time.Now()
 		case <-alive.C:
 			// A broken path shows in the probes long before it shows in the stream.
-			if l.state().Reach == health.Down || r.link(site) != l {
-				return apierr.Unreachable(site)
+			if l.state().Reach == health.Down || r.link(l.info.Name) != l || silence > 0 && time.Since(heard) > silence {
+				return apierr.Unreachable(l.info.Name)
 			}
 		case <-ctx.Done():
 			return WatchOver(context.Cause(ctx))
@@ -69,19 +81,19 @@ func WatchOver(cause error) *apierr.Error {
 	return &apierr.Error{Reason: apierr.Canceled, Message: "the watch was canceled", Err: cause}
 }
 
-// arrival is a state or an error received from a stream, and when.
-type arrival struct {
-	state *samyav1.WatchEntityResponse
-	err   error
-	at    time.Time
+// arrival is a message or an error received from a stream, and when.
+type arrival[M any] struct {
+	message *M
+	err     error
+	at      time.Time
 }
 
 // receive passes on each arrival, until the stream or ctx ends.
-func receive(ctx context.Context, stream grpc.ServerStreamingClient[samyav1.WatchEntityResponse], to chan<- arrival) {
+func receive[M any](ctx context.Context, stream grpc.ServerStreamingClient[M], to chan<- arrival[M]) {
 	for {
-		state, err := stream.Recv()
+		message, err := stream.Recv()
 		select {
-		case to <- arrival{state, err, time.Now()}:
+		case to <- arrival[M]{message, err, time.Now()}:
 		case <-ctx.Done():
 			return
 		}

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -270,41 +269,6 @@ func TestClusterVersion(t *testing.T) {
 	}
 }
 
-func TestMember(t *testing.T) {
-	s := newShell(t)
-	list := func(more string) string {
-		return "NAME  STATE   REGION   ADDRESS         HEALTH       WAITS FOR\n" +
-			"eu    member  eu-west  127.0.0.1:7002  unreachable  -\n" +
-			"us    member  us-east  127.0.0.1:7001  serving      -\n" + more
-	}
-	s.expect("member list", exitOK, list("\nversion 1, as seen by site/us\n"))
-	s.expect("member add west --no-wait", exitOK, "west: joining, waits for the site to start, with an address to join\n")
-	_, told, _ := s.run("member add west")
-	if want := regexp.MustCompile(`^west waits for the site to start, with an address to join \(\d+s\)
-west waits for eu to hear of it \(\d+s\)
-west is a member
-$`); !want.MatchString(told) {
-		t.Errorf("the progress is %q", told)
-	}
-	s.expect("member list", exitOK, list("west  member  -        -               serving      -\n\nversion 2, as seen by site/us\n"))
-	// It goes on where it was.
-	s.expect("member add west --json", exitOK, `{
-  "name": "west",
-  "state": "member",
-  "knows": true,
-  "region": "",
-  "address": "",
-  "health": "serving",
-  "waits_for": ""
-}
-`)
-	code, stdout, stderr := s.run("member add never --timeout 1ms")
-	if code != exitFailed || !strings.Contains(stderr, "after 1ms never still waits for ") || !strings.Contains(stderr, "samya member add never") {
-		t.Errorf("exit status %d, %q, %q", code, stdout, stderr)
-	}
-	s.expect("member add US", exitUsage, "samya: name: 'U' at position 1, allowed are lower-case letters, digits and '-'\n  see samya member add --help\n")
-}
-
 func TestForecast(t *testing.T) {
 	s := newShell(t)
 	s.expect("forecast", exitOK, ""+
@@ -425,13 +389,16 @@ func TestCompletion(t *testing.T) {
 	s := newShell(t)
 	s.manager.Create("acme/seats", 1)
 	for line, want := range map[string]string{
-		"__complete entity get acme/v":      "acme/vm\n:4\n",
-		"__complete acquire acme/":          "acme/seats\nacme/vm\n:4\n",
-		"__complete site --policy p":        strings.Join(redistribute.Names(), "\n") + "\n:4\n",
-		"__complete acquire acme/vm 3":      ":4\n",
-		"__complete entity set-limit a":     "acme/seats\nacme/vm\n:4\n",
-		"__complete appmgr --latency s":     "none\nsamya\n:0\n",
-		"__complete entity delete acme/sea": "acme/seats\n:4\n",
+		"__complete member drain e":           "eu\n:4\n",
+		"__complete member drain eu --heir u": "us\n:4\n",
+		"__complete member remove eu u":       ":4\n",
+		"__complete entity get acme/v":        "acme/vm\n:4\n",
+		"__complete acquire acme/":            "acme/seats\nacme/vm\n:4\n",
+		"__complete site --policy p":          strings.Join(redistribute.Names(), "\n") + "\n:4\n",
+		"__complete acquire acme/vm 3":        ":4\n",
+		"__complete entity set-limit a":       "acme/seats\nacme/vm\n:4\n",
+		"__complete appmgr --latency s":       "none\nsamya\n:0\n",
+		"__complete entity delete acme/sea":   "acme/seats\n:4\n",
 	} {
 		if _, stdout, _ := s.run(line); stdout != want {
 			t.Errorf("samya %s: got %q, want %q", line, stdout, want)

@@ -363,7 +363,7 @@ func (t *talker) entityDelete() *cobra.Command {
 				question = "Delete " + what + "? Their tokens that are out are forgotten. [y/N] "
 			}
 			if !yes {
-				if err := t.confirm(question); err != nil {
+				if err := t.confirm(question, "pass --yes to delete without being asked", "nothing was deleted"); err != nil {
 					return err
 				}
 			}
@@ -380,16 +380,17 @@ func (t *talker) entityDelete() *cobra.Command {
 	return cmd
 }
 
-// confirm asks a question, and fails unless the answer is yes.
-func (t *talker) confirm(question string) error {
+// confirm asks a question, and fails unless the answer is yes. The hint is for a caller that
+// cannot answer; nothing says what was not done.
+func (t *talker) confirm(question, hint, nothing string) error {
 	_, _ = fmt.Fprint(t.program.stderr, question) // an unseen question gets no answer
 	line, err := bufio.NewReader(t.program.stdin).ReadString('\n')
 	if err != nil && line == "" {
-		return &hintError{fmt.Errorf("read the answer: %w", err), "pass --yes to delete without being asked"}
+		return &hintError{fmt.Errorf("read the answer: %w", err), hint}
 	}
 	switch strings.ToLower(strings.TrimSpace(line)) {
 	case "y", "yes":
 		return nil
 	}
-	return errors.New("nothing was deleted")
+	return errors.New(nothing)
 }

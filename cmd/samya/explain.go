@@ -159,7 +159,13 @@ func explainAnswer(e *apierr.Error, entity string, say func(int, ...string) (int
 		return say(exitUsage)
 	case apierr.RequestIDReused:
 		return say(exitUsage, "use another --request-id, or repeat the first request unchanged")
-	case apierr.Overloaded, apierr.QueueFull, apierr.SiteUnavailable, apierr.NoQuorum, apierr.ShuttingDown, apierr.DeadlineExceeded:
+	case apierr.MemberNotFound:
+		return say(exitNotFound, "see which there are with: samya member list")
+	case apierr.MemberState:
+		return say(exitFailed, "see the states of the sites with: samya member list")
+	case apierr.MembersChanging:
+		return say(exitFailed, "members change one at a time; see what the change waits for with: samya member list")
+	case apierr.Overloaded, apierr.QueueFull, apierr.SiteUnavailable, apierr.SiteDraining, apierr.LeaseMoved, apierr.NoQuorum, apierr.ShuttingDown, apierr.DeadlineExceeded:
 		return say(exitUnreachable, "nothing was done; "+retry+"; samya sites shows which sites answer")
 	case apierr.OutcomeUnknown, apierr.Canceled:
 		return say(exitUnknown)

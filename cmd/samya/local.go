@@ -44,7 +44,7 @@ type localFlags struct {
 
 func (f *localFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.dir, "dir", "samya-local", "directory of the cluster, for it alone")
-	cmd.Flags().DurationVar(&f.timeout, "timeout", localTimeout, "how long to wait at most")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", localTimeout, timeoutHelp)
 	must(cmd.MarkFlagDirname("dir"))
 }
 
@@ -112,7 +112,7 @@ func (p *program) localApply() *cobra.Command {
 			return p.applyLocal(cmd.Context(), cfg, timeout)
 		},
 	}
-	cmd.Flags().DurationVar(&timeout, "timeout", localTimeout, "how long to wait at most")
+	cmd.Flags().DurationVar(&timeout, "timeout", localTimeout, timeoutHelp)
 	return cmd
 }
 

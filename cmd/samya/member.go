@@ -3,36 +3,34 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/samya-db/samya/internal/httpapi"
 	"github.com/samya-db/samya/internal/name"
-	"github.com/samya-db/samya/internal/wan"
 )
 
 const (
 	// memberTimeout is the default wait for a site to become a member.
 	memberTimeout = 10 * time.Minute
-	// memberPause is the time between two looks at the members.
-	memberPause = 500 * time.Millisecond
+	// leaveTimeout is the default wait for a member to leave. A site that drains stays
+	// until its records of requests may be forgotten.
+	leaveTimeout = 30 * time.Minute
 )
 
 // memberCommand is `samya member`.
 func (p *program) memberCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "member",
-		Short: "Show the members of a cluster, or add one",
+		Short: "Show the members of a cluster, add one, or have one leave",
 		Args:  exactly(),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	t := p.talk(cmd)
-	cmd.AddCommand(t.memberList(), t.memberAdd())
+	cmd.AddCommand(t.memberList(), t.memberAdd(), t.memberDrain(), t.memberRemove(), t.memberReplace())
 	return cmd
 }
 
@@ -58,9 +56,9 @@ func (t *talker) memberList() *cobra.Command {
 }
 
 func printMembers(w io.Writer, m httpapi.Members) {
-	row(w, "NAME", "STATE", "REGION", "ADDRESS", "HEALTH", "WAITS FOR")
+	row(w, "NAME", "STATE", "REGION", "ADDRESS", "HEALTH", "HEIR", "WAITS FOR")
 	for _, s := range m.Members {
-		row(w, s.Name, s.State, cmp.Or(s.Region, "-"), cmp.Or(s.Address, "-"), cmp.Or(s.Health, "-"), cmp.Or(s.WaitsFor, "-"))
+		row(w, s.Name, s.State, cmp.Or(s.Region, "-"), cmp.Or(s.Address, "-"), cmp.Or(s.Health, "-"), cmp.Or(s.Heir, "-"), cmp.Or(s.WaitsFor, "-"))
 	}
 	row(w)
 	row(w, fmt.Sprintf("version %d, as seen by %s", m.Version, m.AnsweredBy))
@@ -92,80 +90,26 @@ same name, not even one after the other.`,
 			if err != nil {
 				return err
 			}
-			began := time.Now()
-			err = within(cmd.Context(), 0, func(ctx context.Context) error {
-				added, err := client.AddMember(ctx, args[0], "")
-				if err != nil {
-					return fmt.Errorf("add %s: %w", args[0], err)
-				}
-				if noWait {
-					return t.print(added, func(w io.Writer) { row(w, memberLine(added.Member)) })
-				}
-				return nil
+			c := t.memberChange(client, args[0], "samya member add "+args[0], timeout)
+			added, err := c.ask(cmd.Context(), func(ctx context.Context) (httpapi.ChangedMember, error) {
+				return client.AddMember(ctx, args[0], "")
 			})
-			if err != nil && doubtful(err) {
-				err = &hintError{err, "find out, or go on, with: samya member add " + args[0]}
+			if err != nil {
+				return fmt.Errorf("add %s: %w", args[0], err)
 			}
-			if err != nil || noWait {
+			if noWait {
+				return t.print(added, func(w io.Writer) { row(w, memberLine(added.Member)) })
+			}
+			m, err := c.await(cmd.Context(), isMember)
+			if err != nil {
 				return err
 			}
-			return t.awaitMember(cmd.Context(), client, args[0], began, timeout)
+			return t.print(m, func(w io.Writer) { row(w, m.Name+" is a member") })
 		},
 	}
-	cmd.Flags().DurationVar(&timeout, "timeout", memberTimeout, "how long to wait at most")
-	cmd.Flags().BoolVar(&noWait, "no-wait", false, "return once it is decided, without waiting until it is done")
+	cmd.Flags().DurationVar(&timeout, "timeout", memberTimeout, timeoutHelp)
+	cmd.Flags().BoolVar(&noWait, "no-wait", false, noWaitHelp)
 	return cmd
-}
-
-// awaitMember waits until a site is a member and no entity is behind. It prints what the
-// site waits for, each time that changes.
-func (t *talker) awaitMember(ctx context.Context, client *httpapi.Client, site string, began time.Time, timeout time.Duration) error {
-	bounded, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	last := ""
-	for {
-		waits := ""
-		m, err := client.ListMembers(bounded)
-		i := slices.IndexFunc(m.Members, func(s httpapi.Member) bool { return s.Name == site })
-		switch {
-		case err != nil && bounded.Err() == nil:
-			waits = "an answer: " + err.Error()
-		case err == nil && i < 0:
-			waits = m.AnsweredBy + " to hear of its seat"
-		case err == nil:
-			waits = cmp.Or(m.Members[i].WaitsFor, m.WaitsFor)
-			if waits == "" && m.Members[i].State == "member" {
-				return t.print(m.Members[i], func(w io.Writer) { row(w, site+" is a member") })
-			}
-			waits = cmp.Or(waits, "the members to admit it")
-		}
-		if waits != "" && waits != last {
-			last = waits
-			if err := t.say(fmt.Sprintf("%s waits for %s (%s)", site, waits, time.Since(began).Round(time.Second))); err != nil {
-				return err
-			}
-		}
-		if wan.Wait(bounded, memberPause) != nil {
-			if errors.Is(context.Cause(ctx), errInterrupted) {
-				return errInterrupted
-			}
-			return &hintError{
-				fmt.Errorf("after %v %s still waits for %s", timeout, site, cmp.Or(last, "an answer")),
-				"it goes on without this command; wait again with: samya member add " + site,
-			}
-		}
-	}
-}
-
-// say prints a line of progress, unless the result is to be JSON.
-func (t *talker) say(line string) error {
-	if t.json {
-		return nil
-	}
-	if _, err := fmt.Fprintln(t.program.stdout, line); err != nil {
-		return fmt.Errorf("print the progress: %w", err)
-	}
-	return nil
 }
 
 // memberLine tells of a site in words.

@@ -106,9 +106,45 @@ func row(w io.Writer, cells ...any) {
 	_, _ = io.WriteString(w, "\n")
 }
 
-// completeEntities completes the first argument to the names of entities.
+// completeEntities completes the name of an entity.
 func (t *talker) completeEntities(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 || t.program.settle(cmd) != nil {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return t.complete(cmd, func(ctx context.Context, client *httpapi.Client) (names []string, err error) {
+		page, err := client.ListEntities(ctx, toComplete, 0, "")
+		for _, e := range page.Entities {
+			names = append(names, e.Name)
+		}
+		return names, err
+	})
+}
+
+// completeMembers completes the name of a site that may leave.
+func (t *talker) completeMembers(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return t.completeAnyMember(cmd, nil, toComplete)
+}
+
+// completeAnyMember completes the name of a site that has not left.
+func (t *talker) completeAnyMember(cmd *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	return t.complete(cmd, func(ctx context.Context, client *httpapi.Client) (names []string, err error) {
+		all, err := client.ListMembers(ctx)
+		for _, m := range all.Members {
+			if m.State != "gone" && m.State != "lost" && strings.HasPrefix(m.Name, toComplete) {
+				names = append(names, m.Name)
+			}
+		}
+		return names, err
+	})
+}
+
+// complete asks an app manager for the words that complete a command; for none if it does
+// not answer.
+func (t *talker) complete(cmd *cobra.Command, ask func(context.Context, *httpapi.Client) ([]string, error)) ([]string, cobra.ShellCompDirective) {
+	if t.program.settle(cmd) != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	client, err := t.client()
@@ -117,13 +153,9 @@ func (t *talker) completeEntities(cmd *cobra.Command, args []string, toComplete 
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 	defer cancel()
-	page, err := client.ListEntities(ctx, toComplete, 0, "")
+	names, err := ask(ctx, client)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var names []string
-	for _, e := range page.Entities {
-		names = append(names, e.Name)
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
 }

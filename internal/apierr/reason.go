@@ -70,6 +70,10 @@ const (
 	// VersionMismatch: the entity, the mode or the cluster does not have the expected version. Its
 	// HTTP status is 409, not 412, which RFC 9110 keeps for conditions in headers.
 	VersionMismatch Reason = "VERSION_MISMATCH"
+	// MemberNotFound: the cluster has no site of that name.
+	MemberNotFound Reason = "MEMBER_NOT_FOUND"
+	// MemberState: the change does not fit the state of the site, or would leave no member.
+	MemberState Reason = "MEMBER_STATE"
 	// Unauthenticated: the caller has shown no credentials, or none that are good.
 	Unauthenticated Reason = "UNAUTHENTICATED"
 	// PermissionDenied: the caller is known and may not do this.
@@ -85,6 +89,16 @@ const (
 	// SiteUnavailable: no site that may answer could be reached; the request
 	// was not sent.
 	SiteUnavailable Reason = "SITE_UNAVAILABLE"
+	// SiteDraining: the site leaves the cluster and takes no new requests but those about
+	// its leases. Another site can be asked at once.
+	SiteDraining Reason = "SITE_DRAINING"
+	// LeaseMoved: a site that leaves has handed the lease over. The Error's site is the
+	// heir, which has the lease, if it is known. App managers and the client of Go ask the
+	// heir: only callers that ask sites by other means get this reason.
+	LeaseMoved Reason = "LEASE_MOVED"
+	// MembersChanging: another change of the members is under way; members change one at
+	// a time.
+	MembersChanging Reason = "MEMBERS_CHANGING"
 	// NoQuorum: no majority of the sites can be reached, and nothing was
 	// proposed to any.
 	NoQuorum Reason = "NO_QUORUM"
@@ -139,12 +153,17 @@ var table = map[Reason]row{
 	MethodNotAllowed:     {codes.Unimplemented, http.StatusMethodNotAllowed, "Method not allowed", true},
 	RouteNotFound:        {codes.Unimplemented, http.StatusNotFound, "No such resource", true},
 	VersionMismatch:      {codes.FailedPrecondition, http.StatusConflict, "Not the version expected", true},
+	MemberNotFound:       {codes.NotFound, http.StatusNotFound, "No such site", true},
+	MemberState:          {codes.FailedPrecondition, http.StatusConflict, "The site's state does not allow it", true},
 	Unauthenticated:      {codes.Unauthenticated, http.StatusUnauthorized, "Not known who asks", true},
 	PermissionDenied:     {codes.PermissionDenied, http.StatusForbidden, "Not allowed to this caller", true},
 	RateLimited:          {codes.ResourceExhausted, http.StatusTooManyRequests, "Too many requests of one caller", true},
 	AuditFailed:          {codes.FailedPrecondition, http.StatusInternalServerError, "The audit log cannot be written", true},
 	Overloaded:           {codes.Unavailable, http.StatusServiceUnavailable, "Overloaded", true},
 	SiteUnavailable:      {codes.Unavailable, http.StatusServiceUnavailable, "No site can be reached", true},
+	SiteDraining:         {codes.Unavailable, http.StatusServiceUnavailable, "The site leaves the cluster", true},
+	LeaseMoved:           {codes.Unavailable, http.StatusServiceUnavailable, "Another site has the lease", true},
+	MembersChanging:      {codes.FailedPrecondition, http.StatusConflict, "The members are changing", true},
 	NoQuorum:             {codes.Unavailable, http.StatusServiceUnavailable, "No majority of sites can be reached", true},
 	ShuttingDown:         {codes.Unavailable, http.StatusServiceUnavailable, "Shutting down", true},
 	DeadlineExceeded:     {codes.DeadlineExceeded, http.StatusGatewayTimeout, "Deadline exceeded", true},
@@ -210,7 +229,7 @@ func (r Reason) Settles() bool {
 // all of its tries. Had an earlier try been done, its result would be told.
 func (r Reason) SettlesChange() bool {
 	switch r {
-	case EntityExists, VersionMismatch, HasChildren, ParentNotFound, RequestIDReused, LeaseNotFound:
+	case EntityExists, VersionMismatch, HasChildren, ParentNotFound, RequestIDReused, LeaseNotFound, MemberState:
 		return true
 	}
 	return false

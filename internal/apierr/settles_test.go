@@ -28,7 +28,7 @@ func TestWhatReasonsProve(t *testing.T) {
 			apierr.ExceedsLimit, apierr.LeaseNotFound, apierr.OutOfTokens, apierr.Superseded,
 		}},
 		"all tries of a change": {all(apierr.Reason.SettlesChange), []apierr.Reason{
-			apierr.EntityExists, apierr.HasChildren, apierr.LeaseNotFound, apierr.ParentNotFound, apierr.RequestIDReused, apierr.VersionMismatch,
+			apierr.EntityExists, apierr.HasChildren, apierr.LeaseNotFound, apierr.MemberState, apierr.ParentNotFound, apierr.RequestIDReused, apierr.VersionMismatch,
 		}},
 		"not even this attempt": {all(func(r apierr.Reason) bool { return !r.NothingDone() }), []apierr.Reason{
 			apierr.Canceled, apierr.Internal, apierr.OutcomeUnknown, apierr.WindowExceeded,

@@ -1,4 +1,4 @@
-// Package checks has the checks of acquires, releases, atomic batches and reconciliations. App managers and
+// Package checks has the checks of acquires, releases, atomic batches, reconciliations and drains. App managers and
 // sites make them alike, each at its own boundary: the bounds and formats of all fields,
 // and how a request's fields fit together. The package refuses to know which sites there
 // are, what time it is, and what a request finds at a site.
@@ -53,6 +53,19 @@ func Reconcile(r *samyav1.ReconcileEntityRequest) (cutid.Cut, error) {
 	return cut, errors.Join(
 		name.Entity("name", r.GetName()), name.Limit("in_use", r.GetInUse()), err, RequestID("request_id", r.GetRequestId()),
 	)
+}
+
+// Drain checks all fields of a drain, and of the end of one.
+func Drain(r *samyav1.DrainMemberRequest) error {
+	var heir error
+	switch {
+	case r.GetHeir() == "":
+	case r.GetCancel():
+		heir = &name.Error{Field: "heir", Problem: "must be empty with cancel"}
+	default:
+		heir = name.Site("heir", r.GetHeir())
+	}
+	return errors.Join(name.Site("name", r.GetName()), heir, RequestID("request_id", r.GetRequestId()))
 }
 
 // Release checks all fields of a release.

@@ -13,6 +13,27 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
+// TestDrain: each fault of a drain is told with its field.
+func TestDrain(t *testing.T) {
+	for what, c := range map[string]struct {
+		r     *samyav1.DrainMemberRequest
+		field string
+	}{
+		"good":                  {&samyav1.DrainMemberRequest{Name: "eu"}, ""},
+		"with an heir":          {&samyav1.DrainMemberRequest{Name: "eu", Heir: "us", RequestId: "r"}, ""},
+		"the end of one":        {&samyav1.DrainMemberRequest{Name: "eu", Cancel: true}, ""},
+		"no name":               {&samyav1.DrainMemberRequest{}, "name"},
+		"a bad heir":            {&samyav1.DrainMemberRequest{Name: "eu", Heir: "US"}, "heir"},
+		"an heir of the end":    {&samyav1.DrainMemberRequest{Name: "eu", Heir: "us", Cancel: true}, "heir"},
+		"a bad id of a request": {&samyav1.DrainMemberRequest{Name: "eu", RequestId: "a b"}, "request_id"},
+	} {
+		err := Drain(c.r)
+		if (err == nil) != (c.field == "") || err != nil && !strings.HasPrefix(err.Error(), c.field+":") {
+			t.Errorf("%s: %v, want a fault of %q", what, err, c.field)
+		}
+	}
+}
+
 // TestReconcile: each fault of a reconciliation is told with its field.
 func TestReconcile(t *testing.T) {
 	cut := cutid.Cut{Entity: "e", Generation: 3, Version: 2, Counted: 9, Leased: 4}

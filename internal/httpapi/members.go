@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"net/url"
 )
 
 // Members are the sites with a seat in the cluster.
@@ -32,14 +33,38 @@ type Member struct {
 	Region string `json:"region"`
 	// Address is where the site's gRPC API listens; empty if unknown.
 	Address string `json:"address"`
-	// Health is as that of a Site; "unknown" unless the site is a member.
+	// Health is as that of a Site; "unknown" unless the site is a member or drains.
 	Health string `json:"health"`
 	// WaitsFor is what the site still waits for; empty for nothing.
 	WaitsFor string `json:"waits_for"`
+	// Heir is the member that takes over from a site that drains or has left; empty for
+	// none.
+	Heir string `json:"heir,omitempty"`
+	// Drain is what a site that drains still holds, as the site itself told; nil if it has
+	// not.
+	Drain *Drain `json:"drain,omitempty"`
 }
 
-// AddedMember is the answer to the addition of a site.
-type AddedMember struct {
+// Drain is what a site that leaves still holds.
+type Drain struct {
+	// Entities, Leases and Claims count the entities of which the site holds tokens, its
+	// leases, and the claims that it has not answered.
+	Entities int64 `json:"entities"`
+	Leases   int64 `json:"leases"`
+	Claims   int64 `json:"claims"`
+	// Tokens are those left at the site, of all entities; below zero for debts.
+	Tokens int64 `json:"tokens"`
+	// RecordsMS is the time in milliseconds until the last record of a request may be
+	// forgotten; 0 once none is left.
+	RecordsMS int64 `json:"records_ms"`
+	// Unclear are the sites that still have something under way with the site.
+	Unclear []string `json:"unclear"`
+	// Emptied reports whether the site holds nothing any more.
+	Emptied bool `json:"emptied"`
+}
+
+// ChangedMember is the answer to a change of a site.
+type ChangedMember struct {
 	// Member is the site after the change.
 	Member Member `json:"member"`
 	// Version counts the changes of the voters.
@@ -53,13 +78,56 @@ func (c *Client) ListMembers(ctx context.Context) (Members, error) {
 	return m, err
 }
 
-// AddMember gives a site a seat. For an empty requestID samya makes an id.
-func (c *Client) AddMember(ctx context.Context, name, requestID string) (AddedMember, error) {
+// AddMember gives a site a seat. For an empty requestID samya makes an id, as for the other
+// changes.
+func (c *Client) AddMember(ctx context.Context, name, requestID string) (ChangedMember, error) {
 	body := map[string]any{"name": name}
 	if requestID != "" {
 		body["request_id"] = requestID
 	}
-	var m AddedMember
+	var m ChangedMember
 	err := c.do(ctx, http.MethodPost, "/v1/members", nil, body, &m)
 	return m, err
 }
+
+// DrainMember has a member leave, and an heir take over; without an heir the next member by
+// name.
+func (c *Client) DrainMember(ctx context.Context, name, heir, requestID string) (ChangedMember, error) {
+	body := map[string]any{}
+	if heir != "" {
+		body["heir"] = heir
+	}
+	return c.drain(ctx, name, body, requestID)
+}
+
+// KeepMember ends a drain: the site is a member again.
+func (c *Client) KeepMember(ctx context.Context, name, requestID string) (ChangedMember, error) {
+	return c.drain(ctx, name, map[string]any{"cancel": true}, requestID)
+}
+
+func (c *Client) drain(ctx context.Context, name string, body map[string]any, requestID string) (ChangedMember, error) {
+	if requestID != "" {
+		body["request_id"] = requestID
+	}
+	var m ChangedMember
+	err := c.do(ctx, http.MethodPost, memberPath(name)+":drain", nil, body, &m)
+	return m, err
+}
+
+// RemoveMember withdraws the seat of a site that joins, or with lost writes off a site whose
+// data is lost for good.
+func (c *Client) RemoveMember(ctx context.Context, name string, lost bool, requestID string) (ChangedMember, error) {
+	q := url.Values{}
+	if lost {
+		q.Set("lost", "true")
+	}
+	if requestID != "" {
+		q.Set("request_id", requestID)
+	}
+	var m ChangedMember
+	err := c.do(ctx, http.MethodDelete, memberPath(name), q, nil, &m)
+	return m, err
+}
+
+// memberPath is the path of a site.
+func memberPath(name string) string { return "/v1/members/" + url.PathEscape(name) }

@@ -59,7 +59,8 @@ type Route struct {
 	Name string
 	// Verb is the method of HTTP.
 	Verb string
-	// Path is the path as the OpenAPI document has it. {name} stands for an entity.
+	// Path is the path as the OpenAPI document has it. {name} stands for an entity
+	// or a site.
 	Path string
 	// Always is as in Method.
 	Always bool

@@ -152,7 +152,7 @@ func (c *leasing) liveLease(key attempt.Key) (*lease, answer.Answer) {
 	case ok:
 		return l, answer.Answer{}
 	case c.roster.leaves:
-		return nil, answer.Answer{Code: answer.Moved}
+		return nil, answer.Answer{Code: answer.Moved, Lacking: string(c.roster.Heirs()[c.cfg.Self])}
 	}
 	return nil, answer.Answer{Code: answer.NoLease}
 }

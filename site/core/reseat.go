@@ -49,7 +49,7 @@ func (c *Core) impostor() bool {
 
 // tellSites tells the caller of the core which sites it needs to be in touch with.
 func (c *Core) tellSites() {
-	e := event.Event{Kind: event.SitesChanged, Members: c.namesOf(c.roster.serving), Roster: uint64(c.roster.Version)}
+	e := event.Event{Kind: event.SitesChanged, Members: c.namesOf(c.roster.serving), Roster: uint64(c.roster.Version), Heirs: c.roster.Heirs()}
 	for m := range c.roster.links() {
 		e.Peers = append(e.Peers, m)
 	}

@@ -41,17 +41,18 @@ type Manager struct {
 
 	// EUBuild is the newest version that the build of the site eu speaks; 1 at first.
 	EUBuild uint32
+	// Changing is how many changes of members are refused because another is under way.
+	Changing int
 
-	mu       sync.Mutex
-	version  uint32
-	entities map[string]*entity
-	requests []string
-	mode     httpapi.Mode
-	// joiner is the site added last; told counts how often the members were listed since.
-	joiner   string
-	told     int
-	forecast string
-	looks    uint64 // at partitions
+	mu             sync.Mutex
+	version        uint32
+	entities       map[string]*entity
+	requests       []string
+	mode           httpapi.Mode
+	membersVersion uint64
+	seats          map[string]*seat
+	forecast       string
+	looks          uint64 // at partitions
 }
 
 type entity struct {
@@ -129,7 +130,7 @@ func (m *Manager) route(r *http.Request) (any, error) {
 		}}, nil
 	case strings.HasPrefix(r.URL.Path, "/v1/leases"):
 		return m.ofLeases(r)
-	case r.URL.Path == "/v1/members":
+	case strings.HasPrefix(r.URL.Path, "/v1/members"):
 		return m.ofMembers(r)
 	case r.URL.Path == "/v1/mode":
 		return m.ofMode(r)

@@ -1641,7 +1641,11 @@ type Member struct {
 	Health SiteHealth `protobuf:"varint,6,opt,name=health,proto3,enum=samya.v1.SiteHealth" json:"health,omitempty"`
 	// What the site still waits for before it is as its state says, or before it
 	// gets its next state, in words; empty for nothing.
-	WaitsFor      string `protobuf:"bytes,7,opt,name=waits_for,json=waitsFor,proto3" json:"waits_for,omitempty"`
+	WaitsFor string `protobuf:"bytes,7,opt,name=waits_for,json=waitsFor,proto3" json:"waits_for,omitempty"`
+	// The member that takes over from a site that drains or has left; empty for none.
+	Heir string `protobuf:"bytes,8,opt,name=heir,proto3" json:"heir,omitempty"`
+	// What a site that drains still holds, as the site itself told; unset if it has not.
+	Drain         *Drain `protobuf:"bytes,9,opt,name=drain,proto3" json:"drain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1725,6 +1729,121 @@ func (x *Member) GetWaitsFor() string {
 	return ""
 }
 
+func (x *Member) GetHeir() string {
+	if x != nil {
+		return x.Heir
+	}
+	return ""
+}
+
+func (x *Member) GetDrain() *Drain {
+	if x != nil {
+		return x.Drain
+	}
+	return nil
+}
+
+// Drain is what a site that leaves still holds.
+type Drain struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Entities of which the site holds tokens.
+	Entities int64 `protobuf:"varint,1,opt,name=entities,proto3" json:"entities,omitempty"`
+	// Leases at the site.
+	Leases int64 `protobuf:"varint,2,opt,name=leases,proto3" json:"leases,omitempty"`
+	// Claims that the site has not answered.
+	Claims int64 `protobuf:"varint,3,opt,name=claims,proto3" json:"claims,omitempty"`
+	// Tokens left at the site, of all entities; below zero for debts.
+	Tokens int64 `protobuf:"varint,4,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	// How long it takes until the last record of a request may be forgotten; unset
+	// once none is left.
+	Records *durationpb.Duration `protobuf:"bytes,5,opt,name=records,proto3" json:"records,omitempty"`
+	// The sites that still have something under way with the site.
+	Unclear []string `protobuf:"bytes,6,rep,name=unclear,proto3" json:"unclear,omitempty"`
+	// Whether the site holds nothing any more: the members may retire it.
+	Emptied       bool `protobuf:"varint,7,opt,name=emptied,proto3" json:"emptied,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Drain) Reset() {
+	*x = Drain{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Drain) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Drain) ProtoMessage() {}
+
+func (x *Drain) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Drain.ProtoReflect.Descriptor instead.
+func (*Drain) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *Drain) GetEntities() int64 {
+	if x != nil {
+		return x.Entities
+	}
+	return 0
+}
+
+func (x *Drain) GetLeases() int64 {
+	if x != nil {
+		return x.Leases
+	}
+	return 0
+}
+
+func (x *Drain) GetClaims() int64 {
+	if x != nil {
+		return x.Claims
+	}
+	return 0
+}
+
+func (x *Drain) GetTokens() int64 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
+func (x *Drain) GetRecords() *durationpb.Duration {
+	if x != nil {
+		return x.Records
+	}
+	return nil
+}
+
+func (x *Drain) GetUnclear() []string {
+	if x != nil {
+		return x.Unclear
+	}
+	return nil
+}
+
+func (x *Drain) GetEmptied() bool {
+	if x != nil {
+		return x.Emptied
+	}
+	return false
+}
+
 type ListMembersRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1733,7 +1852,7 @@ type ListMembersRequest struct {
 
 func (x *ListMembersRequest) Reset() {
 	*x = ListMembersRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[24]
+	mi := &file_samya_v1_cluster_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1745,7 +1864,7 @@ func (x *ListMembersRequest) String() string {
 func (*ListMembersRequest) ProtoMessage() {}
 
 func (x *ListMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[24]
+	mi := &file_samya_v1_cluster_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1758,7 +1877,7 @@ func (x *ListMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMembersRequest.ProtoReflect.Descriptor instead.
 func (*ListMembersRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{24}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{25}
 }
 
 type ListMembersResponse struct {
@@ -1780,7 +1899,7 @@ type ListMembersResponse struct {
 
 func (x *ListMembersResponse) Reset() {
 	*x = ListMembersResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[25]
+	mi := &file_samya_v1_cluster_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1792,7 +1911,7 @@ func (x *ListMembersResponse) String() string {
 func (*ListMembersResponse) ProtoMessage() {}
 
 func (x *ListMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[25]
+	mi := &file_samya_v1_cluster_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1805,7 +1924,7 @@ func (x *ListMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMembersResponse.ProtoReflect.Descriptor instead.
 func (*ListMembersResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{25}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ListMembersResponse) GetMembers() []*Member {
@@ -1843,6 +1962,87 @@ func (x *ListMembersResponse) GetAnsweredBy() string {
 	return ""
 }
 
+type WatchMembersRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchMembersRequest) Reset() {
+	*x = WatchMembersRequest{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchMembersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchMembersRequest) ProtoMessage() {}
+
+func (x *WatchMembersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchMembersRequest.ProtoReflect.Descriptor instead.
+func (*WatchMembersRequest) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{27}
+}
+
+type WatchMembersResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The sites with a seat. It is unset in a sign of life: nothing has changed.
+	List          *ListMembersResponse `protobuf:"bytes,1,opt,name=list,proto3" json:"list,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchMembersResponse) Reset() {
+	*x = WatchMembersResponse{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchMembersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchMembersResponse) ProtoMessage() {}
+
+func (x *WatchMembersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchMembersResponse.ProtoReflect.Descriptor instead.
+func (*WatchMembersResponse) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *WatchMembersResponse) GetList() *ListMembersResponse {
+	if x != nil {
+		return x.List
+	}
+	return nil
+}
+
 type AddMemberRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The name of the site. The cluster must not have used it before.
@@ -1855,7 +2055,7 @@ type AddMemberRequest struct {
 
 func (x *AddMemberRequest) Reset() {
 	*x = AddMemberRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[26]
+	mi := &file_samya_v1_cluster_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1867,7 +2067,7 @@ func (x *AddMemberRequest) String() string {
 func (*AddMemberRequest) ProtoMessage() {}
 
 func (x *AddMemberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[26]
+	mi := &file_samya_v1_cluster_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1880,7 +2080,7 @@ func (x *AddMemberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddMemberRequest.ProtoReflect.Descriptor instead.
 func (*AddMemberRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{26}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *AddMemberRequest) GetName() string {
@@ -1909,7 +2109,7 @@ type AddMemberResponse struct {
 
 func (x *AddMemberResponse) Reset() {
 	*x = AddMemberResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[27]
+	mi := &file_samya_v1_cluster_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1921,7 +2121,7 @@ func (x *AddMemberResponse) String() string {
 func (*AddMemberResponse) ProtoMessage() {}
 
 func (x *AddMemberResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[27]
+	mi := &file_samya_v1_cluster_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1934,7 +2134,7 @@ func (x *AddMemberResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddMemberResponse.ProtoReflect.Descriptor instead.
 func (*AddMemberResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{27}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *AddMemberResponse) GetMember() *Member {
@@ -1951,6 +2151,251 @@ func (x *AddMemberResponse) GetVersion() uint64 {
 	return 0
 }
 
+type DrainMemberRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name of the member that leaves.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The member that takes over what the site holds; empty for the next one in the
+	// order of the names.
+	Heir string `protobuf:"bytes,2,opt,name=heir,proto3" json:"heir,omitempty"`
+	// Whether to end a drain instead: the site is a member again.
+	Cancel bool `protobuf:"varint,3,opt,name=cancel,proto3" json:"cancel,omitempty"`
+	// Names this request; a repeat gets the first answer. Optional.
+	RequestId     string `protobuf:"bytes,4,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainMemberRequest) Reset() {
+	*x = DrainMemberRequest{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainMemberRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainMemberRequest) ProtoMessage() {}
+
+func (x *DrainMemberRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainMemberRequest.ProtoReflect.Descriptor instead.
+func (*DrainMemberRequest) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *DrainMemberRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *DrainMemberRequest) GetHeir() string {
+	if x != nil {
+		return x.Heir
+	}
+	return ""
+}
+
+func (x *DrainMemberRequest) GetCancel() bool {
+	if x != nil {
+		return x.Cancel
+	}
+	return false
+}
+
+func (x *DrainMemberRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+type DrainMemberResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The site after the change.
+	Member *Member `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
+	// Counts the changes of the voters, as in ListMembersResponse.
+	Version       uint64 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainMemberResponse) Reset() {
+	*x = DrainMemberResponse{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainMemberResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainMemberResponse) ProtoMessage() {}
+
+func (x *DrainMemberResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainMemberResponse.ProtoReflect.Descriptor instead.
+func (*DrainMemberResponse) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *DrainMemberResponse) GetMember() *Member {
+	if x != nil {
+		return x.Member
+	}
+	return nil
+}
+
+func (x *DrainMemberResponse) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+type RemoveMemberRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name of the site.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Whether the site's data is lost for good. Nobody ever grants again what the site
+	// held.
+	Lost bool `protobuf:"varint,2,opt,name=lost,proto3" json:"lost,omitempty"`
+	// Names this request; a repeat gets the first answer. Optional.
+	RequestId     string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveMemberRequest) Reset() {
+	*x = RemoveMemberRequest{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveMemberRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveMemberRequest) ProtoMessage() {}
+
+func (x *RemoveMemberRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveMemberRequest.ProtoReflect.Descriptor instead.
+func (*RemoveMemberRequest) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *RemoveMemberRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RemoveMemberRequest) GetLost() bool {
+	if x != nil {
+		return x.Lost
+	}
+	return false
+}
+
+func (x *RemoveMemberRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+type RemoveMemberResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The site after the change.
+	Member *Member `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
+	// Counts the changes of the voters, as in ListMembersResponse.
+	Version       uint64 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveMemberResponse) Reset() {
+	*x = RemoveMemberResponse{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveMemberResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveMemberResponse) ProtoMessage() {}
+
+func (x *RemoveMemberResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveMemberResponse.ProtoReflect.Descriptor instead.
+func (*RemoveMemberResponse) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *RemoveMemberResponse) GetMember() *Member {
+	if x != nil {
+		return x.Member
+	}
+	return nil
+}
+
+func (x *RemoveMemberResponse) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
 type ListSitesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1959,7 +2404,7 @@ type ListSitesRequest struct {
 
 func (x *ListSitesRequest) Reset() {
 	*x = ListSitesRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[28]
+	mi := &file_samya_v1_cluster_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1971,7 +2416,7 @@ func (x *ListSitesRequest) String() string {
 func (*ListSitesRequest) ProtoMessage() {}
 
 func (x *ListSitesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[28]
+	mi := &file_samya_v1_cluster_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1984,7 +2429,7 @@ func (x *ListSitesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSitesRequest.ProtoReflect.Descriptor instead.
 func (*ListSitesRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{28}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{35}
 }
 
 type ListSitesResponse struct {
@@ -2003,7 +2448,7 @@ type ListSitesResponse struct {
 
 func (x *ListSitesResponse) Reset() {
 	*x = ListSitesResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[29]
+	mi := &file_samya_v1_cluster_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2015,7 +2460,7 @@ func (x *ListSitesResponse) String() string {
 func (*ListSitesResponse) ProtoMessage() {}
 
 func (x *ListSitesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[29]
+	mi := &file_samya_v1_cluster_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2028,7 +2473,7 @@ func (x *ListSitesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSitesResponse.ProtoReflect.Descriptor instead.
 func (*ListSitesResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{29}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ListSitesResponse) GetSites() []*Site {
@@ -2088,7 +2533,7 @@ type Site struct {
 
 func (x *Site) Reset() {
 	*x = Site{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[30]
+	mi := &file_samya_v1_cluster_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2100,7 +2545,7 @@ func (x *Site) String() string {
 func (*Site) ProtoMessage() {}
 
 func (x *Site) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[30]
+	mi := &file_samya_v1_cluster_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2113,7 +2558,7 @@ func (x *Site) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Site.ProtoReflect.Descriptor instead.
 func (*Site) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{30}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Site) GetName() string {
@@ -2291,7 +2736,7 @@ const file_samya_v1_cluster_proto_rawDesc = "" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\"0\n" +
 	"\x14RaiseVersionResponse\x12\x18\n" +
-	"\aversion\x18\x01 \x01(\rR\aversion\"\xdc\x01\n" +
+	"\aversion\x18\x01 \x01(\rR\aversion\"\x97\x02\n" +
 	"\x06Member\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12+\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x15.samya.v1.MemberStateR\x05state\x12\x14\n" +
@@ -2299,7 +2744,17 @@ const file_samya_v1_cluster_proto_rawDesc = "" +
 	"\x06region\x18\x04 \x01(\tR\x06region\x12\x18\n" +
 	"\aaddress\x18\x05 \x01(\tR\aaddress\x12,\n" +
 	"\x06health\x18\x06 \x01(\x0e2\x14.samya.v1.SiteHealthR\x06health\x12\x1b\n" +
-	"\twaits_for\x18\a \x01(\tR\bwaitsFor\"\x14\n" +
+	"\twaits_for\x18\a \x01(\tR\bwaitsFor\x12\x12\n" +
+	"\x04heir\x18\b \x01(\tR\x04heir\x12%\n" +
+	"\x05drain\x18\t \x01(\v2\x0f.samya.v1.DrainR\x05drain\"\xd4\x01\n" +
+	"\x05Drain\x12\x1a\n" +
+	"\bentities\x18\x01 \x01(\x03R\bentities\x12\x16\n" +
+	"\x06leases\x18\x02 \x01(\x03R\x06leases\x12\x16\n" +
+	"\x06claims\x18\x03 \x01(\x03R\x06claims\x12\x16\n" +
+	"\x06tokens\x18\x04 \x01(\x03R\x06tokens\x123\n" +
+	"\arecords\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\arecords\x12\x18\n" +
+	"\aunclear\x18\x06 \x03(\tR\aunclear\x12\x18\n" +
+	"\aemptied\x18\a \x01(\bR\aemptied\"\x14\n" +
 	"\x12ListMembersRequest\"\xb1\x01\n" +
 	"\x13ListMembersResponse\x12*\n" +
 	"\amembers\x18\x01 \x03(\v2\x10.samya.v1.MemberR\amembers\x12\x18\n" +
@@ -2307,12 +2762,32 @@ const file_samya_v1_cluster_proto_rawDesc = "" +
 	"\x06behind\x18\x03 \x01(\x04R\x06behind\x12\x1b\n" +
 	"\twaits_for\x18\x04 \x01(\tR\bwaitsFor\x12\x1f\n" +
 	"\vanswered_by\x18\x05 \x01(\tR\n" +
-	"answeredBy\"E\n" +
+	"answeredBy\"\x15\n" +
+	"\x13WatchMembersRequest\"I\n" +
+	"\x14WatchMembersResponse\x121\n" +
+	"\x04list\x18\x01 \x01(\v2\x1d.samya.v1.ListMembersResponseR\x04list\"E\n" +
 	"\x10AddMemberRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\"W\n" +
 	"\x11AddMemberResponse\x12(\n" +
+	"\x06member\x18\x01 \x01(\v2\x10.samya.v1.MemberR\x06member\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\x04R\aversion\"s\n" +
+	"\x12DrainMemberRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04heir\x18\x02 \x01(\tR\x04heir\x12\x16\n" +
+	"\x06cancel\x18\x03 \x01(\bR\x06cancel\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x04 \x01(\tR\trequestId\"Y\n" +
+	"\x13DrainMemberResponse\x12(\n" +
+	"\x06member\x18\x01 \x01(\v2\x10.samya.v1.MemberR\x06member\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\x04R\aversion\"\\\n" +
+	"\x13RemoveMemberRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04lost\x18\x02 \x01(\bR\x04lost\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x03 \x01(\tR\trequestId\"Z\n" +
+	"\x14RemoveMemberResponse\x12(\n" +
 	"\x06member\x18\x01 \x01(\v2\x10.samya.v1.MemberR\x06member\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\"\x12\n" +
 	"\x10ListSitesRequest\"\x9d\x01\n" +
@@ -2345,14 +2820,20 @@ const file_samya_v1_cluster_proto_rawDesc = "" +
 	"\x17SITE_HEALTH_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13SITE_HEALTH_SERVING\x10\x01\x12\x1a\n" +
 	"\x16SITE_HEALTH_OVERLOADED\x10\x02\x12\x1b\n" +
-	"\x17SITE_HEALTH_UNREACHABLE\x10\x032\x9c\b\n" +
+	"\x17SITE_HEALTH_UNREACHABLE\x10\x032\x84\v\n" +
 	"\x0eClusterService\x12`\n" +
 	"\tListSites\x12\x1a.samya.v1.ListSitesRequest\x1a\x1b.samya.v1.ListSitesResponse\"\x1a\xea\x8e\x19\x16\b\x01\x18\x01*\x10\n" +
 	"\x03GET\x12\t/v1/sites\x12h\n" +
 	"\vListMembers\x12\x1c.samya.v1.ListMembersRequest\x1a\x1d.samya.v1.ListMembersResponse\"\x1c\xea\x8e\x19\x18\b\x01\x18\x01*\x12\n" +
-	"\x03GET\x12\v/v1/members\x12e\n" +
+	"\x03GET\x12\v/v1/members\x12s\n" +
+	"\fWatchMembers\x12\x1d.samya.v1.WatchMembersRequest\x1a\x1e.samya.v1.WatchMembersResponse\"\"\xea\x8e\x19\x1e\b\x01\x18\x01*\x18\n" +
+	"\x03GET\x12\x11/v1/members:watch0\x01\x12e\n" +
 	"\tAddMember\x12\x1a.samya.v1.AddMemberRequest\x1a\x1b.samya.v1.AddMemberResponse\"\x1f\xea\x8e\x19\x1b\b\x04\x10\x01 \x01*\x13\n" +
-	"\x04POST\x12\v/v1/members\x12Y\n" +
+	"\x04POST\x12\v/v1/members\x12x\n" +
+	"\vDrainMember\x12\x1c.samya.v1.DrainMemberRequest\x1a\x1d.samya.v1.DrainMemberResponse\",\xea\x8e\x19(\b\x04\x10\x01 \x01* \n" +
+	"\x04POST\x12\x18/v1/members/{name}:drain\x12w\n" +
+	"\fRemoveMember\x12\x1d.samya.v1.RemoveMemberRequest\x1a\x1e.samya.v1.RemoveMemberResponse\"(\xea\x8e\x19$\b\x04\x10\x01 \x01*\x1c\n" +
+	"\x06DELETE\x12\x12/v1/members/{name}\x12Y\n" +
 	"\aGetMode\x12\x18.samya.v1.GetModeRequest\x1a\x19.samya.v1.GetModeResponse\"\x19\xea\x8e\x19\x15\b\x01\x18\x01*\x0f\n" +
 	"\x03GET\x12\b/v1/mode\x12[\n" +
 	"\aSetMode\x12\x18.samya.v1.SetModeRequest\x1a\x19.samya.v1.SetModeResponse\"\x1b\xea\x8e\x19\x17\b\x04\x10\x01 \x01*\x0f\n" +
@@ -2382,7 +2863,7 @@ func file_samya_v1_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_samya_v1_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_samya_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_samya_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_samya_v1_cluster_proto_goTypes = []any{
 	(MemberState)(0),             // 0: samya.v1.MemberState
 	(SiteHealth)(0),              // 1: samya.v1.SiteHealth
@@ -2410,26 +2891,33 @@ var file_samya_v1_cluster_proto_goTypes = []any{
 	(*RaiseVersionRequest)(nil),  // 23: samya.v1.RaiseVersionRequest
 	(*RaiseVersionResponse)(nil), // 24: samya.v1.RaiseVersionResponse
 	(*Member)(nil),               // 25: samya.v1.Member
-	(*ListMembersRequest)(nil),   // 26: samya.v1.ListMembersRequest
-	(*ListMembersResponse)(nil),  // 27: samya.v1.ListMembersResponse
-	(*AddMemberRequest)(nil),     // 28: samya.v1.AddMemberRequest
-	(*AddMemberResponse)(nil),    // 29: samya.v1.AddMemberResponse
-	(*ListSitesRequest)(nil),     // 30: samya.v1.ListSitesRequest
-	(*ListSitesResponse)(nil),    // 31: samya.v1.ListSitesResponse
-	(*Site)(nil),                 // 32: samya.v1.Site
-	(*durationpb.Duration)(nil),  // 33: google.protobuf.Duration
+	(*Drain)(nil),                // 26: samya.v1.Drain
+	(*ListMembersRequest)(nil),   // 27: samya.v1.ListMembersRequest
+	(*ListMembersResponse)(nil),  // 28: samya.v1.ListMembersResponse
+	(*WatchMembersRequest)(nil),  // 29: samya.v1.WatchMembersRequest
+	(*WatchMembersResponse)(nil), // 30: samya.v1.WatchMembersResponse
+	(*AddMemberRequest)(nil),     // 31: samya.v1.AddMemberRequest
+	(*AddMemberResponse)(nil),    // 32: samya.v1.AddMemberResponse
+	(*DrainMemberRequest)(nil),   // 33: samya.v1.DrainMemberRequest
+	(*DrainMemberResponse)(nil),  // 34: samya.v1.DrainMemberResponse
+	(*RemoveMemberRequest)(nil),  // 35: samya.v1.RemoveMemberRequest
+	(*RemoveMemberResponse)(nil), // 36: samya.v1.RemoveMemberResponse
+	(*ListSitesRequest)(nil),     // 37: samya.v1.ListSitesRequest
+	(*ListSitesResponse)(nil),    // 38: samya.v1.ListSitesResponse
+	(*Site)(nil),                 // 39: samya.v1.Site
+	(*durationpb.Duration)(nil),  // 40: google.protobuf.Duration
 }
 var file_samya_v1_cluster_proto_depIdxs = []int32{
 	4,  // 0: samya.v1.InspectSitesResponse.sites:type_name -> samya.v1.SiteInspection
-	33, // 1: samya.v1.SiteInspection.up:type_name -> google.protobuf.Duration
+	40, // 1: samya.v1.SiteInspection.up:type_name -> google.protobuf.Duration
 	5,  // 2: samya.v1.SiteInspection.partitions:type_name -> samya.v1.Partition
 	6,  // 3: samya.v1.SiteInspection.repartitioning:type_name -> samya.v1.Repartitioning
 	8,  // 4: samya.v1.SiteInspection.split:type_name -> samya.v1.SplitEntity
-	33, // 5: samya.v1.Repartitioning.last_cut_time:type_name -> google.protobuf.Duration
+	40, // 5: samya.v1.Repartitioning.last_cut_time:type_name -> google.protobuf.Duration
 	7,  // 6: samya.v1.Repartitioning.pause:type_name -> samya.v1.SwitchPause
-	33, // 7: samya.v1.SwitchPause.p50:type_name -> google.protobuf.Duration
-	33, // 8: samya.v1.SwitchPause.p99:type_name -> google.protobuf.Duration
-	33, // 9: samya.v1.SwitchPause.max:type_name -> google.protobuf.Duration
+	40, // 7: samya.v1.SwitchPause.p50:type_name -> google.protobuf.Duration
+	40, // 8: samya.v1.SwitchPause.p99:type_name -> google.protobuf.Duration
+	40, // 9: samya.v1.SwitchPause.max:type_name -> google.protobuf.Duration
 	9,  // 10: samya.v1.GetForecastResponse.sites:type_name -> samya.v1.SiteForecast
 	9,  // 11: samya.v1.SetForecastResponse.sites:type_name -> samya.v1.SiteForecast
 	14, // 12: samya.v1.GetModeResponse.mode:type_name -> samya.v1.Mode
@@ -2438,36 +2926,47 @@ var file_samya_v1_cluster_proto_depIdxs = []int32{
 	20, // 15: samya.v1.GetVersionResponse.sites:type_name -> samya.v1.SiteVersion
 	0,  // 16: samya.v1.Member.state:type_name -> samya.v1.MemberState
 	1,  // 17: samya.v1.Member.health:type_name -> samya.v1.SiteHealth
-	25, // 18: samya.v1.ListMembersResponse.members:type_name -> samya.v1.Member
-	25, // 19: samya.v1.AddMemberResponse.member:type_name -> samya.v1.Member
-	32, // 20: samya.v1.ListSitesResponse.sites:type_name -> samya.v1.Site
-	1,  // 21: samya.v1.Site.health:type_name -> samya.v1.SiteHealth
-	33, // 22: samya.v1.Site.round_trip:type_name -> google.protobuf.Duration
-	30, // 23: samya.v1.ClusterService.ListSites:input_type -> samya.v1.ListSitesRequest
-	26, // 24: samya.v1.ClusterService.ListMembers:input_type -> samya.v1.ListMembersRequest
-	28, // 25: samya.v1.ClusterService.AddMember:input_type -> samya.v1.AddMemberRequest
-	16, // 26: samya.v1.ClusterService.GetMode:input_type -> samya.v1.GetModeRequest
-	18, // 27: samya.v1.ClusterService.SetMode:input_type -> samya.v1.SetModeRequest
-	21, // 28: samya.v1.ClusterService.GetVersion:input_type -> samya.v1.GetVersionRequest
-	23, // 29: samya.v1.ClusterService.RaiseVersion:input_type -> samya.v1.RaiseVersionRequest
-	10, // 30: samya.v1.ClusterService.GetForecast:input_type -> samya.v1.GetForecastRequest
-	12, // 31: samya.v1.ClusterService.SetForecast:input_type -> samya.v1.SetForecastRequest
-	2,  // 32: samya.v1.ClusterService.InspectSites:input_type -> samya.v1.InspectSitesRequest
-	31, // 33: samya.v1.ClusterService.ListSites:output_type -> samya.v1.ListSitesResponse
-	27, // 34: samya.v1.ClusterService.ListMembers:output_type -> samya.v1.ListMembersResponse
-	29, // 35: samya.v1.ClusterService.AddMember:output_type -> samya.v1.AddMemberResponse
-	17, // 36: samya.v1.ClusterService.GetMode:output_type -> samya.v1.GetModeResponse
-	19, // 37: samya.v1.ClusterService.SetMode:output_type -> samya.v1.SetModeResponse
-	22, // 38: samya.v1.ClusterService.GetVersion:output_type -> samya.v1.GetVersionResponse
-	24, // 39: samya.v1.ClusterService.RaiseVersion:output_type -> samya.v1.RaiseVersionResponse
-	11, // 40: samya.v1.ClusterService.GetForecast:output_type -> samya.v1.GetForecastResponse
-	13, // 41: samya.v1.ClusterService.SetForecast:output_type -> samya.v1.SetForecastResponse
-	3,  // 42: samya.v1.ClusterService.InspectSites:output_type -> samya.v1.InspectSitesResponse
-	33, // [33:43] is the sub-list for method output_type
-	23, // [23:33] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	26, // 18: samya.v1.Member.drain:type_name -> samya.v1.Drain
+	40, // 19: samya.v1.Drain.records:type_name -> google.protobuf.Duration
+	25, // 20: samya.v1.ListMembersResponse.members:type_name -> samya.v1.Member
+	28, // 21: samya.v1.WatchMembersResponse.list:type_name -> samya.v1.ListMembersResponse
+	25, // 22: samya.v1.AddMemberResponse.member:type_name -> samya.v1.Member
+	25, // 23: samya.v1.DrainMemberResponse.member:type_name -> samya.v1.Member
+	25, // 24: samya.v1.RemoveMemberResponse.member:type_name -> samya.v1.Member
+	39, // 25: samya.v1.ListSitesResponse.sites:type_name -> samya.v1.Site
+	1,  // 26: samya.v1.Site.health:type_name -> samya.v1.SiteHealth
+	40, // 27: samya.v1.Site.round_trip:type_name -> google.protobuf.Duration
+	37, // 28: samya.v1.ClusterService.ListSites:input_type -> samya.v1.ListSitesRequest
+	27, // 29: samya.v1.ClusterService.ListMembers:input_type -> samya.v1.ListMembersRequest
+	29, // 30: samya.v1.ClusterService.WatchMembers:input_type -> samya.v1.WatchMembersRequest
+	31, // 31: samya.v1.ClusterService.AddMember:input_type -> samya.v1.AddMemberRequest
+	33, // 32: samya.v1.ClusterService.DrainMember:input_type -> samya.v1.DrainMemberRequest
+	35, // 33: samya.v1.ClusterService.RemoveMember:input_type -> samya.v1.RemoveMemberRequest
+	16, // 34: samya.v1.ClusterService.GetMode:input_type -> samya.v1.GetModeRequest
+	18, // 35: samya.v1.ClusterService.SetMode:input_type -> samya.v1.SetModeRequest
+	21, // 36: samya.v1.ClusterService.GetVersion:input_type -> samya.v1.GetVersionRequest
+	23, // 37: samya.v1.ClusterService.RaiseVersion:input_type -> samya.v1.RaiseVersionRequest
+	10, // 38: samya.v1.ClusterService.GetForecast:input_type -> samya.v1.GetForecastRequest
+	12, // 39: samya.v1.ClusterService.SetForecast:input_type -> samya.v1.SetForecastRequest
+	2,  // 40: samya.v1.ClusterService.InspectSites:input_type -> samya.v1.InspectSitesRequest
+	38, // 41: samya.v1.ClusterService.ListSites:output_type -> samya.v1.ListSitesResponse
+	28, // 42: samya.v1.ClusterService.ListMembers:output_type -> samya.v1.ListMembersResponse
+	30, // 43: samya.v1.ClusterService.WatchMembers:output_type -> samya.v1.WatchMembersResponse
+	32, // 44: samya.v1.ClusterService.AddMember:output_type -> samya.v1.AddMemberResponse
+	34, // 45: samya.v1.ClusterService.DrainMember:output_type -> samya.v1.DrainMemberResponse
+	36, // 46: samya.v1.ClusterService.RemoveMember:output_type -> samya.v1.RemoveMemberResponse
+	17, // 47: samya.v1.ClusterService.GetMode:output_type -> samya.v1.GetModeResponse
+	19, // 48: samya.v1.ClusterService.SetMode:output_type -> samya.v1.SetModeResponse
+	22, // 49: samya.v1.ClusterService.GetVersion:output_type -> samya.v1.GetVersionResponse
+	24, // 50: samya.v1.ClusterService.RaiseVersion:output_type -> samya.v1.RaiseVersionResponse
+	11, // 51: samya.v1.ClusterService.GetForecast:output_type -> samya.v1.GetForecastResponse
+	13, // 52: samya.v1.ClusterService.SetForecast:output_type -> samya.v1.SetForecastResponse
+	3,  // 53: samya.v1.ClusterService.InspectSites:output_type -> samya.v1.InspectSitesResponse
+	41, // [41:54] is the sub-list for method output_type
+	28, // [28:41] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_samya_v1_cluster_proto_init() }
@@ -2482,7 +2981,7 @@ func file_samya_v1_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_samya_v1_cluster_proto_rawDesc), len(file_samya_v1_cluster_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   31,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

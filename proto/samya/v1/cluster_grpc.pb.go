@@ -21,7 +21,10 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	ClusterService_ListSites_FullMethodName    = "/samya.v1.ClusterService/ListSites"
 	ClusterService_ListMembers_FullMethodName  = "/samya.v1.ClusterService/ListMembers"
+	ClusterService_WatchMembers_FullMethodName = "/samya.v1.ClusterService/WatchMembers"
 	ClusterService_AddMember_FullMethodName    = "/samya.v1.ClusterService/AddMember"
+	ClusterService_DrainMember_FullMethodName  = "/samya.v1.ClusterService/DrainMember"
+	ClusterService_RemoveMember_FullMethodName = "/samya.v1.ClusterService/RemoveMember"
 	ClusterService_GetMode_FullMethodName      = "/samya.v1.ClusterService/GetMode"
 	ClusterService_SetMode_FullMethodName      = "/samya.v1.ClusterService/SetMode"
 	ClusterService_GetVersion_FullMethodName   = "/samya.v1.ClusterService/GetVersion"
@@ -43,10 +46,21 @@ type ClusterServiceClient interface {
 	// ListMembers lists the sites that have a seat in the cluster, what each of
 	// them may do, and what a change of them waits for.
 	ListMembers(ctx context.Context, in *ListMembersRequest, opts ...grpc.CallOption) (*ListMembersResponse, error)
+	// WatchMembers sends the list of ListMembers at once, and again after each change
+	// that the asked process hears of. While nothing changes it sends signs of life,
+	// ten seconds apart at most. A caller that hears nothing for longer asks anew.
+	WatchMembers(ctx context.Context, in *WatchMembersRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchMembersResponse], error)
 	// AddMember gives a site a seat, as a majority of the members decides. The
 	// site learns, and becomes a member by itself. For a site that has a seat
 	// nothing changes.
 	AddMember(ctx context.Context, in *AddMemberRequest, opts ...grpc.CallOption) (*AddMemberResponse, error)
+	// DrainMember has a member leave, as a majority of the members decides. The site
+	// takes no new acquires, hands what it holds to an heir, and leaves by itself. For
+	// a site that drains or has left nothing changes.
+	DrainMember(ctx context.Context, in *DrainMemberRequest, opts ...grpc.CallOption) (*DrainMemberResponse, error)
+	// RemoveMember withdraws the seat of a site that joins. With lost it writes off a
+	// site whose data is lost for good: what the site held is retired.
+	RemoveMember(ctx context.Context, in *RemoveMemberRequest, opts ...grpc.CallOption) (*RemoveMemberResponse, error)
 	// GetMode reads the protocol mode. A site answers for itself alone; an app
 	// manager asks all sites.
 	GetMode(ctx context.Context, in *GetModeRequest, opts ...grpc.CallOption) (*GetModeResponse, error)
@@ -100,10 +114,49 @@ func (c *clusterServiceClient) ListMembers(ctx context.Context, in *ListMembersR
 	return out, nil
 }
 
+func (c *clusterServiceClient) WatchMembers(ctx context.Context, in *WatchMembersRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchMembersResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &ClusterService_ServiceDesc.Streams[0], ClusterService_WatchMembers_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[WatchMembersRequest, WatchMembersResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ClusterService_WatchMembersClient = grpc.ServerStreamingClient[WatchMembersResponse]
+
 func (c *clusterServiceClient) AddMember(ctx context.Context, in *AddMemberRequest, opts ...grpc.CallOption) (*AddMemberResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(AddMemberResponse)
 	err := c.cc.Invoke(ctx, ClusterService_AddMember_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *clusterServiceClient) DrainMember(ctx context.Context, in *DrainMemberRequest, opts ...grpc.CallOption) (*DrainMemberResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DrainMemberResponse)
+	err := c.cc.Invoke(ctx, ClusterService_DrainMember_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *clusterServiceClient) RemoveMember(ctx context.Context, in *RemoveMemberRequest, opts ...grpc.CallOption) (*RemoveMemberResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RemoveMemberResponse)
+	err := c.cc.Invoke(ctx, ClusterService_RemoveMember_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -192,10 +245,21 @@ type ClusterServiceServer interface {
 	// ListMembers lists the sites that have a seat in the cluster, what each of
 	// them may do, and what a change of them waits for.
 	ListMembers(context.Context, *ListMembersRequest) (*ListMembersResponse, error)
+	// WatchMembers sends the list of ListMembers at once, and again after each change
+	// that the asked process hears of. While nothing changes it sends signs of life,
+	// ten seconds apart at most. A caller that hears nothing for longer asks anew.
+	WatchMembers(*WatchMembersRequest, grpc.ServerStreamingServer[WatchMembersResponse]) error
 	// AddMember gives a site a seat, as a majority of the members decides. The
 	// site learns, and becomes a member by itself. For a site that has a seat
 	// nothing changes.
 	AddMember(context.Context, *AddMemberRequest) (*AddMemberResponse, error)
+	// DrainMember has a member leave, as a majority of the members decides. The site
+	// takes no new acquires, hands what it holds to an heir, and leaves by itself. For
+	// a site that drains or has left nothing changes.
+	DrainMember(context.Context, *DrainMemberRequest) (*DrainMemberResponse, error)
+	// RemoveMember withdraws the seat of a site that joins. With lost it writes off a
+	// site whose data is lost for good: what the site held is retired.
+	RemoveMember(context.Context, *RemoveMemberRequest) (*RemoveMemberResponse, error)
 	// GetMode reads the protocol mode. A site answers for itself alone; an app
 	// manager asks all sites.
 	GetMode(context.Context, *GetModeRequest) (*GetModeResponse, error)
@@ -235,8 +299,17 @@ func (UnimplementedClusterServiceServer) ListSites(context.Context, *ListSitesRe
 func (UnimplementedClusterServiceServer) ListMembers(context.Context, *ListMembersRequest) (*ListMembersResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListMembers not implemented")
 }
+func (UnimplementedClusterServiceServer) WatchMembers(*WatchMembersRequest, grpc.ServerStreamingServer[WatchMembersResponse]) error {
+	return status.Error(codes.Unimplemented, "method WatchMembers not implemented")
+}
 func (UnimplementedClusterServiceServer) AddMember(context.Context, *AddMemberRequest) (*AddMemberResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method AddMember not implemented")
+}
+func (UnimplementedClusterServiceServer) DrainMember(context.Context, *DrainMemberRequest) (*DrainMemberResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DrainMember not implemented")
+}
+func (UnimplementedClusterServiceServer) RemoveMember(context.Context, *RemoveMemberRequest) (*RemoveMemberResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RemoveMember not implemented")
 }
 func (UnimplementedClusterServiceServer) GetMode(context.Context, *GetModeRequest) (*GetModeResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetMode not implemented")
@@ -316,6 +389,17 @@ func _ClusterService_ListMembers_Handler(srv interface{}, ctx context.Context, d
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ClusterService_WatchMembers_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(WatchMembersRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(ClusterServiceServer).WatchMembers(m, &grpc.GenericServerStream[WatchMembersRequest, WatchMembersResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ClusterService_WatchMembersServer = grpc.ServerStreamingServer[WatchMembersResponse]
+
 func _ClusterService_AddMember_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(AddMemberRequest)
 	if err := dec(in); err != nil {
@@ -330,6 +414,42 @@ func _ClusterService_AddMember_Handler(srv interface{}, ctx context.Context, dec
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(ClusterServiceServer).AddMember(ctx, req.(*AddMemberRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ClusterService_DrainMember_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DrainMemberRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ClusterServiceServer).DrainMember(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ClusterService_DrainMember_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ClusterServiceServer).DrainMember(ctx, req.(*DrainMemberRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ClusterService_RemoveMember_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RemoveMemberRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ClusterServiceServer).RemoveMember(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ClusterService_RemoveMember_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ClusterServiceServer).RemoveMember(ctx, req.(*RemoveMemberRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -480,6 +600,14 @@ var ClusterService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _ClusterService_AddMember_Handler,
 		},
 		{
+			MethodName: "DrainMember",
+			Handler:    _ClusterService_DrainMember_Handler,
+		},
+		{
+			MethodName: "RemoveMember",
+			Handler:    _ClusterService_RemoveMember_Handler,
+		},
+		{
 			MethodName: "GetMode",
 			Handler:    _ClusterService_GetMode_Handler,
 		},
@@ -508,6 +636,12 @@ var ClusterService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _ClusterService_InspectSites_Handler,
 		},
 	},
-	Streams:  []grpc.StreamDesc{},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "WatchMembers",
+			Handler:       _ClusterService_WatchMembers_Handler,
+			ServerStreams: true,
+		},
+	},
 	Metadata: "samya/v1/cluster.proto",
 }

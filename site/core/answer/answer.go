@@ -73,8 +73,8 @@ const (
 	Draining
 	// Changing: another change of the members is under way; nothing was done.
 	Changing
-	// Moved: the site leaves, and has handed the lease to its heir if the lease has not
-	// ended.
+	// Moved: this site leaves and has handed the lease to its heir, Lacking; nothing was
+	// done. A lease that has ended is NoLease.
 	Moved
 )
 
@@ -114,7 +114,8 @@ type Answer struct {
 	RetryAfter avantan.Tick
 	// Lacking names an entity charged by the request: the named entity or an ancestor. It
 	// lacks the tokens (OutOfTokens, QueueFull), or its limit is too low (ExceedsLimit).
-	// With NotFound it is the missing entity, if the request names several.
+	// With NotFound it is the missing entity, if the request names several. With Moved it
+	// is no entity, but the heir.
 	Lacking string
 	// Missing is how many members must vouch for the site's data before it serves
 	// (Unvouched).

@@ -90,9 +90,11 @@ type Event struct {
 	Site    avantan.SiteID
 	Request attempt.Key
 	// Members are the members, and Peers all other sites to be in touch with: SitesChanged.
-	// Roster counts the changes of the voters.
+	// Roster counts the changes of the voters. Heirs has an entry for each site that ever
+	// had a seat: the site that takes over from it, if it leaves or has left.
 	Members, Peers []avantan.SiteID
 	Roster         uint64
+	Heirs          map[avantan.SiteID]avantan.SiteID
 	// Version is what the site tells of its versions from a VersionKnown on.
 	Version versions.Speaker
 	// Err describes a ProtocolFault or BooksBroken.

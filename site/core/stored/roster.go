@@ -94,6 +94,15 @@ func (r *Roster) index(site avantan.SiteID) (int, bool) {
 	})
 }
 
+// Heirs returns the heir of each site with a seat, empty for none.
+func (r *Roster) Heirs() map[avantan.SiteID]avantan.SiteID {
+	heirs := make(map[avantan.SiteID]avantan.SiteID, len(r.Seats))
+	for i := range r.Seats {
+		heirs[r.Seats[i].Site] = r.Seats[i].Heir
+	}
+	return heirs
+}
+
 // Add gives a site a seat; it must not have one.
 func (r *Roster) Add(s Seat) {
 	i, _ := r.index(s.Site)

@@ -1,0 +1,113 @@
+package seats
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+const (
+	joining  = samyav1.MemberState_MEMBER_STATE_JOINING
+	member   = samyav1.MemberState_MEMBER_STATE_MEMBER
+	draining = samyav1.MemberState_MEMBER_STATE_DRAINING
+	gone     = samyav1.MemberState_MEMBER_STATE_GONE
+	lost     = samyav1.MemberState_MEMBER_STATE_LOST
+)
+
+// list is a list of seats in the order given, which is that of names.
+func list(version uint64, seats ...*samyav1.Member) *samyav1.ListMembersResponse {
+	return &samyav1.ListMembersResponse{Version: version, Members: seats}
+}
+
+func seat(name string, state samyav1.MemberState, heir string) *samyav1.Member {
+	return &samyav1.Member{Name: name, State: state, Heir: heir}
+}
+
+// TestLearn: a later list counts and an earlier list does not. At the same version seats
+// only go on, whoever lags behind.
+func TestLearn(t *testing.T) {
+	var none *Book
+	if none.List() != nil || none.Drains("a") || none.Out("a") || none.Heir("a") != "" {
+		t.Error("a book without lists knows something")
+	}
+	if home, isLost := none.Home("a"); home != "a" || isLost {
+		t.Errorf("the home of an unknown site: %q, %t", home, isLost)
+	}
+	b := none.Learn(list(3, seat("a", member, ""), seat("b", draining, "a")))
+	for what, stale := range map[string]*samyav1.ListMembersResponse{
+		"an earlier version":  list(2, seat("a", member, ""), seat("b", member, "")),
+		"an empty list":       list(9),
+		"the same list":       list(3, seat("a", member, ""), seat("b", draining, "a")),
+		"a list without seat": list(3, seat("a", member, "")),
+		"an earlier state":    list(3, seat("a", joining, ""), seat("b", member, "")),
+		"too many seats":      {Version: 9, Members: make([]*samyav1.Member, Max+1)},
+	} {
+		if got := b.Learn(stale); got != b {
+			t.Errorf("%s tells %v", what, got.List())
+		}
+	}
+	left := b.Learn(list(3, seat("a", member, ""), seat("b", gone, "a"), seat("c", joining, "")))
+	if !left.Out("b") || left.Drains("b") || len(left.List().GetMembers()) != 3 || b.Out("b") {
+		t.Errorf("a site that left: %v, before %v", left.List(), b.List())
+	}
+	if kept := b.Learn(list(4, seat("a", member, ""), seat("b", member, ""))); kept.Drains("b") || kept.Out("b") {
+		t.Errorf("a drain that ended: %v", kept.List())
+	}
+	if heir := b.Learn(list(3, seat("a", member, ""), seat("b", draining, "c"))).Heir("b"); heir != "c" {
+		t.Errorf("another heir: %q", heir)
+	}
+}
+
+// TestHome: what a site had is at its heirs, as far as heirs go.
+func TestHome(t *testing.T) {
+	b := (*Book)(nil).Learn(list(1,
+		seat("a", member, ""), seat("b", draining, "a"), seat("c", gone, "b"), seat("d", gone, "c"), seat("e", lost, ""),
+		seat("f", gone, "e"), seat("g", gone, ""), seat("h", gone, "i"), seat("i", gone, "h"),
+	))
+	for site, want := range map[string]struct {
+		home string
+		lost bool
+	}{
+		"a": {"a", false}, "b": {"b", false}, "c": {"b", false}, "d": {"b", false}, "e": {"e", true}, "f": {"e", true},
+		"g": {"", false}, "h": {"", false}, "x": {"x", false},
+	} {
+		if home, isLost := b.Home(site); home != want.home || isLost != want.lost {
+			t.Errorf("the home of %s: %q, %t; want %q, %t", site, home, isLost, want.home, want.lost)
+		}
+	}
+}
+
+// TestOrderOfLists: lists of the same history may come from several sites in any order.
+// In the end the caller knows the latest of each version.
+func TestOrderOfLists(t *testing.T) {
+	history := []*samyav1.ListMembersResponse{
+		list(1, seat("a", member, ""), seat("b", member, "")),
+		list(1, seat("a", member, ""), seat("b", member, ""), seat("c", joining, "")),
+		list(2, seat("a", member, ""), seat("b", member, ""), seat("c", member, "")),
+		list(3, seat("a", member, ""), seat("b", draining, "c"), seat("c", member, "")),
+		list(4, seat("a", member, ""), seat("b", member, ""), seat("c", member, "")),
+		list(5, seat("a", member, ""), seat("b", draining, "a"), seat("c", member, "")),
+		list(5, seat("a", member, ""), seat("b", gone, "a"), seat("c", member, "")),
+		list(6, seat("a", member, ""), seat("b", gone, "a"), seat("c", lost, "")),
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		var b *Book
+		version, latest := uint64(0), 0
+		for _, i := range rapid.SliceOfN(rapid.IntRange(0, len(history)-1), 1, 20).Draw(t, "lists") {
+			b = b.Learn(history[i])
+			latest = max(latest, i)
+			if v := b.List().GetVersion(); v < version {
+				t.Fatalf("version %d after %d", v, version)
+			}
+			version = b.List().GetVersion()
+		}
+		want := history[latest]
+		for i, m := range want.GetMembers() {
+			if got := b.List().GetMembers(); len(got) != len(want.GetMembers()) || got[i].GetState() != m.GetState() {
+				t.Fatalf("%v, want %v", got, want)
+			}
+		}
+	})
+}

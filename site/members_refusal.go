@@ -1,0 +1,136 @@
+package site
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/versions"
+	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/stored"
+)
+
+// memberRefusal is refusal for a change of the members. It looks at the members for the
+// reason: an answer of the core has only a code.
+func (s *Site) memberRefusal(ctx context.Context, a answer.Answer, ch *input.Change) error {
+	switch a.Code {
+	case answer.NotFound, answer.Mismatch, answer.Changing, answer.Invalid:
+	case answer.Overloaded:
+		if a.RetryAfter > 0 {
+			return s.failure(a, asked{requestID: ch.RequestID})
+		}
+	default:
+		return s.failure(a, asked{requestID: ch.RequestID})
+	}
+	m, err := s.roster(ctx)
+	if err != nil {
+		// Nothing was done, whatever the reason is.
+		e := apierr.New(apierr.MembersChanging, "site %s refuses the change of the members, and cannot tell why", s.cfg.Name)
+		e.RequestID, e.Site, e.RetryAfter, e.Err = ch.RequestID, s.cfg.Name, time.Second, err
+		return e
+	}
+	e := refusedChange(m, ch, a.Code, s.speaks.Load().Cluster)
+	e.RequestID = ch.RequestID
+	return e
+}
+
+// refusedChange tells why the sites refuse a change of the members, by the members as they
+// are. version is that of the cluster.
+func refusedChange(m *answer.Members, ch *input.Change, code answer.Code, version versions.Version) *apierr.Error {
+	i := slices.IndexFunc(m.Sites, func(s answer.Member) bool { return string(s.Site) == ch.Name })
+	switch {
+	case version < versions.Members:
+		return apierr.New(apierr.VersionMismatch, "the cluster is of version %d, and its sites change from version %d on", version, versions.Members)
+	case code == answer.Overloaded && ch.Kind == input.AddSite:
+		return apierr.New(apierr.OutOfRange, "the cluster has had %d sites, at most %d; site %q is not added", avantan.MaxMembers, avantan.MaxMembers, ch.Name)
+	case code == answer.Overloaded:
+		return apierr.New(apierr.OutOfRange, "the voters of the cluster have changed %d times, and cannot change any more", m.Version)
+	case i < 0:
+		return apierr.New(apierr.MemberNotFound, "the cluster has no site %q", ch.Name)
+	case code == answer.Changing:
+		return changing(m, ch)
+	}
+	site := &m.Sites[i]
+	state := stored.SeatState(site.State)
+	if code == answer.Invalid {
+		return invalidChange(m, ch)
+	}
+	switch ch.Kind {
+	case input.DrainSite:
+		switch state {
+		case stored.SeatJoining:
+			return refused("site %q is not a member yet: remove it instead", ch.Name)
+		case stored.SeatLost:
+			return refused("site %q was written off, and has nothing to hand over", ch.Name)
+		}
+	case input.KeepSite:
+		switch state {
+		case stored.SeatJoining:
+			return refused("site %q is not a member yet, and does not drain", ch.Name)
+		case stored.SeatGone:
+			return refused("site %q has left, and its name is used up", ch.Name)
+		case stored.SeatLost:
+			return refused("site %q was written off, and does not come back", ch.Name)
+		}
+	case input.RemoveSite:
+		switch state {
+		case stored.SeatMember:
+			return refused("site %q is a member: drain it, or remove it as lost if its data is lost for good", ch.Name)
+		case stored.SeatDraining:
+			return refused("site %q drains, and leaves by itself: remove it as lost only if its data is lost for good", ch.Name)
+		case stored.SeatLost:
+			return refused("site %q was written off already", ch.Name)
+		}
+	case input.LoseSite:
+		switch state {
+		case stored.SeatJoining:
+			return refused("site %q is not a member, and holds nothing: remove it, not as lost", ch.Name)
+		case stored.SeatGone:
+			return refused("site %q has left, and holds nothing", ch.Name)
+		}
+	}
+	return changing(m, ch)
+}
+
+// refused is an error about the state of a site.
+func refused(format string, args ...any) *apierr.Error {
+	return apierr.New(apierr.MemberState, format, args...)
+}
+
+// changing tells which other change a change has to wait for. One that is not seen any more
+// was decided meanwhile.
+func changing(m *answer.Members, ch *input.Change) *apierr.Error {
+	e := apierr.New(apierr.MembersChanging, "the members have changed meanwhile; nothing was done")
+	drains := slices.IndexFunc(m.Sites, func(s answer.Member) bool {
+		return s.State == string(stored.SeatDraining) && string(s.Site) != ch.Name
+	})
+	switch {
+	case m.Behind == 1:
+		e.Message = "1 entity has to adopt the new voters of the last change first; nothing was done"
+	case m.Behind > 1:
+		e = apierr.New(apierr.MembersChanging, "%d entities have to adopt the new voters of the last change first; nothing was done", m.Behind)
+	case ch.Kind == input.DrainSite && drains >= 0:
+		e = apierr.New(apierr.MembersChanging, "site %q drains, and one site leaves at a time; nothing was done", m.Sites[drains].Site)
+	}
+	e.RetryAfter = time.Second
+	return e
+}
+
+// invalidChange tells why a change would leave no member, or names no heir.
+func invalidChange(m *answer.Members, ch *input.Change) *apierr.Error {
+	switch {
+	case ch.Kind == input.LoseSite:
+		return refused("site %q is the only voter", ch.Name)
+	case ch.Kind != input.DrainSite:
+		return apierr.Invalid("name", "not a name of a site")
+	case ch.Heir == core.SiteID(ch.Name):
+		return apierr.Invalid("heir", "the site itself")
+	case ch.Heir != "":
+		return apierr.Invalid("heir", "not a member of the cluster")
+	}
+	return refused("site %q is the only member: add another site first", ch.Name)
+}
