@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/samya-db/samya/avantan/handoff"
+	"github.com/samya-db/samya/avantan/star"
+	"github.com/samya-db/samya/avantan/transfer"
 	"github.com/samya-db/samya/site/core/attempt"
 	"github.com/samya-db/samya/site/core/event"
 	"github.com/samya-db/samya/site/core/message"
@@ -99,6 +101,12 @@ func (c *leaving) forgetOut(e *entity) {
 		d.unheard &= left
 	}
 	c.limiting.forgetOut(e, left)
+	if c.roster.Losses > 0 && e.star != nil {
+		c.stepStar(e, star.Input{})
+	}
+	if c.roster.Losses > 0 && e.transfer != nil {
+		c.stepTransfer(e, transfer.Input{})
+	}
 	if e.handoff() == nil {
 		return
 	}

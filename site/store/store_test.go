@@ -118,7 +118,7 @@ func full() *stored.Records {
 					},
 					Floors: []star.ID{{Leader: "eu", Counter: 7}},
 				},
-				Moved: 6, Fetches: 8, Parent: 4, Shape: 9, Born: 2, Voters: 3,
+				Moved: 6, Fetches: 8, Parent: 4, Shape: 9, Born: 2, Voters: 3, Appraised: 2,
 				Surplus: 7, WrittenOff: -9, Debt: 11, DebtSince: 2, Held: 3, DebtHeard: []core.SiteID{"as", "us"},
 				Handoff: handoff.State{
 					Open: &handoff.Bequest{Heir: "as", Number: 4, Estate: handoff.Estate{
