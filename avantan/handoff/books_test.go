@@ -47,6 +47,7 @@ type books struct {
 func (b *books) Holds() (left, net Tokens) { return b.left, b.net }
 
 func (b *books) Items(limit int) (items []Item, held Tokens) {
+	items = []Item{}
 	for _, l := range b.leases {
 		if len(items) < limit {
 			items = append(items, Item{Data: []byte(l.id), Tokens: l.tokens})

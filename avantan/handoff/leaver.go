@@ -18,7 +18,7 @@ func (s *step) begin(heir avantan.SiteID) {
 	}
 	items, held := s.ledger.Items(s.cfg.MaxItems)
 	left, net := s.ledger.Holds()
-	e := Estate{Net: net - held, Items: slices.Clone(bounded(items, s.cfg.MaxItems))}
+	e := Estate{Net: net - held, Items: append([]Item(nil), bounded(items, s.cfg.MaxItems)...)}
 	if e.Net < 0 {
 		left += e.Net
 	}

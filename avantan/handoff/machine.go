@@ -171,13 +171,21 @@ func (s *step) lost(site avantan.SiteID) {
 		s.out.Closed = true
 	}
 	if i, found := s.state.findGiven(site); found {
-		s.state.Given = slices.Delete(s.state.Given, i, i+1)
+		s.state.Given = without(s.state.Given, i)
 		s.out.Persist = true
 	}
 	if i, found := s.state.findTaken(site); found {
-		s.state.Taken = slices.Delete(s.state.Taken, i, i+1)
+		s.state.Taken = without(s.state.Taken, i)
 		s.out.Persist = true
 	}
+}
+
+// without removes an element. A list without elements is nil, as after a restart.
+func without[E any](list []E, i int) []E {
+	if len(list) == 1 {
+		return nil
+	}
+	return slices.Delete(list, i, i+1)
 }
 
 // after adds without wrapping round.

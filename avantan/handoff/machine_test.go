@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -235,6 +236,22 @@ func TestTooManyLeavers(t *testing.T) {
 	}
 	if out := m.Step(1, Input{Receive: late}); out.Err != nil || n.b.left != 5 {
 		t.Errorf("%+v, left %d", out, n.b.left)
+	}
+}
+
+// TestNoEmptyLists: a state without a pair, or a bequest without items, is as one that was
+// read back: its lists are nil.
+func TestNoEmptyLists(t *testing.T) {
+	n := sites(map[SiteID]Tokens{"a": 5, "b": 0}).node("a")
+	n.m.Step(0, Input{Receive: &Message{Kind: Bequeath, From: "b", To: "a", Number: 1, Estate: Estate{Left: 5}}})
+	n.b.leases = []lease{}
+	n.m.Step(0, Input{Begin: "b"})
+	if st := n.m.State(); st.Open == nil || st.Open.Estate.Items != nil || st.Given == nil || st.Taken == nil {
+		t.Fatalf("%#v", st)
+	}
+	n.m.Step(0, Input{Lost: "b"})
+	if st := n.m.State(); !reflect.DeepEqual(*st, State{}) || !reflect.DeepEqual(st.Clone(), State{}) {
+		t.Errorf("%#v", st)
 	}
 }
 
