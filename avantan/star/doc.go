@@ -34,7 +34,9 @@
 //     the end of a back-off ([Machine.Open], [Machine.Waits]).
 //  7. Never run a site's State twice, and never run a State older than the last
 //     durable State.
-//  8. Count in the books the slices set aside for open instances: a site pledges
+//  8. Give a wake after [Config].Lost has named a further site. A site that learns that it
+//     is written off itself stops for good.
+//  9. Count in the books the slices set aside for open instances: a site pledges
 //     to the next instance as soon as it has voted, before it is granted anything.
 //
 // Durable before each message leaves, given duties 2 and 3:
@@ -51,6 +53,9 @@
 //	              This site's own books are, after it
 //	Applied       the books after the value
 //	Settled       the books of all of R after the value
+//	Undecided     the accept, and the losses that it names
+//	Concluded     the books after the end, as Applied
+//	Ended         that the instance has ended here: the books after it, or no slice
 //
 // Two kinds of slices are forgotten, so that the State stays small. A site forgets the
 // slice of an aborted instance at once, since the floor of its leader answers for it. A
@@ -58,6 +63,43 @@
 // have durably applied it. A floor covers all lower instances of a leader, because the
 // leader runs one at a time: its next Election ends an instance that this site has not
 // voted on.
+//
+// # Sites that are written off
+//
+// [Config].Lost names sites that are lost for good, as this site durably knows. Such a site
+// may be alive and cut off. It may have voted either way, and may commit or abort later,
+// by what others tell it that do not know of the loss. A site that knows of it drops all its
+// messages, for ever. It aborts an unvoted instance that the lost site leads, and votes
+// against a value that names the lost site.
+//
+// What was heard of a lost site before is as good as ever, and each member knows that the
+// leader has accepted. So an accepted instance needs only the votes of the members that are
+// left, unless a cohort is lost and its vote is unknown here: the member is in doubt. A
+// member in doubt never learns that vote, and never commits by counting. If it is asked, it
+// answers Undecided instead of AcceptOk, and names all losses in R that it knows. A member
+// in doubt concludes once every member that is left by its own list has said Undecided and
+// named at least that list. Or another member tells it that it has concluded. To conclude is
+// to end with the lower of its offer and its grant. A member that is left alone concludes at
+// once.
+//
+// It is safe. Commit and abort still exclude each other: both rest on votes alone, and a
+// vote is cast once. Let the instance be committed at some site, the lost one included.
+// Then each member has its grant, or concluded with no more. Let it be aborted. Then each
+// member has its offer, or concluded with no more. So nothing is over-granted, whatever a
+// lost site does. Only tokens may be missing in the books.
+//
+// And all members that are left end alike. Let f conclude. Every member left by the list of
+// f has said Undecided with no outcome, and drops the messages of that list from then on.
+// The first of them to find an outcome later would have to count a vote that it never
+// hears, or be told by another of them that has found it before. So a second loss needs a
+// second answer, which names both.
+//
+// A site without a slice answers Abort. So it must not forget while anybody may ask. A site
+// forgets once all members of R that are left, by what it knows, have ended: it does not
+// hear the others. But a member that does not know of the loss still hears the lost site.
+// So a leader says Settled only if all of R have applied, the lost ones included. Where a
+// site is lost, all members tell each other Commit or Concluded until they have heard
+// Ended of each other.
 //
 // # Differences from the paper
 //
