@@ -120,6 +120,9 @@ func (m *memberStream) RecvMsg(into any) error {
 			proto.Merge(into.(*samyav1.WatchMembersResponse), &samyav1.WatchMembersResponse{List: list})
 			return nil
 		}
+		if m.c.s.mute {
+			<-m.ctx.Done()
+		}
 		select {
 		case <-m.ctx.Done():
 			return status.FromContextError(m.ctx.Err()).Err()

@@ -118,6 +118,7 @@ type server struct {
 	told      *samyav1.ListMembersResponse
 	retold    chan struct{}
 	unwatched bool
+	mute      bool // a watch tells a list, and then nothing
 	leases    func(name string) error
 	probes    int // health checks answered
 	closed    int // connections closed by clients

@@ -21,6 +21,10 @@ import (
 // of the members says so as well. A site that lags behind may say so in error.
 const drainTime = 5 * time.Second
 
+// listTime is the time between two lists of a site without the watch. deniedTime is the
+// time between two tries at a site that denies the watch to this caller.
+const listTime, deniedTime = 5 * time.Second, time.Minute
+
 // errRetired is the outcome of a try at a target that is none any more.
 var errRetired = errors.New("the target is a site that has left")
 
@@ -29,13 +33,18 @@ var errRetired = errors.New("the target is a site that has left")
 // that.
 func (c *Client) learn(ctx context.Context, t *target) {
 	for ctx.Err() == nil {
+		again := c.cfg.ProbeInterval
 		if t.name() != "" && t.state().Reach == health.Up {
-			if err := c.watch(ctx, t); status.Code(err) == codes.Unimplemented {
+			switch status.Code(c.watch(ctx, t)) {
+			case codes.Unimplemented:
 				// The build of the site has lists, but no watch.
 				c.list(ctx, t)
+				again = listTime
+			case codes.PermissionDenied, codes.Unauthenticated:
+				again = deniedTime
 			}
 		}
-		wait, stop := context.WithTimeout(ctx, time.Duration((0.75+c.cfg.Random()/2)*float64(c.cfg.ProbeInterval)))
+		wait, stop := context.WithTimeout(ctx, time.Duration((0.75+c.cfg.Random()/2)*float64(again)))
 		<-wait.Done()
 		stop()
 	}

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/connectivity"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/seats"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -379,4 +380,30 @@ func TestAddressesThatReturn(t *testing.T) {
 			}
 		})
 	})
+}
+
+// TestWaysToLearn: a client learns from sites whose builds have no watch, and begins a
+// watch anew that tells nothing.
+func TestWaysToLearn(t *testing.T) {
+	for what, spoil := range map[string]func(*server){
+		"no watch":      func(s *server) { s.unwatched = true },
+		"a mute watch":  func(s *server) { s.mute = true },
+		"a whole watch": func(*server) {},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld()
+			spoil(w.site("eu", near))
+			w.site("us", near)
+			w.servers["eu"].seat(1, seat("eu", seatMember, ""))
+			bubble(t, w, begins("eu"), "eu", func(c *Client) {
+				hearing(t)
+				w.servers["eu"].seat(2, seat("eu", seatMember, ""), seat("us", seatMember, ""))
+				_ = pause(t.Context(), seats.Silence)
+				hearing(t)
+				if got := c.addresses(); got != "eu us" {
+					t.Errorf("%s: the targets are %s", what, got)
+				}
+			})
+		})
+	}
 }
