@@ -193,6 +193,33 @@ func TestSitesLeave(t *testing.T) {
 	}
 }
 
+// TestDrainingAlone: an acquire goes to no site that drains, even if no other answers. A
+// release does.
+func TestDrainingAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		eu := w.site("eu", near)
+		us := w.site("us", near)
+		w.seat(1, seat("eu", seatDraining, "us"), seat("us", seatMember, ""))
+		bubble(t, w, nil, "eu", func(c *Client) {
+			hearing(t)
+			us.set(connectivity.TransientFailure)
+			hearing(t)
+			if _, err := c.Acquire(t.Context(), "acme/vm", 1); err == nil || errors.Is(err, ErrOutcomeUnknown) || eu.arrived() != 0 {
+				t.Errorf("an acquire: %v, and %d calls reached the site", err, eu.arrived())
+			}
+			if r, err := c.Release(t.Context(), "acme/vm", 1); err != nil || r.Site != "eu" {
+				t.Errorf("a release: %s, %v", r.Site, err)
+			}
+			w.seat(2, seat("eu", seatMember, ""), seat("us", seatMember, ""))
+			hearing(t)
+			if g, err := c.Acquire(t.Context(), "acme/vm", 1); err != nil || g.Site != "eu" {
+				t.Errorf("an acquire after the end of the drain: %s, %v", g.Site, err)
+			}
+		})
+	})
+}
+
 // everything makes calls until ctx ends, and returns the tokens held. No call may fail.
 func everything(ctx context.Context, t *testing.T, c *Client, kind int) (held int64) {
 	t.Helper()
@@ -259,7 +286,7 @@ func TestCallsUnderWay(t *testing.T) {
 			if got := <-answered; got != "us<nil>" {
 				t.Errorf("the call under way: %s", got)
 			}
-			synctest.Wait()
+			hearing(t)
 			if _, _, closed := us.counts(); closed != 1 {
 				t.Errorf("%d connections are closed afterwards", closed)
 			}
