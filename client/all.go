@@ -71,6 +71,10 @@ func (m *movement) batch() *samyav1.BatchRequest {
 
 // try makes a movement at a target; by is when the try ends.
 func (c *Client) try(ctx context.Context, at *target, m *movement, by time.Time) (*samyav1.Result, mux.Fate, error) {
+	if err := at.enter(); err != nil {
+		return nil, mux.Unsent, err
+	}
+	defer at.leave()
 	if m.all == nil {
 		return at.mux.DoBy(ctx, m.operation(), by)
 	}

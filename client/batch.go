@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -103,7 +104,7 @@ func (b *batch) run(ctx context.Context) {
 	for _, i := range b.open {
 		i.m.expire(deadline, b.c.cfg.RepeatTime)
 	}
-	t := tour{c: b.c}
+	t := tour{c: b.c, takes: slices.ContainsFunc(b.open, func(i item) bool { return i.m.release == nil })}
 	t.start(now, "")
 	for {
 		at, more := t.target()
@@ -150,7 +151,11 @@ func (b *batch) try(ctx context.Context, at *target, t *tour, by time.Time) bool
 		req.Operations[i] = o.m.operation()
 	}
 	site, resp := at.name(), &samyav1.BatchResponse{}
-	fate, err := mux.Invoke(ctx, at.conn, samyav1.TokenService_Batch_FullMethodName, req, resp)
+	fate, err := mux.Unsent, at.enter()
+	if err == nil {
+		fate, err = mux.Invoke(ctx, at.conn, samyav1.TokenService_Batch_FullMethodName, req, resp)
+		at.leave()
+	}
 	if status.Code(err) == codes.Unimplemented {
 		return false
 	}

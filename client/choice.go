@@ -15,14 +15,17 @@ const (
 	good rank = iota
 	unknown
 	overloaded
+	leaving
 	silent
 )
 
-// rankOf ranks a target by its health.
-func rankOf(h health.Health, now time.Time) rank {
+// rankOf ranks a target by its health, and by whether its site drains.
+func rankOf(h health.Health, drains bool, now time.Time) rank {
 	switch {
 	case h.Reach == health.Down:
 		return silent
+	case drains:
+		return leaving
 	case h.Overloaded(now):
 		return overloaded
 	case h.Reach == health.Unproven:
@@ -37,12 +40,13 @@ type candidate struct {
 	home   bool // the target stands in the client's own region
 	rank   rank
 	rtt    time.Duration
+	drains bool // its site drains: it takes no new acquires
 }
 
 // order sorts candidates, best first. Targets that answer come first: the own region's
 // before others, then by round trip. Next come targets not heard of yet, then the
-// overloaded, then targets that are down, which may be back. Equal candidates stay as
-// configured.
+// overloaded, then sites that drain, then targets that are down, which may be back. Equal
+// candidates stay as configured.
 func order(cs []candidate) {
 	notHome := func(c candidate) int {
 		if c.home {

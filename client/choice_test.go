@@ -14,7 +14,7 @@ func TestOrder(t *testing.T) {
 	at := func(name string, h health.Health) candidate {
 		tg := &target{}
 		names[tg] = name
-		return candidate{target: tg, home: name == "home", rank: rankOf(h, now), rtt: h.RTT}
+		return candidate{target: tg, home: name == "home", rank: rankOf(h, name == "leaves", now), rtt: h.RTT}
 	}
 	ms := func(n int) health.Health {
 		return health.Health{Reach: health.Up, RTT: time.Duration(n) * time.Millisecond}
@@ -31,9 +31,11 @@ func TestOrder(t *testing.T) {
 		{"home before nearer ones", []candidate{at("a", ms(1)), at("home", ms(30))}, []string{"home", "a"}},
 		{"as configured where equally near", []candidate{at("b", ms(3)), at("a", ms(1))}, []string{"b", "a"}},
 		{
-			"unproven, overloaded and down last, in this order",
-			[]candidate{at("down", health.Health{Reach: health.Down}), at("over", over), at("new", health.Health{}), at("far", ms(300))},
-			[]string{"far", "new", "over", "down"},
+			"unproven, overloaded, leaving and down last, in this order",
+			[]candidate{
+				at("down", health.Health{Reach: health.Down}), at("leaves", ms(1)), at("over", over), at("new", health.Health{}), at("far", ms(300)),
+			},
+			[]string{"far", "new", "over", "leaves", "down"},
 		},
 		{"overload ends", []candidate{at("b", ms(30)), at("was", was)}, []string{"was", "b"}},
 	} {

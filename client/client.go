@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/samya-db/samya/internal/mux"
+	"github.com/samya-db/samya/internal/seats"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -18,12 +20,19 @@ import (
 // several goroutines at once.
 type Client struct {
 	cfg     Config
-	targets []*target
 	ranking atomic.Pointer[ranking]
 	loops   sync.WaitGroup
 	// ctx ends with the client, and ends calls that are still under way.
 	ctx  context.Context
 	stop context.CancelFunc
+
+	// telling is held while a list changes the targets, choosing while anybody looks at
+	// them.
+	telling  sync.Mutex
+	choosing sync.Mutex
+	targets  []*target
+	seats    *seats.Book // what sites told of the members
+	retired  []*target   // with calls under way
 
 	mu     sync.Mutex
 	calls  int // under way
@@ -42,25 +51,44 @@ func New(cfg Config) (*Client, error) {
 	c := &Client{cfg: cfg, idle: make(chan struct{}), keeps: map[*keeper]struct{}{}}
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	for _, info := range cfg.Targets {
-		var conn connection
-		if cfg.dial != nil {
-			conn, err = cfg.dial(info)
-		} else {
-			conn, err = dial(info, &cfg)
-		}
+		t, err := c.connect(info)
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("target %s: %w", info.Address, err), c.shut())
+			return nil, errors.Join(err, c.shut())
 		}
-		c.targets = append(c.targets, &target{
-			Target: info, home: cfg.Region != "" && info.Region == cfg.Region,
-			conn: conn, mux: mux.New(conn, mux.Options{}), changed: c.rerank,
-		})
+		c.targets = append(c.targets, t)
 	}
 	c.rerank()
-	for _, t := range c.targets {
-		c.loops.Go(func() { t.follow(c.ctx, cfg.ProbeInterval, cfg.Random) })
+	// What is learned from the first changes the targets.
+	for _, t := range slices.Clone(c.targets) {
+		c.follow(t)
 	}
 	return c, nil
+}
+
+// connect makes a target, whose connection is set up in the background.
+func (c *Client) connect(info Target) (*target, error) {
+	open := c.cfg.dial
+	if open == nil {
+		open = func(info Target) (connection, error) { return dial(info, &c.cfg) }
+	}
+	conn, err := open(info)
+	if err != nil {
+		return nil, fmt.Errorf("target %s: %w", info.Address, err)
+	}
+	return &target{
+		Target: info, home: c.cfg.Region != "" && info.Region == c.cfg.Region,
+		conn: conn, mux: mux.New(conn, mux.Options{}), changed: c.rerank, stop: func() {},
+	}, nil
+}
+
+// follow measures a target, and learns from it, until it is retired or the client closed.
+func (c *Client) follow(t *target) {
+	ctx, stop := context.WithCancel(c.ctx)
+	t.stop = stop
+	c.loops.Go(func() { t.follow(ctx, c.cfg.ProbeInterval, c.cfg.Random) })
+	if !c.cfg.FixedTargets {
+		c.loops.Go(func() { c.learn(ctx, t) })
+	}
 }
 
 // Close refuses further calls, stops keeping leases, and waits until the calls under way
@@ -92,8 +120,11 @@ func (c *Client) Close(ctx context.Context) error {
 func (c *Client) shut() error {
 	c.stop()
 	c.loops.Wait()
+	c.choosing.Lock()
+	all := append(slices.Clone(c.targets), c.retired...)
+	c.choosing.Unlock()
 	var errs []error
-	for _, t := range c.targets {
+	for _, t := range all {
 		// A second Close finds the target closed.
 		if err := t.close(); err != nil && !isClosing(err) {
 			errs = append(errs, err)

@@ -30,8 +30,13 @@ const siteWait = 5 * time.Second
 
 // Config has the targets of a client and bounds its patience. Only Targets must be set.
 type Config struct {
-	// Targets are the app managers or sites that calls may go to: 1 to 128.
+	// Targets are the app managers or sites that calls may go to: 1 to 128. If all are
+	// sites, they are the beginning only; see FixedTargets.
 	Targets []Target
+	// FixedTargets keeps the client to Targets. Without it, a client of sites alone learns
+	// the members of the cluster from them: the addresses of other sites, as gossip tells
+	// them, become targets, and sites that have left are targets no more.
+	FixedTargets bool
 	// Region is where this program runs. Targets of this region are preferred; empty:
 	// targets are ordered by round trip alone.
 	Region string

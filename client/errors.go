@@ -81,6 +81,8 @@ var kinds = map[apierr.Reason]error{
 	apierr.RateLimited:      ErrOverloaded,
 	apierr.QueueFull:        ErrOverloaded,
 	apierr.SiteUnavailable:  ErrUnavailable,
+	apierr.SiteDraining:     ErrUnavailable,
+	apierr.LeaseMoved:       ErrUnavailable,
 	apierr.NoQuorum:         ErrUnavailable,
 	apierr.ShuttingDown:     ErrUnavailable,
 }

@@ -112,6 +112,16 @@ type server struct {
 	streams  []*fakeStream
 	arrivals int
 	next     int // which of the sites is asked
+	// told is the list of the members, nil for a build without lists; retold is closed when
+	// the list changes. unwatched: its build has no watch. leases answers requests about a
+	// lease; nil: the lease is here.
+	told      *samyav1.ListMembersResponse
+	retold    chan struct{}
+	unwatched bool
+	mute      bool // a watch tells a list, and then nothing
+	leases    func(name string) error
+	probes    int // health checks answered
+	closed    int // connections closed by clients
 }
 
 // set changes the state of the connections to s. A broken connection loses the calls
@@ -288,7 +298,12 @@ func (c *fakeConn) WaitForStateChange(ctx context.Context, from connectivity.Sta
 
 func (*fakeConn) Connect() {}
 
-func (*fakeConn) Close() error { return nil }
+func (c *fakeConn) Close() error {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	c.s.closed++
+	return nil
+}
 
 func (c *fakeConn) Invoke(ctx context.Context, _ string, req, resp any, opts ...grpc.CallOption) error {
 	if c.GetState() != connectivity.Ready {
@@ -306,6 +321,9 @@ func (c *fakeConn) Invoke(ctx context.Context, _ string, req, resp any, opts ...
 	switch resp := resp.(type) {
 	case *healthv1.HealthCheckResponse:
 		resp.Status = healthv1.HealthCheckResponse_SERVING
+		c.s.mu.Lock()
+		c.s.probes++
+		c.s.mu.Unlock()
 	case *samyav1.ListSitesResponse:
 		if resp.AnsweredBy = "site/" + c.s.name; c.s.front {
 			resp.AnsweredBy = c.s.name
@@ -317,13 +335,28 @@ func (c *fakeConn) Invoke(ctx context.Context, _ string, req, resp any, opts ...
 		for _, op := range req.(*samyav1.BatchRequest).GetOperations() {
 			resp.Results = append(resp.Results, c.s.handle(op))
 		}
+	case *samyav1.ListMembersResponse:
+		list, _ := c.s.list()
+		if list == nil {
+			return status.Error(codes.Unimplemented, "no members here")
+		}
+		proto.Merge(resp, list)
+	case *samyav1.RenewLeaseResponse:
+		return c.s.lease(req.(*samyav1.RenewLeaseRequest).GetLease(), func(name string) {
+			resp.Lease = &samyav1.Lease{Name: name, Remaining: req.(*samyav1.RenewLeaseRequest).GetTtl()}
+		})
+	case *samyav1.CommitLeaseResponse:
+		return c.s.lease(req.(*samyav1.CommitLeaseRequest).GetLease(), func(string) { resp.Site = c.s.name })
 	default:
 		return status.Errorf(codes.Unimplemented, "%T", resp)
 	}
 	return nil
 }
 
-func (c *fakeConn) NewStream(ctx context.Context, _ *grpc.StreamDesc, _ string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+func (c *fakeConn) NewStream(ctx context.Context, _ *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	if method == samyav1.ClusterService_WatchMembers_FullMethodName {
+		return c.watch(ctx)
+	}
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
 	if c.s.state != connectivity.Ready {

@@ -127,7 +127,8 @@ func (m *movement) answeredBy(r *samyav1.Result) bool {
 func (m *movement) refused(e *apierr.Error, site string) (settled bool) {
 	m.last = e
 	switch e.Reason {
-	case apierr.Overloaded, apierr.RateLimited, apierr.QueueFull, apierr.ShuttingDown, apierr.SiteUnavailable, apierr.DeadlineExceeded:
+	case apierr.Overloaded, apierr.RateLimited, apierr.QueueFull, apierr.ShuttingDown, apierr.SiteUnavailable, apierr.DeadlineExceeded,
+		apierr.SiteDraining, apierr.LeaseMoved:
 		// Nothing of this attempt was done.
 		return false
 	case apierr.OutcomeUnknown, apierr.Canceled, apierr.Internal:

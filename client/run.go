@@ -15,100 +15,8 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-const (
-	// A pause is made when all targets were asked in vain; each is twice as long as the
-	// pause before, up to longestPause.
-	firstPause, longestPause = 25 * time.Millisecond, 2 * time.Second
-)
-
 // isClosing reports whether err says that the connection is closed already.
 func isClosing(err error) bool { return status.Code(err) == codes.Canceled }
-
-// ranking is the order of the targets at a time. It is never changed once made.
-type ranking struct {
-	order []candidate
-	// until is when the first overload passes; zero: the ranking holds until a target's
-	// health changes.
-	until time.Time
-}
-
-// rerank stores a new ranking.
-func (c *Client) rerank() {
-	now := time.Now()
-	r := &ranking{}
-	for _, t := range c.targets {
-		h := t.state()
-		cand := candidate{target: t, home: t.home, rank: rankOf(h, now), rtt: h.RTT}
-		if cand.rank == overloaded && (r.until.IsZero() || h.OverloadedUntil.Before(r.until)) {
-			r.until = h.OverloadedUntil
-		}
-		r.order = append(r.order, cand)
-	}
-	order(r.order)
-	c.ranking.Store(r)
-}
-
-// tour goes through the targets, best first, again and again.
-type tour struct {
-	c     *Client
-	order []candidate
-	next  int
-	round int
-	// retryAfter is the longest advice in this round of when to try again.
-	retryAfter time.Duration
-}
-
-// start begins a round. The target of the given site, if any, comes first.
-func (t *tour) start(now time.Time, site string) {
-	r := t.c.ranking.Load()
-	if !r.until.IsZero() && !now.Before(r.until) {
-		t.c.rerank()
-		r = t.c.ranking.Load()
-	}
-	t.order, t.next, t.retryAfter = r.order, 0, 0
-	if site == "" {
-		return
-	}
-	for i, cand := range r.order {
-		if cand.rank != silent && cand.target.name() == site {
-			t.order = append([]candidate{cand}, r.order[:i]...)
-			t.order = append(t.order, r.order[i+1:]...)
-			return
-		}
-	}
-}
-
-// target returns the next target of the round, and whether a target that is not down
-// follows; nil at the end of the round. Targets that are down are asked only if there is
-// no other.
-func (t *tour) target() (_ *target, more bool) {
-	if t.next == len(t.order) || t.next > 0 && t.order[t.next].rank == silent && t.order[0].rank != silent {
-		return nil, false
-	}
-	cand := t.order[t.next]
-	t.next++
-	return cand.target, t.next < len(t.order) && t.order[t.next].rank != silent
-}
-
-// pause waits between two rounds. It reports false if the call had better end now,
-// because the next round would begin after the deadline.
-func (t *tour) pause(ctx context.Context, deadline, now time.Time) bool {
-	d := min(firstPause<<min(t.round, 10), longestPause)
-	d = max(time.Duration((0.5+t.c.cfg.Random()/2)*float64(d)), t.retryAfter)
-	t.round++
-	if !now.Add(d).Before(deadline) {
-		return false
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-	case <-t.c.ctx.Done():
-	}
-	return false
-}
 
 // over returns why a call must end: its context, its deadline, or the end of its client.
 // It returns nil if the call may go on.
@@ -137,7 +45,8 @@ func (c *Client) move(ctx context.Context, m *movement) (*samyav1.Result, error)
 	now := time.Now()
 	deadline := c.deadline(ctx, m.wait, now)
 	m.expire(deadline, c.cfg.RepeatTime)
-	t := tour{c: c}
+	t := tour{c: c, takes: m.release == nil}
+	m.home, _ = c.home(m.home)
 	t.start(now, m.home)
 	for {
 		at, more := t.target()
@@ -146,6 +55,7 @@ func (c *Client) move(ctx context.Context, m *movement) (*samyav1.Result, error)
 				return nil, m.final(c.over(ctx, deadline, time.Now()))
 			}
 			now = time.Now()
+			m.home, _ = c.home(m.home)
 			t.start(now, m.home)
 			continue
 		}
@@ -164,6 +74,10 @@ func (c *Client) move(ctx context.Context, m *movement) (*samyav1.Result, error)
 		}
 		if m.spent(now) {
 			return nil, m.final(nil)
+		}
+		if m.last.Reason == apierr.LeaseMoved {
+			m.home = c.heir(m.last, site)
+			t.moved(now, m.home)
 		}
 	}
 }
@@ -185,6 +99,8 @@ func (t *tour) learn(at *target, fate mux.Fate, e *apierr.Error, now time.Time) 
 		at.update(func(h *health.Health) { h.Refused(now, e.RetryAfter) })
 	case e.Reason == apierr.ShuttingDown:
 		at.update((*health.Health).Broken)
+	case e.Reason == apierr.SiteDraining && e.Site != "" && e.Site == at.name():
+		at.shun(now)
 	}
 	t.retryAfter = max(t.retryAfter, e.RetryAfter)
 }
@@ -213,6 +129,9 @@ func (c *Client) ask(ctx context.Context, q question) error {
 	defer cancel()
 	defer context.AfterFunc(c.ctx, cancel)()
 	t := tour{c: c}
+	if settled := q.settleHome(c); settled {
+		return q.failed(q.end(nil))
+	}
 	t.start(now, q.site)
 	for {
 		at, more := t.target()
@@ -221,10 +140,14 @@ func (c *Client) ask(ctx context.Context, q question) error {
 				return q.failed(q.end(c.over(ctx, deadline, time.Now())))
 			}
 			now = time.Now()
+			if settled := q.settleHome(c); settled {
+				return q.failed(q.end(nil))
+			}
 			t.start(now, q.site)
 			continue
 		}
-		if s := at.name(); q.site != "" && s != "" && s != q.site {
+		site := at.name()
+		if q.site != "" && site != "" && site != q.site {
 			q.last = apierr.New(apierr.SiteUnavailable, "site %q is needed, and cannot be reached", q.site)
 			continue
 		}
@@ -240,6 +163,11 @@ func (c *Client) ask(ctx context.Context, q question) error {
 		}
 		if over := c.over(ctx, deadline, now); over != nil {
 			return q.failed(q.end(over))
+		}
+		if q.last.Reason == apierr.LeaseMoved {
+			if heir := c.heir(q.last, site); t.moved(now, heir) {
+				q.site = heir
+			}
 		}
 	}
 }
@@ -264,6 +192,10 @@ type question struct {
 
 // invoke makes the call at a target.
 func (q *question) invoke(ctx context.Context, at *target, by time.Time) (mux.Fate, error) {
+	if err := at.enter(); err != nil {
+		return mux.Unsent, err
+	}
+	defer at.leave()
 	ctx, cancel := context.WithDeadline(ctx, by)
 	defer cancel()
 	return mux.Invoke(ctx, at.conn, q.method, q.req, q.resp)
@@ -280,7 +212,8 @@ func (q *question) judge(fate mux.Fate, err error) (settled bool) {
 	}
 	q.last = apierr.FromGRPC(err)
 	switch q.last.Reason {
-	case apierr.Overloaded, apierr.RateLimited, apierr.QueueFull, apierr.ShuttingDown, apierr.SiteUnavailable, apierr.DeadlineExceeded:
+	case apierr.Overloaded, apierr.RateLimited, apierr.QueueFull, apierr.ShuttingDown, apierr.SiteUnavailable, apierr.DeadlineExceeded,
+		apierr.SiteDraining, apierr.LeaseMoved:
 		return false
 	case apierr.OutcomeUnknown, apierr.Canceled:
 		q.lost = true
@@ -291,6 +224,26 @@ func (q *question) judge(fate mux.Fate, err error) (settled bool) {
 		return !q.moves
 	}
 	return true
+}
+
+// settleHome has the question go to the heir of a site that has left. It reports that the
+// question is settled if the site was written off: nobody knows the lease any more.
+func (q *question) settleHome(c *Client) (settled bool) {
+	home, lost := c.home(q.site)
+	if lost && q.moves && q.lost {
+		// Whether the lost site had done it nobody knows.
+		q.last = apierr.New(apierr.SiteUnavailable, "site %s was written off", home)
+		return true
+	}
+	if lost {
+		q.last = apierr.New(apierr.LeaseNotFound, "site %s was written off, and its leases have ended", home)
+		q.last.Site = home
+		return true
+	}
+	if home != "" {
+		q.site = home
+	}
+	return false
 }
 
 // end returns the error of a call that was given up for the cause over, or that its last

@@ -53,10 +53,22 @@ type target struct {
 	mux     *mux.Mux
 	changed func() // tells the client that the health has changed
 
+	// learned is the site of a target that the members' list named; empty for a target of
+	// the configuration.
+	learned string
+	stop    context.CancelFunc // ends what follows the target
+
 	mu     sync.Mutex
 	health health.Health
 	site   string // the site's name; empty: unknown, or an app manager
 	known  bool   // it is known whether the target is a site
+	// was is the name of the site that the target was last; front: it was an app manager.
+	was   string
+	front bool
+	// drainsUntil is until when the target's own word that it drains holds.
+	drainsUntil time.Time
+	calls       int  // under way
+	retired     bool // it takes no more calls, and is closed once none is under way
 }
 
 // dial makes a connection, which is set up in the background.
@@ -143,9 +155,14 @@ func (t *target) identify(ctx context.Context) {
 	}
 	site, isSite := strings.CutPrefix(resp.GetAnsweredBy(), "site/")
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.known = true; isSite {
-		t.site = site
+	changed := t.was != site && isSite || t.front == isSite
+	t.known, t.front = true, !isSite
+	if t.was = ""; isSite {
+		t.site, t.was = site, site
+	}
+	t.mu.Unlock()
+	if changed {
+		t.changed()
 	}
 }
 
@@ -176,6 +193,58 @@ func (t *target) name() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.site
+}
+
+// seat returns the name of the site that the target was last, and when its own word that
+// it drains is over.
+func (t *target) seat() (site string, drainsUntil time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.was, t.drainsUntil
+}
+
+// shun has the target get no acquires for drainTime, as it said that it drains.
+func (t *target) shun(now time.Time) {
+	t.mu.Lock()
+	t.drainsUntil = now.Add(drainTime)
+	t.mu.Unlock()
+	t.changed()
+}
+
+// enter counts a call in; it fails once the target is retired.
+func (t *target) enter() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.retired {
+		return errRetired
+	}
+	t.calls++
+	return nil
+}
+
+// leave counts a call out.
+func (t *target) leave() {
+	t.mu.Lock()
+	t.calls--
+	done := t.retired && t.calls == 0
+	t.mu.Unlock()
+	if done {
+		// Nobody waits for the error.
+		_ = t.close()
+	}
+}
+
+// retire ends what follows the target, and closes it once no call is under way. Closing
+// it earlier would make outcomes unknown.
+func (t *target) retire() {
+	t.mu.Lock()
+	done := !t.retired && t.calls == 0
+	t.retired = true
+	t.mu.Unlock()
+	t.stop()
+	if done {
+		_ = t.close()
+	}
 }
 
 // close ends the target's calls and its connection.

@@ -42,6 +42,14 @@ func (f *Site) WatchMembers(_ *samyav1.WatchMembersRequest, stream samyav1.Clust
 	if f.Listing {
 		return status.Error(codes.Unimplemented, "unknown method WatchMembers")
 	}
+	if f.Mute {
+		list, err := f.ListMembers(stream.Context(), nil)
+		if err == nil {
+			err = stream.Send(&samyav1.WatchMembersResponse{List: list})
+		}
+		<-stream.Context().Done()
+		return err
+	}
 	return seats.Tell(stream.Context(), func(ctx context.Context) (*samyav1.ListMembersResponse, [2]<-chan struct{}, error) {
 		_, changed := f.seats()
 		list, err := f.ListMembers(ctx, nil)

@@ -43,6 +43,7 @@ type Site struct {
 	Version   uint64
 	UnaryOnly bool // it serves no streams
 	Listing   bool // its build has lists of the members, but no watch
+	Mute      bool // a watch of the members tells a list, and then nothing
 	// Health answers probes; nil: the site serves.
 	Health healthpb.HealthServer
 	// ahead, in nanoseconds, is how far the site's clock is ahead. Probes read it at any time.

@@ -11,6 +11,7 @@ import (
 	"github.com/samya-db/samya/appmgr/fake"
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/health"
+	"github.com/samya-db/samya/internal/seats"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -280,6 +281,23 @@ func TestMembersFollowTheSeats(t *testing.T) {
 		r.seat(9, seatMember, "")
 		if ms := r.router.memberSet(); ms.Version != 9 || len(ms.Sites) != 2 {
 			r.t.Errorf("the members are %v", ms)
+		}
+	})
+}
+
+// TestSilentWatch: a watch that tells nothing, not even a sign of life, is begun anew.
+func TestSilentWatch(t *testing.T) {
+	inBubble(t, []string{"us", "eu"}, nil, func(r *rig) {
+		for _, f := range r.sites {
+			f.Mute = true
+			f.Kill()
+			f.Up()
+		}
+		fake.Pass(10 * time.Second)
+		fake.SeatAll(r.sites, 3, fake.SeatOf("eu", seatMember, ""), fake.SeatOf("us", seatDraining, "eu"))
+		fake.Pass(seats.Silence + 10*time.Second)
+		if site, err := r.acquire(r.t, fake.Take); site != "eu" || err != nil {
+			r.t.Errorf("%s answered, %v", site, err)
 		}
 	})
 }

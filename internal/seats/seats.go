@@ -47,7 +47,8 @@ func (b *Book) Learn(list *samyav1.ListMembersResponse) *Book {
 }
 
 // merge joins two lists of the same version, both in the order of names. Of a seat in both
-// it takes the state that comes later, and else what the newer list says.
+// it takes the state that comes later, and else what the newer list says. It may change
+// the newer list.
 func merge(known, told []*samyav1.Member) []*samyav1.Member {
 	var all []*samyav1.Member
 	for len(known) > 0 || len(told) > 0 {
@@ -61,6 +62,10 @@ func merge(known, told []*samyav1.Member) []*samyav1.Member {
 			// The states are numbered in the order in which a seat takes them.
 			if known[0].GetState() > m.GetState() {
 				m = known[0]
+			}
+			if d := known[0].GetDrain(); m.GetDrain() == nil && m.GetState() == known[0].GetState() && d != nil {
+				// The site alone that drains tells what it still holds.
+				m.Drain, m.WaitsFor, m.Knows = d, known[0].GetWaitsFor(), true
 			}
 			all, known, told = append(all, m), known[1:], told[1:]
 		}

@@ -60,6 +60,23 @@ func TestLearn(t *testing.T) {
 	}
 }
 
+// TestProgress: what a site that drains tells of itself outlasts the lists of other sites,
+// until it drains no more.
+func TestProgress(t *testing.T) {
+	own := seat("b", draining, "a")
+	own.Drain, own.WaitsFor, own.Knows = &samyav1.Drain{Leases: 3}, "3 leases to end", true
+	b := (*Book)(nil).Learn(list(3, seat("a", member, ""), own)).Learn(list(3, seat("a", member, ""), seat("b", draining, "a")))
+	if m := b.List().GetMembers()[1]; m.GetDrain().GetLeases() != 3 || m.GetWaitsFor() == "" || !m.GetKnows() {
+		t.Errorf("after the list of another site: %v", m)
+	}
+	if m := b.Learn(list(3, seat("a", member, ""), seat("b", gone, "a"))).List().GetMembers()[1]; m.GetDrain() != nil {
+		t.Errorf("after the end of the drain: %v", m)
+	}
+	if m := b.Learn(list(4, seat("a", member, ""), seat("b", member, ""))).List().GetMembers()[1]; m.GetDrain() != nil {
+		t.Errorf("after the drain was taken back: %v", m)
+	}
+}
+
 // TestHome: what a site had is at its heirs, as far as heirs go.
 func TestHome(t *testing.T) {
 	b := (*Book)(nil).Learn(list(1,
