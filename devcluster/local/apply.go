@@ -113,15 +113,21 @@ func (a *applier) apply(ctx context.Context) error {
 		}
 	}
 	// A new site serves once all members know of it: one that is lost would be waited for.
-	lost := func(p Process) bool { return slices.Contains(a.state.Lost, p.Name) }
-	alive := func(p Process) bool { return !lost(p) }
-	if err := a.leave(ctx, wanted, slices.DeleteFunc(slices.Clone(l.leaving), alive)); err != nil {
+	var lost, draining []Process
+	for _, p := range l.leaving {
+		if slices.Contains(a.state.Lost, p.Name) {
+			lost = append(lost, p)
+		} else {
+			draining = append(draining, p)
+		}
+	}
+	if err := a.leave(ctx, wanted, lost); err != nil {
 		return err
 	}
 	if err := a.join(ctx, wanted); err != nil {
 		return err
 	}
-	if err := a.leave(ctx, wanted, slices.DeleteFunc(slices.Clone(l.leaving), lost)); err != nil {
+	if err := a.leave(ctx, wanted, draining); err != nil {
 		return err
 	}
 	return a.retire(ctx, wanted)
