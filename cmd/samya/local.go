@@ -29,7 +29,7 @@ What is wanted can be said again at any time: only what differs is changed.`,
 		GroupID: groupServe,
 		Args:    exactly(),
 	}
-	cmd.AddCommand(p.localUp(), p.localApply(), p.localStatus(), p.localDown())
+	cmd.AddCommand(p.localUp(), p.localApply(), p.localDrain(), p.localReplace(), p.localRemove(), p.localStatus(), p.localDown())
 	return cmd
 }
 
@@ -42,9 +42,9 @@ type localFlags struct {
 	timeout time.Duration
 }
 
-func (f *localFlags) add(cmd *cobra.Command) {
+func (f *localFlags) add(cmd *cobra.Command, timeout time.Duration) {
 	cmd.Flags().StringVar(&f.dir, "dir", "samya-local", "directory of the cluster, for it alone")
-	cmd.Flags().DurationVar(&f.timeout, "timeout", localTimeout, timeoutHelp)
+	cmd.Flags().DurationVar(&f.timeout, "timeout", timeout, timeoutHelp)
 	must(cmd.MarkFlagDirname("dir"))
 }
 
@@ -82,15 +82,19 @@ func (p *program) localUp() *cobra.Command {
 			for _, r := range regions {
 				cfg.Regions[r] = local.Region{Sites: 1, AppManagers: managers}
 			}
+			if cfg.Drain && !cmd.Flags().Changed("timeout") {
+				f.timeout = leaveTimeout
+			}
 			return p.applyLocal(cmd.Context(), cfg, f.timeout)
 		},
 	}
-	f.add(cmd)
+	f.add(cmd, localTimeout)
 	fs := cmd.Flags()
-	fs.StringSliceVar(&regions, "regions", []string{"us", "eu", "as"}, "names of the regions; each has one site. More may join later, and none leaves")
+	fs.StringSliceVar(&regions, "regions", []string{"us", "eu", "as"}, "names of the regions; each has one site. More may join later, and some may leave with --drain")
 	fs.IntVar(&managers, "app-managers", 1, "app managers of each region")
 	fs.IntVar(&cfg.SitePort, "site-port", local.DefaultSitePort, "first of 300 ports for sites")
 	fs.IntVar(&cfg.AppManagerPort, "app-manager-port", local.DefaultAppManagerPort, "first of 300 ports for app managers")
+	fs.BoolVar(&cfg.Drain, "drain", false, "have the sites of other regions leave, which hand over what they hold")
 	fs.BoolVar(&cfg.TLS, "tls", false, "encrypt, and know callers by certificates, which are made")
 	fs.StringToStringVar(&cfg.SiteSettings, "site-settings", nil, "further flags of all sites, name=value,…")
 	fs.StringToStringVar(&cfg.AppManagerSettings, "app-manager-settings", nil, "further flags of all app managers, name=value,…")
@@ -144,7 +148,7 @@ func (p *program) applyLocal(ctx context.Context, cfg local.Config, timeout time
 	case errors.Is(err, local.ErrConfig):
 		return &usageError{err}
 	case errors.Is(err, local.ErrMembers):
-		return &hintError{err, "take it down first, which removes its data: samya local down --dir " + cfg.Dir}
+		return &hintError{err, "have sites leave with --drain, or take it down first, which removes its data: samya local down --dir " + cfg.Dir}
 	case err != nil:
 		return err
 	}
@@ -166,7 +170,7 @@ func (p *program) localStatus() *cobra.Command {
 			return p.printLocal(dir)
 		},
 	}
-	f.add(cmd)
+	f.add(cmd, localTimeout)
 	return cmd
 }
 
@@ -218,7 +222,7 @@ func (p *program) localDown() *cobra.Command {
 			return err
 		},
 	}
-	f.add(cmd)
+	f.add(cmd, localTimeout)
 	cmd.Flags().BoolVar(&keep, "keep", false, "keep the data, for a later samya local up")
 	return cmd
 }

@@ -24,6 +24,9 @@ func TestLocalRefusals(t *testing.T) {
 		`local up --app-managers 11 --dir ` + dir:      {exitUsage, "app_managers: 11"},
 		`local up --site-port 8000 --dir ` + dir:       {exitUsage, "must lie 300 apart"},
 		`local up --site-settings data=/ --dir ` + dir: {exitUsage, `site_settings: "data"`},
+		`local drain us-1 --dir ` + dir:                {exitFailed, "say what is wanted with: samya local up --dir " + dir},
+		`local remove us-1 --lost --dir ` + dir:        {exitFailed, "there is no cluster in " + dir},
+		`local replace --dir ` + dir:                   {exitUsage, "SITE"},
 		`local status --dir ` + dir:                    {exitFailed, "bring one up with: samya local up --dir " + dir},
 	} {
 		code, stdout, stderr := s.run(line)

@@ -17,14 +17,15 @@ import (
 // ErrBusy says that another command changes the cluster of the directory.
 var ErrBusy = errors.New("another command is changing this cluster")
 
-// ErrMembers says that the configuration lacks sites of the cluster, or moves some to other
-// addresses.
-var ErrMembers = errors.New("no site leaves a cluster, and new regions sort behind the others")
+// ErrMembers says that the configuration lacks sites of the cluster that are not told to
+// leave, or moves some to other addresses.
+var ErrMembers = errors.New("no site leaves unless told to, and none moves: a region keeps its place in the order of the names")
 
 // Change is a step of [Apply] on a process.
 type Change struct {
 	// Name is the name of the process. Did is "started", "restarted", "stopped" or
-	// "kept"; of a new site of a running cluster "joining", then "joined".
+	// "kept"; of a new site of a running cluster "joining", then "joined"; of a site that
+	// leaves "leaving", then "left".
 	Name, Did string
 }
 
@@ -34,7 +35,9 @@ type Change struct {
 //
 // Apply restarts running sites in turn and waits until each is ready before it restarts
 // the next. It then does the same with app managers. New sites join the running cluster
-// after that, which takes an app manager. Surplus app managers stop last.
+// after that, which takes an app manager; sites that are lost are written off before. Then
+// sites leave, one after the other: each hands what it holds to another site, stops, and its
+// data is set aside. Surplus app managers stop last.
 func Apply(ctx context.Context, cfg Config, told func(Change)) error {
 	if err := cfg.Validate(); err != nil {
 		return err
@@ -74,17 +77,18 @@ type applier struct {
 }
 
 func (a *applier) apply(ctx context.Context) error {
-	wanted := a.cfg.processes(a.state.Members)
-	if err := a.adopt(wanted); err != nil {
+	if err := a.adopt(); err != nil {
 		return err
 	}
+	l := a.cfg.layout(&a.state)
+	wanted := l.wanted
 	for _, dir := range []string{dataDir, logDir} {
 		if err := os.MkdirAll(filepath.Join(a.cfg.Dir, dir), 0o700); err != nil {
 			return fmt.Errorf("make the directories of the cluster: %w", err)
 		}
 	}
 	if a.cfg.TLS {
-		if err := a.cfg.secure(wanted); err != nil {
+		if err := a.cfg.secure(slices.Concat(wanted, l.leaving)); err != nil {
 			return err
 		}
 	}
@@ -98,6 +102,9 @@ func (a *applier) apply(ctx context.Context) error {
 	if err := a.startJoining(wanted); err != nil {
 		return err
 	}
+	if err := a.startLeaving(l.leaving); err != nil {
+		return err
+	}
 	for _, kind := range []string{KindSite, KindAppManager} {
 		if err := a.settle(ctx, slices.DeleteFunc(slices.Clone(wanted), func(p Process) bool {
 			return p.Kind != kind || slices.Contains(a.state.Joining, p.Name)
@@ -105,30 +112,51 @@ func (a *applier) apply(ctx context.Context) error {
 			return err
 		}
 	}
+	// A new site serves once all members know of it: one that is lost would be waited for.
+	var lost, draining []Process
+	for _, p := range l.leaving {
+		if slices.Contains(a.state.Lost, p.Name) {
+			lost = append(lost, p)
+		} else {
+			draining = append(draining, p)
+		}
+	}
+	if err := a.leave(ctx, wanted, lost); err != nil {
+		return err
+	}
 	if err := a.join(ctx, wanted); err != nil {
+		return err
+	}
+	if err := a.leave(ctx, wanted, draining); err != nil {
 		return err
 	}
 	return a.retire(ctx, wanted)
 }
 
 // adopt checks that the state belongs to the wanted cluster, and completes it.
-func (a *applier) adopt(wanted []Process) error {
-	var members []string
-	for _, p := range wanted {
-		if p.Kind == KindSite {
-			members = append(members, p.Name)
-		}
-	}
+func (a *applier) adopt() error {
 	switch {
 	case !a.state.known():
+		if len(a.cfg.Leave)+len(a.cfg.Lost) > 0 {
+			return fmt.Errorf("%w: leave, lost: a new cluster has no site that leaves", ErrConfig)
+		}
+		var members []string
+		for _, p := range a.cfg.Processes() {
+			if p.Kind == KindSite {
+				members = append(members, p.Name)
+			}
+		}
 		a.state = State{Version: stateVersion, Cluster: a.cfg.Cluster, Members: members}
 	case a.state.Cluster != a.cfg.Cluster:
 		return fmt.Errorf("%s holds the cluster %q, not %q: %w", a.cfg.Dir, a.state.Cluster, a.cfg.Cluster, ErrForeign)
 	default:
-		if err := a.grow(wanted, members); err != nil {
+		if err := a.reseat(); err != nil {
 			return err
 		}
 	}
+	wanted := a.cfg
+	wanted.Runs, wanted.Leave, wanted.Lost, wanted.Drain = nil, nil, nil, false
+	a.state.Config = &wanted
 	if boot := bootID(); a.state.Boot != boot {
 		// No process of the former boot runs. Their run numbers stay.
 		for name, r := range a.state.Processes {
@@ -267,8 +295,12 @@ func (a *applier) retire(ctx context.Context, wanted []Process) error {
 // spec hashes everything whose change makes a running process outdated.
 func (a *applier) spec(p Process) string {
 	h := sha256.New()
-	for _, part := range append([]string{a.sum}, p.Args...) {
-		_, _ = fmt.Fprintf(h, "%d:%s", len(part), part) // a hash never fails
+	seeds := slices.Index(p.Args, joinFlag) + 1
+	for i, part := range append([]string{a.sum}, p.Args...) {
+		// Seeds are for a start: a process that runs knows the others.
+		if i == 0 || i-1 != seeds {
+			_, _ = fmt.Fprintf(h, "%d:%s", len(part), part) // a hash never fails
+		}
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

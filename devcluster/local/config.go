@@ -52,6 +52,14 @@ type Config struct {
 	// TLS encrypts all connections and has processes know their callers by certificates.
 	// The cluster has its own authority, in a folder of the directory.
 	TLS bool `json:"tls"`
+	// Drain has the sites leave that the cluster has and the configuration has not. Without
+	// it such a configuration is refused.
+	Drain bool `json:"drain,omitempty"`
+	// Leave are sites that leave, whatever the regions say: others take their places. A site
+	// that has left may stay in the list.
+	Leave []string `json:"leave,omitempty"`
+	// Lost are sites like Leave whose data is lost: they are written off.
+	Lost []string `json:"lost,omitempty"`
 	// Runs are the numbers of the wanted runs by process name. A process starts if it
 	// does not run, or if its run has a lower number. A process that is not named counts
 	// on from its former number.
@@ -60,7 +68,8 @@ type Config struct {
 
 // Region is the size of a region.
 type Region struct {
-	// Sites hold tokens; their number may grow.
+	// Sites hold tokens. A region has at most MaxPerRegion sites ever: the name of a site
+	// that has left is never used again.
 	Sites int `json:"sites"`
 	// AppManagers serve clients; their number may change at any time.
 	AppManagers int `json:"app_managers"`
@@ -154,19 +163,41 @@ type Process struct {
 
 // Processes returns the processes of a new cluster: the sites, then the app managers, each
 // sorted by region. The same configuration always gives the same processes.
-func (c Config) Processes() []Process { return c.processes(nil) }
+func (c Config) Processes() []Process { return c.layout(&State{}).wanted }
 
-// processes returns the processes of a cluster that sites of these names founded; none: all
-// sites. Other sites join it.
-func (c Config) processes(founders []string) []Process {
-	var sites, managers []Process
-	for i, region := range slices.Sorted(maps.Keys(c.Regions)) {
-		for n := range c.Regions[region].Sites {
+// layout are the processes of a cluster.
+type layout struct {
+	// wanted are the sites, then the app managers; leaving are sites that leave.
+	wanted, leaving []Process
+	// short are regions whose sites have used up the names.
+	short []string
+}
+
+// layout returns the processes of the cluster of a state. The first sites of each region
+// that neither have left nor are about to are wanted. In a new cluster all sites are
+// founders; later sites join.
+func (c Config) layout(s *State) layout {
+	var l layout
+	var managers, sites []Process
+	out := slices.Concat(s.Gone, s.Leaving, c.Leave, c.Lost)
+	for i, region := range c.places(s) {
+		missing := c.Regions[region].Sites
+		for n := range MaxPerRegion {
 			at := i*MaxPerRegion + n
-			sites = append(sites, Process{
+			p := Process{
 				Name: SiteName(region, n+1), Kind: KindSite, Region: region,
 				GRPC: loopback(c.SitePort + at), HTTP: loopback(c.SitePort + stride + at), Gossip: loopback(c.SitePort + 2*stride + at),
-			})
+			}
+			switch {
+			case slices.Contains(s.Leaving, p.Name):
+				l.leaving = append(l.leaving, p)
+			case missing > 0 && !slices.Contains(out, p.Name):
+				missing--
+				sites = append(sites, p)
+			}
+		}
+		if missing > 0 {
+			l.short = append(l.short, region)
 		}
 		for n := range c.Regions[region].AppManagers {
 			at := i*MaxPerRegion + n
@@ -176,41 +207,74 @@ func (c Config) processes(founders []string) []Process {
 			})
 		}
 	}
-	var names, seeds []string
-	founded := func(site string) bool { return len(founders) == 0 || slices.Contains(founders, site) }
-	for _, s := range sites {
-		if founded(s.Name) {
-			names, seeds = append(names, s.Name), append(seeds, s.Gossip)
-		}
-	}
-	all := slices.Concat(sites, managers)
-	for i := range all {
-		p := &all[i]
-		p.Args = []string{
-			p.Kind, "--name", p.Name, "--region", p.Region, "--cluster", c.Cluster,
-			"--grpc", p.GRPC, "--http", p.HTTP, "--gossip", p.Gossip, "--join", strings.Join(others(seeds, p.Gossip), ","),
-		}
-		settings := c.AppManagerSettings
-		if p.Kind == KindSite {
-			settings = c.SiteSettings
-			p.Args = append(p.Args, "--data", c.data(p.Name))
-			if founded(p.Name) {
-				p.Args = append(p.Args, "--members", strings.Join(names, ","))
-			}
-		}
-		p.Args = append(p.Args, c.secureFlags(*p)...)
-		if _, told := settings["preset"]; !told {
-			p.Args = append(p.Args, "--preset", "local")
-		}
-		for _, name := range slices.Sorted(maps.Keys(settings)) {
-			p.Args = append(p.Args, "--"+name+"="+settings[name])
-		}
-	}
-	return all
+	l.wanted = slices.Concat(sites, managers)
+	c.fill(s, &l)
+	return l
 }
+
+// places are the regions in their order, which gives the ports. A region that a site has
+// left keeps its place.
+func (c Config) places(s *State) []string {
+	regions := slices.Collect(maps.Keys(c.Regions))
+	for _, site := range slices.Concat(s.Leaving, s.Gone) {
+		regions = append(regions, regionOf(site))
+	}
+	slices.Sort(regions)
+	return slices.Compact(regions)
+}
+
+// fill writes the command lines of a layout.
+func (c Config) fill(s *State, l *layout) {
+	founders, seeds := s.Members, []string(nil)
+	for _, p := range slices.Concat(l.wanted, l.leaving) {
+		switch {
+		case p.Kind != KindSite:
+		case !s.known():
+			founders, seeds = append(founders, p.Name), append(seeds, p.Gossip)
+		case slices.Contains(s.Members, p.Name) || slices.Contains(s.Joined, p.Name):
+			seeds = append(seeds, p.Gossip)
+		}
+	}
+	for _, some := range [][]Process{l.wanted, l.leaving} {
+		for i := range some {
+			some[i].Args = c.args(&some[i], founders, seeds)
+		}
+	}
+}
+
+// args is the command line of a process, after the program. Nodes find each other by the
+// seeds.
+func (c Config) args(p *Process, founders, seeds []string) []string {
+	args := []string{
+		p.Kind, "--name", p.Name, "--region", p.Region, "--cluster", c.Cluster,
+		"--grpc", p.GRPC, "--http", p.HTTP, "--gossip", p.Gossip, joinFlag, strings.Join(others(seeds, p.Gossip), ","),
+	}
+	settings := c.AppManagerSettings
+	if p.Kind == KindSite {
+		settings = c.SiteSettings
+		args = append(args, "--data", c.data(p.Name))
+		if slices.Contains(founders, p.Name) {
+			args = append(args, "--members", strings.Join(founders, ","))
+		}
+	}
+	args = append(args, c.secureFlags(*p)...)
+	if _, told := settings["preset"]; !told {
+		args = append(args, "--preset", "local")
+	}
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		args = append(args, "--"+name+"="+settings[name])
+	}
+	return args
+}
+
+// joinFlag is the flag of the seeds. Only a process that starts looks at them.
+const joinFlag = "--join"
 
 // SiteName names the nth site of a region, from 1.
 func SiteName(region string, n int) string { return region + "-" + strconv.Itoa(n) }
+
+// regionOf is the region in the name of a site.
+func regionOf(site string) string { return site[:max(0, strings.LastIndexByte(site, '-'))] }
 
 // AppManagerName names the nth app manager of a region, from 1.
 func AppManagerName(region string, n int) string { return "am-" + region + "-" + strconv.Itoa(n) }
@@ -218,7 +282,7 @@ func AppManagerName(region string, n int) string { return "am-" + region + "-" +
 func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
 // others returns the addresses without the address given; all addresses if no other is
-// left.
+// there.
 func others(addrs []string, one string) []string {
 	rest := slices.DeleteFunc(slices.Clone(addrs), func(a string) bool { return a == one })
 	if len(rest) == 0 {
@@ -233,6 +297,8 @@ const (
 	lockFile  = "lock"
 	dataDir   = "data"
 	logDir    = "logs"
+	// leftDir has the data and the logs of sites that have left.
+	leftDir = "left"
 )
 
 func (c Config) data(name string) string { return filepath.Join(c.Dir, dataDir, name) }

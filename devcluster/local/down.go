@@ -39,7 +39,7 @@ func Down(ctx context.Context, dir string, keep bool) error {
 	}
 	// The state goes last but for the lock: as long as it is there, Down can be
 	// repeated.
-	for _, name := range []string{dataDir, logDir, certDir, stateFile + ".new", stateFile, lockFile} {
+	for _, name := range []string{dataDir, leftDir, logDir, certDir, stateFile + ".new", stateFile, lockFile} {
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 			return fmt.Errorf("remove the cluster: %w", err)
 		}

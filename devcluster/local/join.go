@@ -10,28 +10,61 @@ import (
 	"github.com/samya-db/samya/internal/httpapi"
 )
 
-// grow notes the wanted sites that the cluster has not, to join it. It refuses a
-// configuration that lacks a site, or has one at another address while others join.
-func (a *applier) grow(wanted []Process, members []string) error {
-	has := a.state.sites()
-	for _, site := range has {
-		if !slices.Contains(members, site) {
-			return fmt.Errorf("%s are wanted, the cluster has %s: %w", strings.Join(members, ", "), strings.Join(has, ", "), ErrMembers)
+// reseat notes the wanted sites that the cluster has not, to join it, and the sites that are
+// not wanted, to leave. It refuses a configuration that lacks a site that was not told to
+// leave, or has one at another address while others change.
+func (a *applier) reseat() error {
+	has := without(a.state.sites(), a.state.Leaving)
+	for _, site := range slices.Concat(a.cfg.Leave, a.cfg.Lost) {
+		if !slices.Contains(a.state.sites(), site) && !slices.Contains(a.state.Gone, site) {
+			return fmt.Errorf("%w: leave, lost: %s is no site of the cluster", ErrConfig, site)
 		}
 	}
-	added := slices.DeleteFunc(members, func(m string) bool { return slices.Contains(has, m) })
-	if len(added) == 0 {
+	l := a.cfg.layout(&a.state)
+	if len(l.short) > 0 {
+		return fmt.Errorf("%w: regions: %s: a region has at most %d sites ever, and those that have left count",
+			ErrConfig, strings.Join(l.short, ", "), MaxPerRegion)
+	}
+	if n := len(a.cfg.places(&a.state)); n > MaxRegions {
+		return fmt.Errorf("%w: regions: %d with those that sites have left, must be at most %d", ErrConfig, n, MaxRegions)
+	}
+	var members []string
+	for _, p := range l.wanted {
+		if p.Kind == KindSite {
+			members = append(members, p.Name)
+		}
+	}
+	told := slices.Concat(a.cfg.Leave, a.cfg.Lost)
+	surplus := without(has, members)
+	if len(without(surplus, told)) > 0 && !a.cfg.Drain {
+		return fmt.Errorf("%s are wanted, the cluster has %s: %w", strings.Join(members, ", "), strings.Join(has, ", "), ErrMembers)
+	}
+	a.state.Leaving = slices.Sorted(slices.Values(append(a.state.Leaving, surplus...)))
+	for _, site := range a.cfg.Lost {
+		if slices.Contains(a.state.Leaving, site) && !slices.Contains(a.state.Lost, site) {
+			a.state.Lost = append(a.state.Lost, site)
+		}
+	}
+	added := without(members, has)
+	a.state.Joining = slices.Sorted(slices.Values(append(a.state.Joining, added...)))
+	return a.fits(added)
+}
+
+// fits refuses a change of the sites that would move another site, or that nobody can ask
+// for.
+func (a *applier) fits(added []string) error {
+	if len(added)+len(a.state.Leaving) == 0 {
 		return nil
 	}
-	for _, p := range wanted {
+	l := a.cfg.layout(&a.state)
+	for _, p := range slices.Concat(l.wanted, l.leaving) {
 		if r, known := a.state.Processes[p.Name]; known && p.Kind == KindSite && r.GRPC != p.GRPC {
 			return fmt.Errorf("%s would move from %s to %s: %w", p.Name, r.GRPC, p.GRPC, ErrMembers)
 		}
 	}
-	if !slices.ContainsFunc(wanted, func(p Process) bool { return p.Kind == KindAppManager }) {
-		return fmt.Errorf("%w: regions: %s cannot join without an app manager", ErrConfig, strings.Join(added, ", "))
+	if !slices.ContainsFunc(l.wanted, func(p Process) bool { return p.Kind == KindAppManager }) {
+		return fmt.Errorf("%w: regions: %s cannot join or leave without an app manager", ErrConfig, strings.Join(slices.Concat(added, a.state.Leaving), ", "))
 	}
-	a.state.Joining = slices.Sorted(slices.Values(append(a.state.Joining, added...)))
 	return nil
 }
 
@@ -73,8 +106,21 @@ func (a *applier) join(ctx context.Context, wanted []Process) error {
 	return nil
 }
 
-// seat asks the app managers in turn to give a site a seat, until one has done it.
+// seat asks for a seat for a site, until an app manager has done it.
 func (a *applier) seat(ctx context.Context, wanted []Process, site string) error {
+	err := a.asking(ctx, wanted, func(client *httpapi.Client) (bool, error) {
+		_, err := client.AddMember(ctx, site, "")
+		return err == nil, err
+	})
+	if err != nil {
+		return fmt.Errorf("give %s a seat: %w", site, err)
+	}
+	return nil
+}
+
+// asking asks the app managers in turn until one has done what is asked. It fails with what
+// was last in the way.
+func (a *applier) asking(ctx context.Context, wanted []Process, ask func(*httpapi.Client) (done bool, err error)) error {
 	last := errors.New("no answer yet")
 	err := poll(ctx, func() bool {
 		for _, p := range wanted {
@@ -82,20 +128,21 @@ func (a *applier) seat(ctx context.Context, wanted []Process, site string) error
 				continue
 			}
 			client, err := httpapi.New(a.ask.scheme+"://"+p.HTTP, a.ask.client.Transport)
+			done := false
 			if err == nil {
-				_, err = client.AddMember(ctx, site, "")
+				done, err = ask(client)
 			}
-			if err == nil {
+			if done {
 				return true
 			}
-			if ctx.Err() == nil {
+			if err != nil && ctx.Err() == nil {
 				last = err
 			}
 		}
 		return false
 	})
 	if err != nil {
-		return fmt.Errorf("give %s a seat (%w): %w", site, last, err)
+		return fmt.Errorf("%w: %w", last, err)
 	}
 	return nil
 }

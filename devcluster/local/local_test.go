@@ -65,7 +65,12 @@ func try(t *testing.T, cfg local.Config) (map[string]string, error) {
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	defer cancel()
 	did := make(map[string]string)
-	err := local.Apply(ctx, cfg, func(c local.Change) { did[c.Name] = c.Did })
+	err := local.Apply(ctx, cfg, func(c local.Change) {
+		if did[c.Name] == c.Did {
+			t.Errorf("%s %s twice", c.Did, c.Name)
+		}
+		did[c.Name] = c.Did
+	})
 	return did, err
 }
 

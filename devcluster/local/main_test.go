@@ -2,6 +2,7 @@ package local_test
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -9,8 +10,12 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
+	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/samya-db/samya/internal/httpapi"
 )
 
 // TestMain lets this test program play the part of samya: started with "site"
@@ -29,6 +34,7 @@ func child(args []string) int {
 	data := fs.String("data", "", "")
 	fails := fs.Bool("fails", false, "")
 	stubborn := fs.Bool("stubborn", false, "")
+	seats := fs.String("seats", "", "")
 	for _, ignored := range []string{"name", "region", "cluster", "gossip", "preset", "join", "grpc", "members", "latency"} {
 		fs.String(ignored, "", "")
 	}
@@ -55,11 +61,13 @@ func child(args []string) int {
 	}
 	stop, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
+	members := &seating{states: make(map[string]string)}
+	for _, site := range strings.Split(*seats, "+") {
+		members.states[site] = "member"
+	}
 	server := &http.Server{Addr: *addr, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/v1/members" {
-			body, _ := io.ReadAll(r.Body)
-			fmt.Printf("%s %s\n", r.Method, body)
-			_, _ = io.WriteString(w, "{}")
+		if strings.HasPrefix(r.URL.Path, "/v1/members") {
+			_ = json.NewEncoder(w).Encode(members.answer(r))
 		}
 	})}
 	failed := make(chan error, 1)
@@ -74,4 +82,43 @@ func child(args []string) int {
 		select {}
 	}
 	return 0
+}
+
+// seating are the sites of a cluster, as a single app manager knows them. It logs what it is
+// asked for. A site that drains is gone at the second look.
+type seating struct {
+	mu     sync.Mutex
+	states map[string]string
+}
+
+func (s *seating) answer(r *http.Request) any {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := httpapi.Members{Version: 1}
+	if r.Method == http.MethodGet {
+		for site, state := range s.states {
+			all.Members = append(all.Members, httpapi.Member{Name: site, State: state})
+			if state == "draining" {
+				s.states[site] = "gone"
+			}
+		}
+		return all
+	}
+	body, _ := io.ReadAll(r.Body)
+	fmt.Printf("%s %s%s\n", r.Method, strings.TrimPrefix(r.URL.RequestURI(), "/v1/members"), body)
+	site, drained := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, "/v1/members/"), ":drain")
+	var in struct {
+		Name string `json:"name"`
+	}
+	switch _ = json.Unmarshal(body, &in); {
+	case in.Name != "":
+		s.states[in.Name] = "member"
+	case drained:
+		s.states[site] = "draining"
+	case r.URL.Query().Get("lost") == "true":
+		s.states[site] = "lost"
+	default:
+		s.states[site] = "gone"
+	}
+	return httpapi.ChangedMember{}
 }

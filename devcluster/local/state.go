@@ -30,6 +30,13 @@ type State struct {
 	// may have a seat already.
 	Joined  []string `json:"joined,omitempty"`
 	Joining []string `json:"joining,omitempty"`
+	// Leaving are the sites that are about to leave, and Lost those of them whose data is
+	// lost. Gone are the sites that have left: no other site gets their names.
+	Leaving []string `json:"leaving,omitempty"`
+	Lost    []string `json:"lost,omitempty"`
+	Gone    []string `json:"gone,omitempty"`
+	// Config is what was wanted last, without runs; nil in states of older builds.
+	Config *Config `json:"config,omitempty"`
 	// TLS reports whether the processes were started with TLS.
 	TLS bool `json:"tls"`
 	// Boot is the boot of the machine in which the processes began; empty if the system
@@ -97,7 +104,12 @@ func (s State) write(dir string) error {
 
 // sites are the names of all sites that the cluster may have.
 func (s State) sites() []string {
-	return slices.Sorted(slices.Values(slices.Concat(s.Members, s.Joined, s.Joining)))
+	return without(slices.Sorted(slices.Values(slices.Concat(s.Members, s.Joined, s.Joining))), s.Gone)
+}
+
+// without returns the names that are not among others.
+func without(names, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return slices.Contains(others, n) })
 }
 
 // known reports whether the state was read from a file.

@@ -1,0 +1,121 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/samya-db/samya/internal/httpapi"
+)
+
+// startLeaving starts the sites that leave and do not run: they have to hand over what they
+// hold. A site whose data is lost is ended instead.
+func (a *applier) startLeaving(leaving []Process) error {
+	for _, p := range leaving {
+		if slices.Contains(a.state.Lost, p.Name) || a.state.Runs(p.Name) {
+			continue
+		}
+		if err := a.start(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leave has sites leave, one after the other: each stops once it is out, and its data and its
+// log are set aside.
+func (a *applier) leave(ctx context.Context, wanted, leaving []Process) error {
+	for _, p := range leaving {
+		lost := slices.Contains(a.state.Lost, p.Name)
+		if lost {
+			if err := a.state.Processes[p.Name].stop(ctx, a.state.Boot); err != nil {
+				return err
+			}
+		}
+		a.tell(p.Name, "leaving")
+		if err := a.out(ctx, wanted, p, lost); err != nil {
+			return err
+		}
+		if err := a.state.Processes[p.Name].stop(ctx, a.state.Boot); err != nil {
+			return err
+		}
+		if err := a.setAside(p.Name); err != nil {
+			return err
+		}
+		a.tell(p.Name, "left")
+	}
+	return nil
+}
+
+// out asks for a site to leave, and waits until it is out.
+func (a *applier) out(ctx context.Context, wanted []Process, p Process, lost bool) error {
+	err := a.asking(ctx, wanted, func(client *httpapi.Client) (bool, error) {
+		all, err := client.ListMembers(ctx)
+		if err != nil {
+			return false, err
+		}
+		i := slices.IndexFunc(all.Members, func(m httpapi.Member) bool { return m.Name == p.Name })
+		if i < 0 {
+			// A site that was to join may never have got a seat.
+			return slices.Contains(a.state.Joining, p.Name), errors.New("the cluster does not know the site")
+		}
+		switch m := &all.Members[i]; {
+		case m.State == "gone":
+			return true, nil
+		case m.State == "lost":
+			return all.Behind == 0, fmt.Errorf("it waits for %s", all.WaitsFor)
+		case m.State == "joining":
+			_, err = client.RemoveMember(ctx, p.Name, false, "")
+		case lost:
+			_, err = client.RemoveMember(ctx, p.Name, true, "")
+		case m.State == "draining":
+			err = fmt.Errorf("it waits for %s", m.WaitsFor)
+		default:
+			_, err = client.DrainMember(ctx, p.Name, heir(wanted, p), "")
+		}
+		return false, err
+	})
+	if err != nil {
+		return fmt.Errorf("have %s leave: %w", p.Name, err)
+	}
+	return nil
+}
+
+// heir is the site that takes over from one that leaves: of the same region, if there is
+// one.
+func heir(wanted []Process, p Process) string {
+	first := ""
+	for _, w := range wanted {
+		switch {
+		case w.Kind != KindSite:
+		case w.Region == p.Region:
+			return w.Name
+		case first == "":
+			first = w.Name
+		}
+	}
+	return first
+}
+
+// setAside moves the data and the log of a site that has left, and notes that it has.
+func (a *applier) setAside(site string) error {
+	left := filepath.Join(a.cfg.Dir, leftDir)
+	if err := os.MkdirAll(left, 0o700); err != nil {
+		return fmt.Errorf("set the data of %s aside: %w", site, err)
+	}
+	for from, to := range map[string]string{a.cfg.data(site): site, logOf(a.cfg.Dir, site): site + ".log"} {
+		if err := os.Rename(from, filepath.Join(left, to)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("set the data of %s aside: %w", site, err)
+		}
+	}
+	one := []string{site}
+	a.state.Joined, a.state.Joining = without(a.state.Joined, one), without(a.state.Joining, one)
+	a.state.Leaving, a.state.Lost = without(a.state.Leaving, one), without(a.state.Lost, one)
+	a.state.Gone = slices.Sorted(slices.Values(append(a.state.Gone, site)))
+	delete(a.state.Processes, site)
+	return a.state.write(a.cfg.Dir)
+}
