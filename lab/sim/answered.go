@@ -129,6 +129,16 @@ func (o *observer) nothingDone(n *node, c *call, a *answer.Answer) {
 		if n.stopping {
 			return
 		}
+	case answer.Draining:
+		o.s.report.TurnedAway++
+		if o.departing[n.id] && (q.state != stored.Ran || q.attempt != numbered(c.attempt)) {
+			return
+		}
+	case answer.Moved:
+		if l := c.op.lease; l != nil && o.departing[n.id] && (l.home != n || l.over()) {
+			o.s.report.LeasesMoved++
+			return
+		}
 	case answer.Superseded, answer.Expired, answer.NoLease:
 		if !c.refused(n, a) {
 			break
@@ -167,7 +177,7 @@ func (c *call) refused(n *node, a *answer.Answer) bool {
 	case answer.Expired:
 		return p.tries.notAfter != 0 && n.calendar > p.tries.notAfter
 	case answer.NoLease:
-		return p.lease != nil && p.lease.over() && p.lease.home == n
+		return p.lease != nil && (p.lease.over() && p.lease.home == n || p.lease.home != n && n.s.observe.stayed[n.id])
 	}
 	return false
 }
@@ -179,7 +189,7 @@ func (o *observer) tried(n *node, c *call, a *answer.Answer) {
 	switch {
 	case a.Code == answer.OK && (a.Tokens > p.tokens || a.Tokens < p.leastTokens() || a.Tokens > a.Left):
 		o.s.fail(Answers, "%s answers %v: %d tokens, left %d", n.id, c, a.Tokens, a.Left)
-	case a.Code != answer.OK && a.Code != answer.OutOfTokens && a.Code != answer.ExceedsLimit && a.Code != answer.NotFound:
+	case a.Code != answer.OK && a.Code != answer.OutOfTokens && a.Code != answer.ExceedsLimit && a.Code != answer.NotFound && (a.Code != answer.Draining || !o.departing[n.id]):
 		o.s.fail(Answers, "%s answers %v: %v", n.id, c, a.Code)
 	}
 }
@@ -189,9 +199,12 @@ func (o *observer) renewed(n *node, c *call, a *answer.Answer) {
 	l := c.op.lease
 	l.renewalAnswered(n, c.op)
 	switch {
-	case a.Code == answer.OK && a.Lease().Number == l.number && a.Lease().Tokens <= l.op.at[n.i].tokens:
-	case a.Code == answer.NoLease && l.over():
+	case a.Code == answer.OK && a.Lease().Number == l.number && a.Lease().Tokens <= l.op.at[l.by].tokens:
+	case a.Code == answer.NoLease && (l.over() || o.stayed[n.id] && l.home != n):
 		o.s.report.NoLease++
+	case a.Code == answer.Moved && o.departing[n.id] && (l.home != n || l.over()):
+		o.s.report.LeasesMoved++
+	case a.Code == answer.Overloaded && (l.onItsWay() || o.departing[n.id] && l.home != n):
 	default:
 		o.s.fail(Leases, "%s answers %v: %v, %+v", n.id, c, a.Code, a.Lease())
 	}

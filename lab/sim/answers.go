@@ -96,6 +96,9 @@ func (o *observer) reply(n *node, r core.Reply) {
 		o.unvouched(n, c, a)
 		return
 	}
+	if n.out {
+		o.s.fail(Leaving, "%s, which has left, answers %v: %+v", n.id, c.op, a)
+	}
 	if n.stale != nil {
 		o.s.fail(StaleData, "%s, on stale data, answers %v: %+v", n.id, c.op, a)
 	}
@@ -162,6 +165,15 @@ func (o *observer) changed(n *node, c *call, a answer.Answer) {
 		return
 	case answer.Overloaded:
 		return
+	case answer.Draining:
+		if !o.departing[n.id] {
+			o.s.fail(Answers, "%s answers %v: %v, and it does not drain", n.id, op, a.Code)
+		}
+		return
+	case answer.Changing:
+		if _, decided := o.catalogue.results[op.requestID]; !decided {
+			return
+		}
 	case answer.Reused:
 		if op.contradicted {
 			// The other change may have been the first that a site heard of. Once the id
@@ -194,7 +206,7 @@ func (o *observer) mutantChanged(n *node, op *op, a answer.Answer) {
 	case answer.Reused:
 		o.s.report.Reused++
 		return
-	case answer.NoQuorum, answer.Unknown, answer.Overloaded, answer.Expired:
+	case answer.NoQuorum, answer.Unknown, answer.Overloaded, answer.Expired, answer.Draining, answer.Changing:
 		return
 	}
 	if g := a.View().Generation; op.kind == setLimit || op.kind == reconcile {

@@ -106,8 +106,9 @@ func (o *observer) verdict(from, to *node, c *askedAs, v message.ClaimVerdict) {
 func (o *observer) claimed(n *node, c *call) {
 	p, q := c.op, &c.op.at[n.i]
 	if p.lease != nil && p.kind == release {
-		if n != p.lease.home && q.state == stored.Parked && (q.asked == nil || q.asked[p.lease.home.i] == 0) {
-			o.s.fail(Durability, "%s answers %v, and has not noted to ask %s", n.id, c, p.lease.home.id)
+		asks := slices.ContainsFunc(q.asked, func(a attempt.Number) bool { return a > 0 })
+		if n.id != p.home && q.state == stored.Parked && !asks {
+			o.s.fail(Durability, "%s answers %v, and has not noted to ask %s", n.id, c, p.home)
 		}
 		return
 	}
@@ -115,7 +116,9 @@ func (o *observer) claimed(n *node, c *call) {
 		return
 	}
 	for _, site := range o.s.claimedOf(n, c) {
-		if i := slices.Index(o.s.names, site); q.asked == nil || q.asked[i] < c.attempt-1 {
+		if i := slices.Index(o.s.names, site); o.s.nodes[i].outside() {
+			continue
+		} else if q.asked == nil || q.asked[i] < c.attempt-1 {
 			o.s.fail(Durability, "%s answers %v, and has not noted to ask %s", n.id, c, site)
 		}
 	}
@@ -124,7 +127,7 @@ func (o *observer) claimed(n *node, c *call) {
 // owed counts the claims that are not settled anywhere.
 func (s *sim) owed() int {
 	sum := 0
-	for _, n := range s.nodes {
+	for _, n := range s.inside() {
 		sum += len(n.drained.Claims)
 	}
 	return sum

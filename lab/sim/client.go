@@ -76,7 +76,7 @@ func (c *client) next() {
 	}
 	p := &op{kind: acquire, entity: s.admin.names[s.r.IntN(len(s.admin.names))], site: s.someSite()}
 	// Some sites are hotter than others.
-	if s.chance(500) {
+	if s.chance(500) && !s.nodes[0].out {
 		p.site = 0
 	}
 	if s.o.Hungry {
@@ -85,7 +85,7 @@ func (c *client) next() {
 		s.issue(p)
 		return
 	}
-	if len(c.leases) > 0 && s.chance(550) {
+	if len(c.leases) > 0 && s.chance(either(s.o.Leaves, 550, 120)) {
 		c.useLease(again)
 		return
 	}
@@ -144,6 +144,10 @@ func (p *op) choose(s *sim) {
 		p.ttl = micros(either(s.lacks.renewals, 300, 10_000)+s.r.IntN(20_000)) * millisecond
 		if s.faults.Has(ClockStep) {
 			p.ttl *= 3
+		}
+		if s.o.Leaves && s.chance(600) {
+			// Else leases end before the records of their acquires do, and go to no heir.
+			p.ttl = max(p.ttl, micros(60+s.r.IntN(120))*second)
 		}
 	}
 	if s.chance(30) {
@@ -232,6 +236,9 @@ func (s *sim) register(p *op) {
 		s.observe.highest[p.entity] = max(s.observe.highest[p.entity], p.limit)
 	}
 	p.s, p.id, p.issued, p.taken = s, s.ops, s.now, -1
+	if p.lease != nil {
+		p.home = p.lease.home.id
+	}
 	p.requestID = fmt.Sprintf("op-%d", p.id)
 	p.key = attempt.KeyOf(p.requestID)
 	if p.kind.recorded() {

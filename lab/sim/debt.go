@@ -13,6 +13,7 @@ import (
 // the value. Transactions that apply a decision, or change where entities stand, are left
 // out.
 func (o *observer) standsStill(n *node, r *stored.Records) {
+	o.grantsNothing(n, r)
 	if r.Catalogue != nil || len(r.Deleted) > 0 || len(o.s.nodes) == 1 {
 		return
 	}
@@ -84,7 +85,7 @@ func (n *node) usable(name string) core.Tokens {
 			left += min(0, s.Pledge.Offered)
 		}
 	}
-	if e.Protocol.Pledge != nil && e.Held == e.Protocol.Applied+1 || n.cfg.Joining && !n.s.observe.catalogue.last().roster.View(max(1, e.Voters)).Has(n.id) {
+	if e.Protocol.Pledge != nil && e.Held == e.Protocol.Applied+1 || n.drained.leaves(n.id) || n.s.changing() && !n.s.observe.catalogue.last().roster.View(max(1, e.Voters)).Has(n.id) {
 		return min(left, 0)
 	}
 	return min(left, max(0, left-e.Debt))

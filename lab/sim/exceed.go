@@ -84,6 +84,8 @@ func (o *observer) withinTold(n *node, p *op, q *sequence, r *stored.Records) {
 			out += b.Net - n.drained.Books[b.Name].Net
 		}
 	}
+	_, twice := o.bequests(q, false)
+	out -= twice
 	if most := *q.ceiling + q.raised; out > most {
 		o.s.fail(OverGrant, "%s grants %v; %d of %v are out then, it was told that at most %d can be", n.id, p, out, q.id, most)
 	}
@@ -114,7 +116,7 @@ func (o *observer) appliedBy(n *node, p *op, a *answer.Answer) {
 	if !o.s.healed || p.issued < o.s.healedAt+20*second {
 		return
 	}
-	if !slices.ContainsFunc(o.s.nodes, func(m *node) bool { return !m.vouchedFor() }) {
+	if !slices.ContainsFunc(o.s.inside(), func(m *node) bool { return !m.vouchedFor() }) {
 		o.s.fail(Liveness, "after healing, %s answers %v: %v have not applied it", n.id, p, a.Unapplied())
 	}
 }
@@ -161,7 +163,7 @@ type debtAt struct {
 // sites that are known to.
 func (s *sim) unheard() map[debtAt][]core.SiteID {
 	debts := make(map[debtAt][]core.SiteID)
-	for _, n := range s.nodes {
+	for _, n := range s.inside() {
 		for _, name := range s.admin.names {
 			if e := n.drained.Entities[name]; e.Debt > 0 && len(e.DebtHeard) < n.status.Members {
 				debts[debtAt{n.id, sequenceID{name, e.Generation}, e.DebtSince}] = e.DebtHeard

@@ -34,7 +34,7 @@ func (s *sim) heal() {
 	for _, n := range s.nodes {
 		n.fuse, n.tearAt, n.badSync, n.slowUntil = 0, 0, false, 0
 		n.kept.fill(false)
-		if !n.up {
+		if !n.up && !n.out {
 			n.boot()
 		}
 	}
@@ -47,6 +47,7 @@ func (s *sim) heal() {
 		s.runUntil(s.now + 2*retention)
 	}
 	s.runUntil(s.now + 20*second)
+	s.leaveAll()
 	remembered, aside := s.committed(), s.aside()
 	s.runUntil(s.now + 20*second)
 	for at := range s.atRest() {
@@ -90,7 +91,7 @@ func (s *sim) heal() {
 // remembers, for members that may not know.
 func (s *sim) committed() map[asideAt]bool {
 	set := make(map[asideAt]bool)
-	for _, n := range s.nodes {
+	for _, n := range s.inside() {
 		for name, e := range n.drained.Entities {
 			for _, sl := range e.Star.Slices {
 				if sl.Committed {
@@ -103,7 +104,7 @@ func (s *sim) committed() map[asideAt]bool {
 }
 
 func (s *sim) existsAnywhere(name string) bool {
-	return slices.ContainsFunc(s.nodes, func(n *node) bool { _, ok := n.drained.Entities[name]; return ok })
+	return slices.ContainsFunc(s.inside(), func(n *node) bool { _, ok := n.drained.Entities[name]; return ok })
 }
 
 // idle checks that the cluster has come to rest and agrees.
@@ -136,8 +137,8 @@ func (s *sim) agree() {
 	if s.violation != nil {
 		return
 	}
-	first := s.nodes[0]
-	for _, n := range s.nodes {
+	first := s.inside()[0]
+	for _, n := range s.inside() {
 		if !n.vouchedFor() {
 			return
 		}
@@ -182,7 +183,7 @@ type asideAt struct {
 
 func (s *sim) aside() map[asideAt]bool {
 	set := make(map[asideAt]bool)
-	for _, n := range s.nodes {
+	for _, n := range s.inside() {
 		for name, e := range n.drained.Entities {
 			id := sequenceID{name, e.Generation}
 			if e.Protocol.Pledge != nil {

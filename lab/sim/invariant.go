@@ -63,6 +63,10 @@ const (
 	// Reconciled: no more comes back to an entity by reconciliations than clients had that
 	// died, as long as an operator counts all others.
 	Reconciled Invariant = "reconciled"
+	// Leaving: a site that knows of its drain grants nothing. It hands over what it holds
+	// only to an heir that knows of the drain. It leaves with nothing held and nothing
+	// under way, and stays out.
+	Leaving Invariant = "leaving"
 	// ModeKept: a site begins instances under the variant that the mode in force
 	// there says.
 	ModeKept Invariant = "mode"
@@ -90,7 +94,7 @@ const (
 func Invariants() []Invariant {
 	return []Invariant{
 		Conservation, OverGrant, Books, Bounds, Agreement, Integrity, Monotonic, Durability, AppliedOnce, Reallocation,
-		ExactlyOnce, Leases, Answers, Reads, Refusal, Serving, Catalogue, Surplus, Reconciled, ModeKept, Deadline, Liveness, Bounded, StaleData, Recovery, Sound,
+		ExactlyOnce, Leases, Answers, Reads, Refusal, Serving, Catalogue, Surplus, Reconciled, Leaving, ModeKept, Deadline, Liveness, Bounded, StaleData, Recovery, Sound,
 		Determinism,
 	}
 }

@@ -6,8 +6,6 @@ import (
 
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/site/core"
-	"github.com/samya-db/samya/site/core/answer"
-	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/core/message"
 	"github.com/samya-db/samya/site/core/stored"
 )
@@ -17,7 +15,7 @@ import (
 
 // founding draws the sites that found the cluster.
 func (s *sim) founding() []core.SiteID {
-	if !s.o.Joins || len(s.names) < 3 {
+	if !s.o.Joins && !s.o.Leaves || len(s.names) < 3 || s.o.Leaves && s.chance(400) {
 		return s.names
 	}
 	return s.names[:2+s.r.IntN(len(s.names)-2)]
@@ -45,19 +43,19 @@ func (s *sim) addSite(site core.SiteID) {
 // joined checks that all sites are members of one roster, and that all entities have
 // adopted its voters.
 func (s *sim) joined() {
-	if len(s.joiners()) == 0 {
+	if !s.changing() {
 		return
 	}
 	want := s.observe.catalogue.last().roster
 	for _, site := range s.joiners() {
-		if seat := want.Seat(site); seat == nil || seat.State != stored.SeatMember {
+		if seat := want.Seat(site); seat == nil || seat.State != stored.SeatMember && seat.State != stored.SeatGone {
 			s.fail(Liveness, "after healing, %s has not joined: %+v", site, want)
 			return
 		}
 	}
 	s.report.Joined += len(s.joiners())
-	for _, n := range s.nodes {
-		if st := n.status; st.Members != len(s.names) || st.Behind != 0 {
+	for _, n := range s.inside() {
+		if st := n.status; st.Members != len(s.inside()) || st.Behind != 0 {
 			s.fail(Liveness, "after healing, %s knows %d members, and %d entities are behind", n.id, st.Members, st.Behind)
 		}
 		for name, e := range n.drained.Entities {
@@ -66,30 +64,6 @@ func (s *sim) joined() {
 			}
 		}
 	}
-}
-
-// settleSite applies a decided change of the sites, and returns its result.
-func (m *catalogueModel) settleSite(next *catalogueState, t avantan.Instance, ch *stored.CatalogueChange) catalogueResult {
-	r := next.roster.Clone()
-	seat := r.Seat(core.SiteID(ch.Name))
-	code := answer.OK
-	switch {
-	case ch.Kind == input.AddSite && seat == nil:
-		r.Add(stored.Seat{Site: core.SiteID(ch.Name), State: stored.SeatJoining, Since: t})
-	case ch.Kind == input.AddSite:
-	case seat == nil:
-		code = answer.NotFound
-	case seat.State == stored.SeatMember:
-	case ch.Generation != uint64(r.Version):
-		code = answer.Mismatch
-	default:
-		r.Version++
-		r.Changed = next.numbered
-		seat.State, seat.Since, seat.Votes = stored.SeatMember, t, append(seat.Votes, r.Version)
-		seat.Incarnation = message.Incarnation(ch.Incarnation)
-	}
-	next.roster = r
-	return catalogueResult{code: code, generation: uint64(r.Version)}
 }
 
 // voters is the view of an instance of a sequence: the decisions before it fix it. It
@@ -129,7 +103,7 @@ func (o *observer) checkRoster(n *node, c *stored.Catalogue, want *stored.Roster
 		got = stored.Founded(o.s.founders)
 	}
 	same := func(a, b stored.Seat) bool {
-		return a.Site == b.Site && a.State == b.State && a.Since == b.Since && a.Incarnation == b.Incarnation && slices.Equal(a.Votes, b.Votes)
+		return a.Site == b.Site && a.State == b.State && a.Since == b.Since && a.Incarnation == b.Incarnation && a.Heir == b.Heir && slices.Equal(a.Votes, b.Votes)
 	}
 	if got.Version != 0 && (got.Version != want.Version || got.Changed != want.Changed || !slices.EqualFunc(got.Seats, want.Seats, same)) {
 		o.s.fail(Catalogue, "%s: roster after instance %d of the catalogue: %+v, want %+v", n.id, c.Protocol.Applied, got, *want)
@@ -139,31 +113,43 @@ func (o *observer) checkRoster(n *node, c *stored.Catalogue, want *stored.Roster
 // someSite draws a site that clients may go to: a site that has joined once it has told
 // that it serves.
 func (s *sim) someSite() int {
-	if len(s.joiners()) == 0 {
+	if !s.changing() {
 		return s.r.IntN(len(s.nodes))
 	}
+	// Few clients go to a site that drains, and none to a site that is known to be out.
+	drains := !s.healed && s.chance(250)
 	var open []int
 	for i, n := range s.nodes {
 		if !n.opened && (!n.cfg.Joining || n.up && n.status.Missing == 0) {
 			n.opened, n.openedAt = true, s.now
 		}
-		if n.opened {
+		if n.opened && !n.out && (drains || !s.known(n)) {
 			open = append(open, i)
 		}
+	}
+	if len(open) == 0 {
+		return s.r.IntN(len(s.nodes))
 	}
 	return open[s.r.IntN(len(open))]
 }
 
+// known reports whether a site is no member any more, as far as clients know.
+func (s *sim) known(n *node) bool {
+	seat := s.observe.catalogue.last().roster.Seat(n.id)
+	return seat != nil && seat.State != stored.SeatMember && seat.State != stored.SeatJoining
+}
+
 // otherSite draws another site that clients may go to.
 func (s *sim) otherSite(site int) int {
-	if len(s.joiners()) == 0 {
+	if !s.changing() {
 		return (site + 1 + s.r.IntN(len(s.nodes)-1)) % len(s.nodes)
 	}
-	for {
+	for range 20 {
 		if other := s.someSite(); other != site {
 			return other
 		}
 	}
+	return site
 }
 
 // votedIn reports whether a site was a voter of an instance that is decided.
@@ -189,7 +175,7 @@ func (s *sim) membersIn(n *node, d *Memory) []core.SiteID {
 	case d.Catalogue != nil && d.Catalogue.Roster.Version > 0:
 		var members []core.SiteID
 		for i := range d.Catalogue.Roster.Seats {
-			if seat := &d.Catalogue.Roster.Seats[i]; seat.State == stored.SeatMember {
+			if seat := &d.Catalogue.Roster.Seats[i]; seat.State.Serves() {
 				members = append(members, seat.Site)
 			}
 		}

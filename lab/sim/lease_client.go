@@ -25,6 +25,9 @@ func (c *client) useLease(again func()) {
 		if s.chance(500) {
 			p.ttl = micros(300+s.r.IntN(25_000)) * millisecond
 		}
+		if l.by != l.home.i && s.chance(300) {
+			p.site = l.by
+		}
 		s.renew(p)
 		again()
 		return
@@ -59,6 +62,10 @@ func (c *client) useLease(again func()) {
 		if p.tries.roams && s.chance(600) {
 			p.site = s.someSite()
 		}
+	}
+	if l.by != l.home.i && s.chance(300) {
+		// The client goes by the site that granted the lease.
+		p.site = l.by
 	}
 	s.issue(p)
 }

@@ -35,6 +35,14 @@ type lease struct {
 	// lease.
 	given, lost core.Tokens
 	committed   bool
+	// shadow says that the heir has the lease, and this home has yet to hear so; by is the
+	// place of the site that granted it. inheritor is the release that the transaction
+	// under check ends at the heir itself.
+	shadow    bool
+	by        int
+	inheritor *op
+	// takenIn is the transaction in which its present home has taken it from another.
+	takenIn *stored.Records
 	// whileDown says that its time was over when its home started again.
 	whileDown bool
 }
@@ -70,6 +78,9 @@ func (l *lease) renewalAnswered(n *node, p *op) {
 
 // gives notes that a release has given back tokens at the home.
 func (l *lease) gives(n *node, p *op, tokens core.Tokens) {
+	if n != l.home && tokens == 0 && n.s.o.Leaves {
+		return
+	}
 	if n != l.home {
 		n.s.fail(Leases, "%s gives back tokens of a lease of %s: %v", n.id, l.home.id, p)
 		return
@@ -102,9 +113,14 @@ func (o *observer) leasesStored(n *node, r *stored.Records) {
 		case op == nil || op.kind != acquire || op.ttl == 0:
 			o.s.fail(Leases, "%s stores a lease that nobody asked for: %+v", n.id, rec)
 			return
+		case o.inherits(n, o.inherited(n, r, rec), rec):
+			continue
+		case l != nil && l.shadow:
+			o.s.fail(Leases, "%s changes %+v, which its heir has", n.id, rec)
+			return
 		case l == nil || l.ended:
 			// A number may be used again after a restart.
-			l = &lease{op: op, home: n, number: rec.Number, generation: rec.Generation, tokens: rec.Tokens, block: r.Block.Sequence}
+			l = &lease{op: op, home: n, number: rec.Number, generation: rec.Generation, tokens: rec.Tokens, block: r.Block.Sequence, by: n.i}
 			l.earliest = op.issued + l.lasts(op.ttl)
 			n.leases[rec.Number], op.at[n.i].lease = l, l
 			o.movesLease(n, l, rec.Tokens)
@@ -118,7 +134,7 @@ func (o *observer) leasesStored(n *node, r *stored.Records) {
 		}
 		if rec.Expires != l.expires {
 			ttl := micros(rec.TTL) * millisecond
-			if l.expires != 0 {
+			if l.expires != 0 && l.takenIn != o.batch {
 				o.s.report.LeasesRenewed++
 				if len(l.renewals) == 0 {
 					o.s.fail(Leases, "%s renews lease #%d, and nobody asked for it", n.id, l.op.id)
@@ -160,6 +176,10 @@ func (o *observer) leasesEnded(n *node, r *stored.Records) {
 			o.s.fail(Leases, "%s ends lease number %d, which has ended or never was", n.id, number)
 			return
 		}
+		if l.shadow {
+			o.unshadowed(n, l)
+			continue
+		}
 		l.ended = true
 		rest := l.tokens
 		o.movesLease(n, l, -rest)
@@ -178,8 +198,11 @@ func (o *observer) leasesEnded(n *node, r *stored.Records) {
 func (o *observer) leaseChanged(n *node, l *lease) {
 	lost, given := l.lost, l.given
 	l.lost, l.given = 0, 0
+	inheritor := l.inheritor
+	l.inheritor = nil
 	switch {
-	case l.deleted:
+	case l.deleted, l.shadow:
+	case inheritor != nil && (inheritor.tokens == 0 || lost <= inheritor.tokens):
 	case given > lost:
 		o.s.fail(Leases, "%s: lease #%d gives back %d tokens, and held %d", n.id, l.op.id, given, lost)
 	case l.committed:
@@ -274,6 +297,9 @@ func (s *sim) leasesInTime() {
 			continue
 		}
 		for _, l := range n.live() {
+			if l.shadow || l.onItsWay() {
+				continue
+			}
 			if since := max(l.latest, n.served); since+slack < s.now {
 				s.fail(Leases, "%s: lease #%d should have ended %d ms ago", n.id, l.op.id, (s.now-l.latest)/millisecond)
 			}

@@ -144,7 +144,7 @@ func (o *observer) asideWithin(q *sequence, aside core.Tokens) {
 // are set aside.
 func (o *observer) surplusFound() {
 	for _, name := range o.s.admin.names {
-		e, found := o.s.nodes[0].durable.Entities[name]
+		e, found := o.s.inside()[0].durable.Entities[name]
 		if !found {
 			continue
 		}

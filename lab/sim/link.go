@@ -34,6 +34,10 @@ func (s *sim) send(from *node, envelope message.Envelope) {
 		s.note("%s -> %s: %q/%d audit %+v", from.id, to.id, e.Entity, e.Generation, *e.Audit)
 	case e.Claims != nil:
 		s.note("%s -> %s: claims %+v", from.id, to.id, *e.Claims)
+	case e.Handoff != nil:
+		s.note("%s -> %s: %q/%d handoff %+v", from.id, to.id, e.Entity, e.Generation, *e.Handoff)
+	case e.Leave != nil:
+		s.note("%s -> %s: leave %+v", from.id, to.id, *e.Leave)
 	case e.Transfer != nil:
 		s.note("%s -> %s: %q/%d transfer %+v", from.id, to.id, e.Entity, e.Generation, *e.Transfer)
 	case e.Star != nil:

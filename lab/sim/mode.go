@@ -114,7 +114,7 @@ func (n *node) began(e *event.Event) {
 func inForce(m answer.Mode) string { return cmp.Or(m.Decided.Protocol, m.Configured) }
 
 func (n *node) mayBegin(protocol string, e *event.Event) bool {
-	sure := n.told > 0 && n.toldAt <= n.drainedAt && len(n.s.joiners()) == 0
+	sure := n.told > 0 && n.toldAt <= n.drainedAt && !n.s.changing()
 	quorum := n.told > len(n.s.names)/2
 	switch {
 	case e.Variant == policy.Majority && (n.changing(e.Entity) || n.owes(e.Entity)):
@@ -176,10 +176,11 @@ func (n *node) tell(in input.Input) {
 // sameMode checks that all sites go by the same decision, and that a site that knows of a
 // decision goes by it.
 func (s *sim) sameMode() {
-	for _, n := range s.nodes {
+	first := s.inside()[0]
+	for _, n := range s.inside() {
 		m := n.status.Mode
-		if n.drained.mode() != s.nodes[0].drained.mode() {
-			s.fail(Catalogue, "after healing, the mode of %s is %+v, of %s %+v", n.id, n.drained.mode(), s.nodes[0].id, s.nodes[0].drained.mode())
+		if n.drained.mode() != first.drained.mode() {
+			s.fail(Catalogue, "after healing, the mode of %s is %+v, of %s %+v", n.id, n.drained.mode(), first.id, first.drained.mode())
 		}
 		if m.Decided != n.drained.mode() {
 			s.fail(Catalogue, "after healing, %s goes by %+v, stored is %+v", n.id, m, n.drained.mode())

@@ -58,6 +58,8 @@ type sequence struct {
 	views [][2]starView
 	// direct are the direct transfers; nil if there were none.
 	direct *transfers
+	// handoffs are the bequests of sites that leave; nil if there were none.
+	handoffs *handoffs
 	// promises are the last durable states by site.
 	promises []promise
 	// drifts are the effects of the reconciliations, by instance.
@@ -282,8 +284,8 @@ func (m *catalogueModel) settle(v *avantan.Value) ([]creation, error) {
 		switch {
 		case ch.Kind == input.SetMode:
 			r = m.settleMode(&next, &ch)
-		case ch.Kind == input.AddSite, ch.Kind == input.AdmitSite:
-			r = m.settleSite(&next, avantan.Instance(len(m.states)), &ch)
+		case ch.Kind.OfSites():
+			r = m.settleSite(&next, &ch)
 		case ch.Kind == input.CreateEntity && found:
 			r.code = answer.Exists
 		case ch.Kind == input.CreateEntity:

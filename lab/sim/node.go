@@ -104,6 +104,8 @@ type node struct {
 	failed map[string]micros
 	// replanted is when it last became durable where its entities stand.
 	replanted micros
+	// out says that it has stopped, as it has no place in the cluster any more.
+	out bool
 	// opened says that it has told that it serves.
 	opened bool
 	// openedAt is when it did.

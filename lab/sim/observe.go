@@ -51,6 +51,10 @@ type observer struct {
 	batch *stored.Records
 	// logs are the states that reads may tell, by site and entity.
 	logs []map[string]*readLog
+	// departing are the sites that ever drained, stayed those whose drain was cancelled.
+	departing, stayed map[core.SiteID]bool
+	// bequeathing is set once a site has made a bequest, or is about to.
+	bequeathing bool
 	// underWay is how many direct transfers are under way, by the durable records.
 	underWay int
 }
@@ -60,6 +64,7 @@ func newObserver(s *sim) *observer {
 		s: s, sequences: make(map[sequenceID]*sequence),
 		created: make(map[string][]*sequence), highest: make(map[string]core.Tokens), outstanding: make(map[string]core.Tokens),
 		dead: make(map[sequenceID]core.Tokens), drifted: make(map[sequenceID]core.Tokens),
+		departing: make(map[core.SiteID]bool), stayed: make(map[core.SiteID]bool),
 		ledgers: make(map[sequenceID]*ledger), names: make(map[uint64]string), planted: make(map[string]bool), children: make(map[string]map[string]bool), ghosts: make(map[string]core.Tokens),
 		catalogue: catalogueModel{
 			states:  []catalogueState{{entities: map[string]uint64{}, parents: map[string]string{}, roster: stored.Founded(s.founders)}},
@@ -99,6 +104,14 @@ func (o *observer) message(from *node, e *message.Envelope) {
 	}
 	if e.Transfer != nil {
 		o.transferMessage(from, e)
+		return
+	}
+	if e.Handoff != nil {
+		o.handoffMessage(from, e)
+		return
+	}
+	if e.Leave != nil {
+		o.leaveMessage(from, e.Leave)
 		return
 	}
 	m := &e.Message
@@ -141,6 +154,7 @@ func (o *observer) accept(id sequenceID, v vote, site core.SiteID, value *avanta
 func (o *observer) settleCatalogue(q *sequence) {
 	for q.chosen[q.settled+1] != nil {
 		q.settled++
+		before := o.catalogue.last().roster
 		created, err := o.catalogue.settle(q.chosen[q.settled])
 		if err != nil {
 			o.s.fail(Sound, "%w", err)
@@ -155,6 +169,7 @@ func (o *observer) settleCatalogue(q *sequence) {
 			o.s.report.Creates++
 			o.settle(e)
 		}
+		o.changedSites(&before, &o.catalogue.last().roster)
 		for _, id := range o.catalogue.shifted {
 			o.sequence(id).shifted = true
 		}
@@ -197,6 +212,7 @@ func (o *observer) drained(n *node, batch *core.Effects) {
 		q := o.sequence(sequenceID{e.Name, e.Generation})
 		o.starRecord(n, q, false, e)
 		o.transferRecord(n, q, false, e)
+		o.handoffRecord(n, q, false, e)
 	}
 	if r.Catalogue != nil || len(r.Deleted) > 0 {
 		o.checkSite(n)
@@ -230,6 +246,7 @@ func (o *observer) durable(n *node, r *stored.Records) {
 		q := o.sequence(sequenceID{e.Name, e.Generation})
 		o.starRecord(n, q, true, e)
 		o.transferRecord(n, q, true, e)
+		o.handoffRecord(n, q, true, e)
 	}
 	for i := range r.Entities {
 		e := &r.Entities[i]
@@ -325,7 +342,7 @@ func (o *observer) checkBooks(n *node, d *Memory, name string) {
 		o.s.fail(Catalogue, "%s: %v after %d goes by version %d of the roster, want %d", n.id, q.id, at, e.Voters, q.voters[at])
 	}
 	durable := d == n.durable
-	moved := q.view(n, durable).moved + q.transferred(n, durable)
+	moved := q.view(n, durable).moved + q.transferred(n, durable) + q.bequeathed(n, durable)
 	if got, want := holdings(&e, &b), q.holdings[at][n.i]+moved; got != want {
 		o.s.fail(Conservation, "%s: %v after %d: left %d, pledged %+v, slices %+v, transfers %+v, net %d, that is %d; want %d", n.id,
 			q.id, at, b.Left, e.Protocol.Pledge, e.Star.Slices, e.Transfer, b.Net, got, want)
@@ -334,7 +351,7 @@ func (o *observer) checkBooks(n *node, d *Memory, name string) {
 	if len(e.Protocol.Kept) > len(o.s.names) || len(e.Star.Slices) > star.MaxSlices {
 		o.s.fail(Bounded, "%s: %v keeps %d decisions and %d slices", n.id, q.id, len(e.Protocol.Kept), len(e.Star.Slices))
 	}
-	if b.Left < 0 && !q.shifted {
+	if b.Left < 0 && !q.shifted && !o.bequeathing {
 		o.s.fail(Bounds, "%s: %v has %d left, and nothing moved below it or away", n.id, q.id, b.Left)
 	}
 	if durable {
@@ -373,7 +390,8 @@ func (o *observer) conserved(q *sequence, durable bool) {
 	if q.limits == nil || len(o.s.nodes) < len(o.s.names) || len(o.s.names) == 1 {
 		return
 	}
-	sum := o.inNoBooks(q, durable)
+	flying, _ := o.bequests(q, durable)
+	sum := o.inNoBooks(q, durable) + flying
 	for i, n := range o.s.nodes {
 		d := n.drained
 		if durable || d == nil {

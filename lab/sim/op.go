@@ -22,6 +22,8 @@ const (
 	setLimit
 	setMode
 	addSite
+	drainSite
+	keepSite
 	read
 	renew
 	reconcile
@@ -58,8 +60,12 @@ type op struct {
 	wait     micros
 	// ttl is the time to live of the lease asked for, or renewed; 0 for none.
 	ttl micros
-	// lease is the lease that a release, commit or renewal names.
+	// lease is the lease that a release, commit or renewal names; home is the site that a
+	// release names as its home.
 	lease *lease
+	home  core.SiteID
+	// heir belongs to a drainSite.
+	heir core.SiteID
 	// site takes the next attempt of an acquire or release.
 	site     int
 	issued   micros
@@ -90,7 +96,7 @@ type op struct {
 // String implements fmt.Stringer.
 func (p *op) String() string {
 	kind := [...]string{
-		"acquire", "acquire of all", "release", "commit", "create", "delete", "move", "set limit", "set mode " + p.mode, "read", "renewal", "reconcile",
+		"acquire", "acquire of all", "release", "commit", "create", "delete", "move", "set limit", "set mode " + p.mode, "add site", "drain site", "keep site", "read", "renewal", "reconcile",
 	}[p.kind]
 	about := fmt.Sprintf("%s #%d of %q, tokens %d, limit %d, wait %d ms", kind, p.id, p.entity, p.tokens, p.limit,
 		p.wait/millisecond)
@@ -336,7 +342,7 @@ func (p *op) input(c *call, tokens, limit core.Tokens) input.Input {
 	case release:
 		r := &input.Release{Call: c, Entity: p.entity, Tokens: tokens, Request: p.key, Tries: tries}
 		if p.lease != nil {
-			r.Lease = &input.LeaseRef{Home: p.lease.home.id, Request: p.lease.op.key}
+			r.Lease = &input.LeaseRef{Home: p.home, Request: p.lease.op.key}
 		}
 		return r
 	case commit:
@@ -359,6 +365,10 @@ func (p *op) input(c *call, tokens, limit core.Tokens) input.Input {
 		}
 	case addSite:
 		return &input.Change{Call: c, Kind: input.AddSite, Name: p.entity, RequestID: p.requestID, Wait: wait, NotAfter: p.tries.notAfter}
+	case drainSite:
+		return &input.Change{Call: c, Kind: input.DrainSite, Name: p.entity, Heir: p.heir, RequestID: p.requestID, Wait: wait, NotAfter: p.tries.notAfter}
+	case keepSite:
+		return &input.Change{Call: c, Kind: input.KeepSite, Name: p.entity, RequestID: p.requestID, Wait: wait, NotAfter: p.tries.notAfter}
 	case setMode:
 		return &input.Change{
 			Call: c, Kind: input.SetMode, Mode: p.mode, Expected: p.expected, RequestID: p.requestID, Wait: wait, NotAfter: p.tries.notAfter,
@@ -390,7 +400,8 @@ func (p *op) returned(n *node, c *call, a answer.Answer) {
 	final := a.Code == answer.OK || a.Code == answer.Expired && !p.kind.recorded() || a.Code == answer.OutOfTokens || a.Code == answer.ExceedsLimit || a.Code == answer.NoLease || !p.kind.recorded() && p.decided
 	// A missing entity may come to be, but need not.
 	// A table of a few results may stay full for longer than a client goes on.
-	hopeless := a.Code == answer.NotFound || a.Code == answer.Mismatch || a.Code == answer.Overloaded && s.report.Bounded > 0 && !p.kind.recorded()
+	p.movesOn(n, &a)
+	hopeless := a.Code == answer.Draining && p.kind.recorded() && !p.tries.roams || a.Code == answer.NotFound || a.Code == answer.Mismatch || a.Code == answer.Overloaded && s.report.Bounded > 0 && !p.kind.recorded()
 	again := !final && !p.once && (s.chance(500) || s.healed && !hopeless)
 	if again && s.healed && (c.number < p.attempts || p.due) {
 		// Every answer has a client try again now. If both of a hedged pair did so, there

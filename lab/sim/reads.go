@@ -72,6 +72,10 @@ func (o *observer) stored(n *node, r *stored.Records) {
 		if q := o.sequence(sequenceID{e.Name, e.Generation}); q.direct != nil {
 			s.got, s.given = q.direct.view(n, true).got, q.direct.view(n, true).given
 		}
+		if q := o.sequence(sequenceID{e.Name, e.Generation}); q.handoffs != nil {
+			s.got += q.handoffs.view(n, true).got
+			s.given += q.handoffs.view(n, true).gave
+		}
 		l := o.readLog(n, e.Name)
 		l.states = append(l.states, s)
 	}

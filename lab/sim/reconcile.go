@@ -41,6 +41,8 @@ type cutRead struct {
 	version, generation uint64
 	told                int
 	parent, mixed       bool
+	// of is how many sites are asked.
+	of int
 }
 
 // drift is the effect of a decided reconciliation: tokens that leave the net of a site.
@@ -100,7 +102,9 @@ func (o *operator) next() {
 			cut.dead[id.generation] = tokens - s.observe.drifted[id]
 		}
 	}
-	for _, n := range s.nodes {
+	inside := s.inside()
+	cut.of = len(inside)
+	for _, n := range inside {
 		s.after(o.r.Int64N(farthest), func() {
 			s.ask(n, cut.name, func(c *call) input.Input { return &input.Read{Call: c, Entity: cut.name, Cut: true} }, func(a *answer.Answer) {
 				o.told(cut, a)
@@ -124,7 +128,7 @@ func (o *operator) told(cut *cutRead, a *answer.Answer) {
 	cut.parent = cut.parent || v.Children > 0
 	cut.counted += v.Count.Own
 	cut.returning += v.Count.Returning
-	if cut.mixed || cut.told < len(s.nodes) {
+	if cut.mixed || cut.told < cut.of {
 		return
 	}
 	if cut.parent {

@@ -59,6 +59,12 @@ type Report struct {
 	Switches int
 	// Joined counts the sites that joined.
 	Joined int
+	// Drains are the decided drains, Kept those that were cancelled, Left the sites that
+	// left. Bequests are the parts of holdings that were handed over, BequestsTaken those
+	// that heirs took. LeasesInherited are the leases that heirs took, LeasesMoved the
+	// requests told that a lease is at an heir, TurnedAway the requests refused by a site
+	// that drains.
+	Drains, Kept, Left, Bequests, BequestsTaken, LeasesInherited, LeasesMoved, TurnedAway int
 	// Failovers are the attempts at other sites, or after the first at the same;
 	// ManagersLost are the app managers that ended within an attempt. Undone are the
 	// acquires that had run and were undone, Tombstones the acquires that were forbidden
@@ -196,6 +202,14 @@ func (r *Report) counts() []count {
 		{"lowerings", &r.Lowerings},
 		{"mode switches decided", &r.Switches},
 		{"sites that joined", &r.Joined},
+		{"drains", &r.Drains},
+		{"drains cancelled", &r.Kept},
+		{"sites that left", &r.Left},
+		{"bequests", &r.Bequests},
+		{"bequests taken", &r.BequestsTaken},
+		{"leases inherited", &r.LeasesInherited},
+		{"requests for leases at an heir", &r.LeasesMoved},
+		{"requests turned away by sites that drain", &r.TurnedAway},
 		{"unknown", &r.Unknown},
 		{"no quorum", &r.NoQuorum},
 		{"failovers", &r.Failovers},

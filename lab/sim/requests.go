@@ -60,10 +60,14 @@ func (o *observer) requests(n *node, r *stored.Records) {
 	o.replants, o.mixes = o.replanting(n, r), 0
 	defer func() { o.batch = nil }()
 	drifts := o.drifting(n, r)
-	if len(r.Leases)+len(r.EndedLeases)+len(drifts) > 0 && !o.replants {
+	shifts := o.shifts(n, r)
+	if len(r.Leases)+len(r.EndedLeases)+len(drifts)+len(shifts) > 0 && !o.replants {
 		o.mixed = make(map[string]span)
 	}
 	o.leasesStored(n, r)
+	if o.s.violation != nil {
+		return
+	}
 	for _, name := range r.Deleted {
 		o.leasesDeleted(n, r, name)
 	}
@@ -79,6 +83,10 @@ func (o *observer) requests(n *node, r *stored.Records) {
 		}
 	}
 	o.driftsApplied(n, drifts)
+	for _, by := range shifts {
+		o.moves(n, by.name, by.tokens)
+	}
+	o.charged = o.charged || len(shifts) > 0
 	for _, number := range r.SettledClaims {
 		o.settledUnrecorded(n, r, number)
 	}
@@ -314,6 +322,10 @@ func (o *observer) settledUnrecorded(n *node, r *stored.Records, number message.
 // release never ran there.
 func (o *observer) unsaid(n *node, p *op, q *recorded) bool {
 	for i, bound := range q.must {
+		if r := n.drained.roster(); r != nil && outside(r, o.s.names[i]) {
+			// Nothing has run at a site that has left.
+			continue
+		}
 		if never := p.at[i].never; bound > 0 && (never == nil || never[n.i] < bound) {
 			return true
 		}
@@ -346,6 +358,10 @@ func (o *observer) undoes(n *node, p *op, was *recorded) core.Tokens {
 // drops checks that a parked release is dropped for a reason.
 func (o *observer) drops(n *node, p *op, q *recorded) {
 	o.s.report.ParkedDropped++
+	if p.lease != nil && p.lease.home == n && n.id != p.home {
+		// The site has inherited the lease, and gives back what it holds.
+		p.lease.inheritor = p
+	}
 	if p.lease != nil || q.forgotten || !o.sameGeneration(n, p, q) || slices.Contains(o.batch.Deleted, p.entity) {
 		return
 	}
@@ -363,7 +379,7 @@ func (o *observer) onceEach() {
 	for _, p := range o.s.requests {
 		var ran uint64
 		for i := range p.at {
-			if q := &p.at[i]; q.state == stored.Parked && o.s.nodes[i].remembers(p) {
+			if q := &p.at[i]; q.state == stored.Parked && o.s.nodes[i].remembers(p) && !o.s.nodes[i].outside() {
 				o.s.fail(Liveness, "after healing, %v stays parked at %s", p, o.s.names[i])
 			} else if q.state == stored.Ran {
 				ran = max(ran, q.generation)
@@ -399,7 +415,7 @@ func (p *op) lostTrack(o *observer) bool {
 	generation := p.at[p.taken].generation
 	for i := range p.at {
 		q, n := &p.at[i], o.s.nodes[i]
-		if q.forgotten || q.state != 0 && q.generation != generation || n.durable.Entities[p.entity].Generation != generation {
+		if q.forgotten || q.state != 0 && q.generation != generation || !n.outside() && n.durable.Entities[p.entity].Generation != generation {
 			return true
 		}
 	}

@@ -53,8 +53,8 @@ func (s *sim) rest() {
 
 // apart reports whether sites have applied unlike many instances of an entity.
 func (s *sim) apart(name string) bool {
-	first := s.nodes[0].drained.Entities[name]
-	return slices.ContainsFunc(s.nodes, func(n *node) bool {
+	first := s.inside()[0].drained.Entities[name]
+	return slices.ContainsFunc(s.inside(), func(n *node) bool {
 		return n.drained.Entities[name].Protocol.Applied != first.Protocol.Applied
 	})
 }
@@ -104,7 +104,7 @@ func (s *sim) missing(name string) core.Tokens {
 // the debt. everywhere says that all sites know the entity.
 func (s *sim) free(name string) (left core.Tokens, everywhere bool) {
 	everywhere = true
-	for _, n := range s.nodes {
+	for _, n := range s.inside() {
 		_, found := n.drained.Entities[name]
 		everywhere = everywhere && found
 		left += n.has(name)

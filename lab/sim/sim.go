@@ -42,6 +42,9 @@ type Options struct {
 	Trees bool
 	// Joins has some sites join while the cluster runs; it needs three sites or more.
 	Joins bool
+	// Leaves has an administrator drain members, beside sites that join; it needs three
+	// sites or more.
+	Leaves bool
 	// Bounds, if not 0, is the bound of tables and messages that hold thousands by
 	// default; 0 lets the seed choose.
 	Bounds int
@@ -252,6 +255,11 @@ func newSim(o Options) *sim {
 	if o.Long {
 		s.faultsEnd, s.load = micros(120+s.r.IntN(20))*second, load{clients: 14, pause: 300}
 	}
+	if o.Leaves {
+		// A drain lasts longer than records of requests do.
+		s.faultsEnd = max(s.faultsEnd, micros(90+s.r.IntN(90))*second)
+		s.load.pause *= 4
+	}
 	if s.chance(300) {
 		s.load.quiet = 12 * second
 	}
@@ -301,6 +309,7 @@ func (s *sim) start() {
 	}
 	s.startClients()
 	s.startJoins()
+	s.startLeaves()
 	s.every(readPause, s.readSome)
 	s.every(exactPause, s.readExact)
 	s.startWatchers()

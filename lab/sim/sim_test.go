@@ -58,7 +58,7 @@ func TestSeeds(t *testing.T) {
 	var all sim.Report
 	n := first
 	for ; n <= last || judged && n <= 5*last && len(missing(&all)) > 0; n++ {
-		all.Add(run(t, sim.Options{Seed: n, Protocol: *mode, Strategy: *strategy, Long: *long, Joins: n%8 == 3}))
+		all.Add(run(t, sim.Options{Seed: n, Protocol: *mode, Strategy: *strategy, Long: *long, Joins: n%8 == 3, Leaves: n%8 == 5}))
 	}
 	t.Logf("%d runs: %v", n-first, &all)
 	if never := missing(&all); judged && len(never) > 0 {
@@ -87,6 +87,23 @@ func missing(all *sim.Report) []string {
 		}
 	}
 	return never
+}
+
+// TestLeaves runs clusters of which sites leave.
+func TestLeaves(t *testing.T) {
+	race.OneGoroutine(t)
+	var all sim.Report
+	for n := range uint64(40) {
+		faults := sim.AllFaults
+		if n%2 == 1 {
+			faults |= sim.DoubleFaults
+		}
+		all.Add(run(t, sim.Options{Seed: 9500 + n, Sites: 3 + int(n%5), Protocol: sim.Modes()[n%4], Faults: faults, Leaves: true}))
+	}
+	t.Logf("%v", &all)
+	if all.Left == 0 || all.Kept == 0 || all.BequestsTaken == 0 || all.LeasesInherited == 0 {
+		t.Errorf("%d sites left, %d drains were cancelled, %d bequests and %d leases were taken", all.Left, all.Kept, all.BequestsTaken, all.LeasesInherited)
+	}
 }
 
 // TestSeedsThatFailed runs the seeds that ever found an error, of sites or of the checks.

@@ -31,7 +31,7 @@ func (s *sim) copySome() {
 // remembers on the wrong disk is no longer there.
 func (n *node) misplace() {
 	s := n.s
-	if s.healed || n.other != nil || !n.settled() || !s.faults.Has(StaleSnapshot) || !s.chance(250) ||
+	if s.healed || n.out || n.other != nil || !n.settled() || !s.faults.Has(StaleSnapshot) || !s.chance(250) ||
 		slices.ContainsFunc(s.nodes, func(m *node) bool { return m.stale != nil }) {
 		return
 	}
@@ -120,6 +120,9 @@ func (s *sim) loseTwo() {
 func (n *node) stopped() bool {
 	s := n.s
 	err := n.core.Refused()
+	if err != nil && n.leavesStopped(err) {
+		return true
+	}
 	switch {
 	case err == nil && n.stale != nil && n.status.Missing == 0:
 		s.fail(StaleData, "%s serves on data of commit %d, its own is at %d", n.id, n.stale.Commits, n.durable.Commits)

@@ -343,6 +343,9 @@ func (o *observer) lost(n *node) {
 		if q.direct != nil {
 			q.direct.views[n.i][1] = q.direct.views[n.i][0]
 		}
+		if q.handoffs != nil {
+			q.handoffs.views[n.i][1] = q.handoffs.views[n.i][0]
+		}
 	}
 }
 

@@ -322,8 +322,9 @@ func (o *observer) addsUp(n *node) {
 // overGranted checks the tokens that clients hold of an entity in a tree, and of all
 // below it. They stay within the limit, where all sites have the same tree.
 func (o *observer) overGranted(name string) {
-	first := o.s.nodes[0].durable
-	for _, n := range o.s.nodes {
+	inside := o.s.inside()
+	first := inside[0].durable
+	for _, n := range inside {
 		if n.durable.generation() == 0 || n.durable.Catalogue.Protocol.Applied != first.Catalogue.Protocol.Applied {
 			return
 		}

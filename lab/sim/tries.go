@@ -193,7 +193,7 @@ func (s *sim) claimedOf(n *node, c *call) []core.SiteID {
 		// Nobody has gone to a site that has not told that it serves. The answer may be of a
 		// while ago.
 		to := s.nodes[slices.Index(s.names, id)]
-		return id == n.id || to.cfg.Joining && (!to.opened || s.now < to.openedAt+200*second)
+		return id == n.id || to.outside() || to.cfg.Joining && (!to.opened || s.now < to.openedAt+200*second)
 	})
 }
 

@@ -30,7 +30,7 @@ func (c *assessing) situation(e *entity) policy.Situation {
 // debtWake is the time at which this site begins an instance that takes tokens that came
 // back here off the debt; 0 for never.
 func (c *assessing) debtWake(e *entity) Tick {
-	if e.owed() == 0 || e.books.Left() == 0 || e.busy() {
+	if e.owed() == 0 || e.books.Left() == 0 || e.busy() || c.roster.leaves {
 		return 0
 	}
 	return max(1, e.rebalance.triggered+c.cfg.Tell, e.rebalance.noQuorum)

@@ -98,7 +98,7 @@ func (c *cataloguing) unheard() int {
 		return 0
 	}
 	seat := c.roster.Seat(c.cfg.Self)
-	if seat == nil || seat.State != stored.SeatMember {
+	if seat == nil || !seat.State.Serves() {
 		return max(1, c.roster.size())
 	}
 	n := 0

@@ -32,6 +32,7 @@ type simOptions struct {
 	workers      int
 	short, trees bool
 	joins        bool
+	leaves       bool
 	json         bool
 }
 
@@ -69,6 +70,7 @@ also tells what happened before.`,
 	f.IntVar(&o.workers, "workers", 2, "how many run at a time: seeds")
 	f.BoolVar(&o.trees, "trees", true, "half of the seeds with entities that stand below one another; --trees=false leaves them out")
 	f.BoolVar(&o.joins, "joins", false, "some sites join while the cluster runs")
+	f.BoolVar(&o.leaves, "leaves", false, "members leave while the cluster runs, and some sites join")
 	f.BoolVar(&o.short, "short", false, "shorter seeds, none refused as trivial")
 	f.IntVar(&o.history, "history", sim.DefaultHistory, "how many of the last things that happened a violation of a single seed tells")
 	f.BoolVar(&o.json, "json", false, "print JSON, one line on stdout")
@@ -93,7 +95,7 @@ func (l *lab) sim(ctx context.Context, o *simOptions) error {
 	if err != nil {
 		return &usageError{fmt.Errorf("--faults: %w", err)}
 	}
-	options := sim.Options{Protocol: o.mode, Strategy: o.strategy, Sites: o.sites, Faults: faults, Calm: faults == 0, Long: !o.short, Trees: o.trees, Joins: o.joins, Bounds: o.bounds, History: o.history}
+	options := sim.Options{Protocol: o.mode, Strategy: o.strategy, Sites: o.sites, Faults: faults, Calm: faults == 0, Long: !o.short, Trees: o.trees, Joins: o.joins, Leaves: o.leaves, Bounds: o.bounds, History: o.history}
 	offers := []string{o.offer}
 	switch o.offer {
 	case "mixed":

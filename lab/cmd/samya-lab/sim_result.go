@@ -168,6 +168,12 @@ func (r *simResult) add(o *simOptions, run sim.Options, reports []sim.Report, v 
 	if o.short {
 		replay += " --short"
 	}
+	if o.joins {
+		replay += " --joins"
+	}
+	if o.leaves {
+		replay += " --leaves"
+	}
 	if !o.trees {
 		replay += " --trees=false"
 	}

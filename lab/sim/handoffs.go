@@ -1,0 +1,391 @@
+package sim
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/samya-db/samya/avantan/handoff"
+	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/stored"
+)
+
+// handoffs is the knowledge of an observer of all sites about the bequests of a sequence.
+// A pair is a leaver, as the donor, and its heir.
+type handoffs struct {
+	// views are the sites' parts, by site: durable and handed over.
+	views [][2]handoffView
+	// made are the durable bequests of a pair, by number from 1.
+	made map[pair][]handoff.Estate
+	// taken is the last bequest durably taken, accepted the tokens of each that the heir
+	// has charged, by number from 1.
+	taken    map[pair]uint64
+	accepted map[pair][]core.Tokens
+}
+
+// handoffView is a site's part, as of its last record.
+type handoffView struct {
+	state handoff.State
+	// moved are the tokens that bequests have brought in so far, less those taken out.
+	got, gave core.Tokens
+}
+
+func (v *handoffView) moved() core.Tokens { return v.got - v.gave }
+
+func givenTo(st *handoff.State, heir core.SiteID) uint64 {
+	for _, g := range st.Given {
+		if g.Heir == heir {
+			return g.Number
+		}
+	}
+	return 0
+}
+
+func takenOf(st *handoff.State, leaver core.SiteID) handoff.Taken {
+	for _, t := range st.Taken {
+		if t.Leaver == leaver {
+			return t
+		}
+	}
+	return handoff.Taken{}
+}
+
+// items are the tokens of all items of an estate.
+func items(e *handoff.Estate) (sum core.Tokens) {
+	for i := range e.Items {
+		sum += e.Items[i].Tokens
+	}
+	return sum
+}
+
+// idOf is the id of the lease in an item.
+func idOf(item *handoff.Item) string {
+	var l struct {
+		ID string `json:"id"`
+	}
+	if json.Unmarshal(item.Data, &l) != nil {
+		return ""
+	}
+	return l.ID
+}
+
+// handed is the change of a site's part by a transaction: the bequest that it closes, the
+// bequest that it opens, and those that it takes.
+type handed struct {
+	closed, opened *handoff.Bequest
+	dropped        bool
+	takes          []handoff.Taken
+}
+
+// handedBetween compares two states of a site's part. dropped says that the bequest that
+// ends was dropped with its heir.
+func handedBetween(was, is *handoff.State) handed {
+	var h handed
+	if was.Open != nil && (is.Open == nil || is.Open.Heir != was.Open.Heir || is.Open.Number != was.Open.Number) {
+		h.closed = was.Open
+		h.dropped = givenTo(is, was.Open.Heir) == 0
+	}
+	if is.Open != nil && (was.Open == nil || h.closed != nil) {
+		h.opened = is.Open
+	}
+	for _, t := range is.Taken {
+		if t.Number != takenOf(was, t.Leaver).Number {
+			h.takes = append(h.takes, t)
+		}
+	}
+	return h
+}
+
+func (o *observer) handoffsOf(q *sequence) *handoffs {
+	if q.handoffs == nil {
+		q.handoffs = &handoffs{
+			views: make([][2]handoffView, len(o.s.names)), made: make(map[pair][]handoff.Estate),
+			taken: make(map[pair]uint64), accepted: make(map[pair][]core.Tokens),
+		}
+	}
+	return q.handoffs
+}
+
+func (x *handoffs) view(n *node, durable bool) *handoffView {
+	if durable {
+		return &x.views[n.i][0]
+	}
+	return &x.views[n.i][1]
+}
+
+// bequeathed is how many tokens a site's bequests have brought it, less the tokens they
+// took, as of its last record.
+func (q *sequence) bequeathed(n *node, durable bool) core.Tokens {
+	if q.handoffs == nil {
+		return 0
+	}
+	return q.handoffs.view(n, durable).moved()
+}
+
+// place is a site's place in the cluster.
+func (o *observer) place(site core.SiteID) int { return slices.Index(o.s.names, site) }
+
+// handoffRecord takes in the handoffs of a record of a site.
+func (o *observer) handoffRecord(n *node, q *sequence, durable bool, e *stored.Entity) {
+	is := &e.Handoff
+	if q.handoffs == nil && is.Open == nil && len(is.Given) == 0 && len(is.Taken) == 0 {
+		return
+	}
+	x := o.handoffsOf(q)
+	view := x.view(n, durable)
+	was := view.state
+	d := n.drained
+	if durable {
+		d = n.durable
+	}
+	o.numbersGrow(n, q, d, &was, is)
+	h := handedBetween(&was, is)
+	if h.closed != nil {
+		p := pair{n.i, o.place(h.closed.Heir)}
+		switch {
+		case h.dropped:
+		case x.taken[p] < h.closed.Number:
+			o.s.fail(Integrity, "%s: %v: bequest %d to %s is closed, %d are durably taken", n.id, q.id, h.closed.Number, h.closed.Heir, x.taken[p])
+		default:
+			view.got += h.closed.Estate.Owed
+		}
+	}
+	if b := h.opened; b != nil {
+		view.gave += b.Estate.Left
+		o.bequeathing = true
+		if durable {
+			o.bequestMade(n, q, b)
+		}
+	}
+	for _, t := range h.takes {
+		o.bequestTaken(n, q, durable, view, &t)
+	}
+	view.state = is.Clone()
+}
+
+// numbersGrow checks that a site's numbers of bequests are never taken back, but of sites
+// that are out.
+func (o *observer) numbersGrow(n *node, q *sequence, d *Memory, was, is *handoff.State) {
+	out := func(site core.SiteID) bool { r := d.roster(); return r != nil && outside(r, site) }
+	for _, g := range was.Given {
+		if now := givenTo(is, g.Heir); now != g.Number && now != g.Number+1 && !(now == 0 && out(g.Heir)) {
+			o.s.fail(Monotonic, "%s: %v: bequests given %+v become %d", n.id, q.id, g, now)
+		}
+	}
+	for _, t := range was.Taken {
+		if now := takenOf(is, t.Leaver).Number; now != t.Number && now != t.Number+1 && !(now == 0 && out(t.Leaver)) {
+			o.s.fail(Monotonic, "%s: %v: bequests taken %+v become %d", n.id, q.id, t, now)
+		}
+	}
+}
+
+// bequestMade notes a durable bequest.
+func (o *observer) bequestMade(n *node, q *sequence, b *handoff.Bequest) {
+	x, p := q.handoffs, pair{n.i, o.place(b.Heir)}
+	if b.Number != uint64(len(x.made[p]))+1 {
+		o.s.fail(ExactlyOnce, "%s: %v: bequest %d to %s, after %d", n.id, q.id, b.Number, b.Heir, len(x.made[p]))
+		return
+	}
+	if !o.drainKnown(n, b.Heir) {
+		o.s.fail(Leaving, "%s: %v: bequeaths to %s, which does not know of the drain", n.id, q.id, b.Heir)
+	}
+	x.made[p] = append(x.made[p], b.Estate)
+	x.accepted[p] = append(x.accepted[p], 0)
+	o.s.report.Bequests++
+}
+
+// drainKnown reports whether a heir durably knows that a site drains.
+func (o *observer) drainKnown(n *node, heir core.SiteID) bool {
+	r := o.s.nodes[o.place(heir)].durable.roster()
+	if r == nil {
+		return false
+	}
+	seat := r.Seat(n.id)
+	return seat != nil && seat.State != stored.SeatMember && seat.State != stored.SeatJoining
+}
+
+// bequestTaken checks a bequest that a site takes: its leaver has durably made it.
+func (o *observer) bequestTaken(n *node, q *sequence, durable bool, view *handoffView, t *handoff.Taken) {
+	x, p := q.handoffs, pair{o.place(t.Leaver), n.i}
+	if t.Number > uint64(len(x.made[p])) {
+		o.s.fail(Durability, "%s: %v: takes %+v, durably made are %d", n.id, q.id, t, len(x.made[p]))
+		return
+	}
+	e := &x.made[p][t.Number-1]
+	if t.Accepted < 0 || t.Accepted > max(0, e.Net) {
+		o.s.fail(Integrity, "%s: %v: accepts %d tokens of %+v", n.id, q.id, t.Accepted, e)
+	}
+	view.got += e.Left
+	view.gave += e.Owed
+	if !durable {
+		return
+	}
+	if t.Number != x.taken[p]+1 {
+		o.s.fail(AppliedOnce, "%s: %v: takes %+v, after %d", n.id, q.id, t, x.taken[p])
+	}
+	x.taken[p], x.accepted[p][t.Number-1] = t.Number, t.Accepted
+	o.s.report.BequestsTaken++
+}
+
+// handoffs returns the handoffs of a sequence by a site's record.
+func (n *node) handoffs(q *sequence, durable bool) *handoff.State {
+	d := n.drained
+	if durable || d == nil {
+		d = n.durable
+	}
+	if e, found := d.Entities[q.id.entity]; found && e.Generation == q.id.generation {
+		return &e.Handoff
+	}
+	return new(handoff.State)
+}
+
+// bequests adds up what open bequests change in the sums over all sites: tokens that are
+// in no books, and by how much the nets exceed the tokens out.
+func (o *observer) bequests(q *sequence, durable bool) (inNoBooks, twice core.Tokens) {
+	if q.handoffs == nil {
+		return 0, 0
+	}
+	for _, n := range o.s.nodes {
+		b := n.handoffs(q, durable).Open
+		if b == nil {
+			continue
+		}
+		heir := o.s.nodes[o.place(b.Heir)]
+		if t := takenOf(heir.handoffs(q, durable), n.id); t.Number >= b.Number {
+			inNoBooks += b.Estate.Owed
+			twice += t.Accepted + items(&b.Estate)
+			continue
+		}
+		inNoBooks += b.Estate.Left
+		twice += max(0, -b.Estate.Net)
+	}
+	return inNoBooks, twice
+}
+
+// charged2 is a number of tokens that a bequest moves into a site's net, or out of it.
+type shift struct {
+	name   string
+	tokens core.Tokens
+}
+
+// shifts are the tokens that bequests move into a site's nets, or out of them, in a
+// transaction. Leases move their tokens by their own records.
+func (o *observer) shifts(n *node, r *stored.Records) []shift {
+	var list []shift
+	for i := range r.Entities {
+		e := &r.Entities[i]
+		var was handoff.State
+		if before := n.durable.Entities[e.Name]; before.Generation == e.Generation {
+			was = before.Handoff
+		}
+		h := handedBetween(&was, &e.Handoff)
+		q := o.sequence(sequenceID{e.Name, e.Generation})
+		if h.closed != nil && !h.dropped && q.handoffs != nil {
+			p := pair{n.i, o.place(h.closed.Heir)}
+			if h.closed.Number <= uint64(len(q.handoffs.accepted[p])) {
+				list = append(list, shift{e.Name, -q.handoffs.accepted[p][h.closed.Number-1]})
+			}
+		}
+		if h.opened != nil && h.opened.Estate.Net < 0 {
+			list = append(list, shift{e.Name, -h.opened.Estate.Net})
+		}
+		for _, t := range h.takes {
+			list = append(list, shift{e.Name, t.Accepted})
+			if est := o.estate(q, t.Leaver, n, t.Number); est != nil && est.Net < 0 {
+				list = append(list, shift{e.Name, est.Net})
+			}
+		}
+	}
+	return slices.DeleteFunc(list, func(s shift) bool { return s.tokens == 0 })
+}
+
+// estate returns the estate of a durable bequest; nil for none.
+func (o *observer) estate(q *sequence, leaver core.SiteID, heir *node, number uint64) *handoff.Estate {
+	if q.handoffs == nil {
+		return nil
+	}
+	made := q.handoffs.made[pair{o.place(leaver), heir.i}]
+	if number == 0 || number > uint64(len(made)) {
+		return nil
+	}
+	return &made[number-1]
+}
+
+// handoffMessage checks that a message that leaves rests on durable records.
+func (o *observer) handoffMessage(from *node, e *message.Envelope) {
+	m := e.Handoff
+	if err := m.Validate(); err != nil {
+		o.s.fail(Sound, "%s sends: %w", from.id, err)
+		return
+	}
+	rec, found := from.durable.Entities[e.Entity]
+	if !found || rec.Generation != e.Generation {
+		// The entity was deleted in the same batch.
+		return
+	}
+	q := o.sequence(sequenceID{e.Entity, e.Generation})
+	ok := false
+	switch m.Kind {
+	case handoff.Bequeath:
+		to := o.s.nodes[o.place(m.To)]
+		est := o.estate(q, from.id, to, m.Number)
+		ok = est != nil && sameEstate(est, &m.Estate)
+	case handoff.Ack:
+		t := takenOf(&rec.Handoff, m.To)
+		ok = t.Number > m.Number || t.Number == m.Number && t.Accepted == m.Accepted || outside(&o.catalogue.last().roster, m.To)
+	}
+	if !ok {
+		o.s.fail(Durability, "%s sends %+v of %q/%d; durable is %+v", from.id, *m, e.Entity, e.Generation, rec.Handoff)
+	}
+}
+
+func sameEstate(a, b *handoff.Estate) bool {
+	return a.Left == b.Left && a.Owed == b.Owed && a.Net == b.Net && slices.EqualFunc(a.Items, b.Items, func(x, y handoff.Item) bool {
+		return x.Tokens == y.Tokens && bytes.Equal(x.Data, y.Data)
+	})
+}
+
+// leaveMessage checks a message about a site that leaves.
+func (o *observer) leaveMessage(from *node, m *message.Leave) {
+	var err error
+	switch m.Kind {
+	case message.LeaveEmpty:
+		if err = o.empty(from); err == nil && !from.durable.leaves(from.id) {
+			err = fmt.Errorf("it does not drain")
+		}
+	case message.LeaveClear:
+		err = o.clear(from, o.s.nodes[o.place(m.To)])
+	case message.LeaveOut:
+		if !outside(&o.catalogue.last().roster, m.To) {
+			err = fmt.Errorf("%s is not out", m.To)
+		}
+	}
+	if err != nil {
+		o.s.fail(Leaving, "%s tells %s %v: %w", from.id, m.To, m.Kind, err)
+	}
+}
+
+// clear reports why something is under way between a site and a site that leaves.
+func (o *observer) clear(n, of *node) error {
+	for name, e := range n.durable.Entities {
+		for _, d := range e.Transfer.Debits {
+			if d.Receiver == of.id && d.Amount > 0 {
+				return fmt.Errorf("%q: %+v", name, d)
+			}
+		}
+		for i := range e.Star.Slices {
+			s := &e.Star.Slices[i]
+			if s.ID.Leader == of.id && !s.Committed {
+				return fmt.Errorf("%q: %+v", name, s)
+			}
+		}
+	}
+	for _, c := range n.durable.Claims {
+		if slices.Contains(c.Sites, of.id) {
+			return fmt.Errorf("claim %+v", c)
+		}
+	}
+	return nil
+}
