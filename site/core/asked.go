@@ -136,7 +136,7 @@ func (c *repeating) returnAsked(a *message.ClaimAsk, found bool) message.ClaimVe
 	case !c.remembering.roomForAsked():
 		return 0
 	}
-	if l, no := c.leasing.liveLease(a.Lease); l == nil && no.Code != answer.NoLease {
+	if l, no := c.leasing.liveLease(a.Lease); l == nil && no.Code != answer.NoLease && c.roster.leaves {
 		// The lease may be on its way to the heir, or there: the site that asks will ask
 		// the heir.
 		return 0

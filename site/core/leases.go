@@ -143,7 +143,8 @@ func (c *leasing) leaseOf(key attempt.Key) (*lease, bool) {
 }
 
 // liveLease returns a lease that has not ended, or the answer that says why the caller
-// cannot have it. A site that leaves cannot tell whether the lease has ended.
+// cannot have it. A site that leaves, or was about to, cannot tell whether the lease has
+// ended.
 func (c *leasing) liveLease(key attempt.Key) (*lease, answer.Answer) {
 	l, ok := c.leaseOf(key)
 	switch {
@@ -151,8 +152,9 @@ func (c *leasing) liveLease(key attempt.Key) (*lease, answer.Answer) {
 		return nil, answer.Answer{Code: answer.Overloaded, RetryAfter: onItsWay}
 	case ok:
 		return l, answer.Answer{}
-	case c.roster.leaves:
-		return nil, answer.Answer{Code: answer.Moved, Lacking: string(c.roster.Heirs()[c.cfg.Self])}
+	}
+	if s := c.roster.Seat(c.cfg.Self); s != nil && s.Heir != "" {
+		return nil, answer.Answer{Code: answer.Moved, Lacking: string(s.Heir)}
 	}
 	return nil, answer.Answer{Code: answer.NoLease}
 }

@@ -153,6 +153,12 @@ func TestACancelledDrain(t *testing.T) {
 	if s := r.state("b", "c"); s != "member" {
 		t.Errorf("c is %q after all", s)
 	}
+	// A lease that c does not know may be at the heir.
+	call = r.nextCall()
+	r.step("c", &input.RenewLease{Call: call, Lease: key("lease")})
+	if a := r.answer(call); a.Code != answer.Moved || a.Lacking != "a" {
+		t.Errorf("%+v", a)
+	}
 }
 
 // TestTwoSitesBecomeOne drains the second of two sites.

@@ -146,7 +146,8 @@ func (s *seating) heir() SiteID {
 	return first
 }
 
-// keep ends a drain: the site is a member again.
+// keep ends a drain: the site is a member again. Its heir may have leases of the site, so
+// the seat still names the heir.
 func (s *seating) keep() answer.Code {
 	switch {
 	case s.seat.State == stored.SeatMember:
@@ -156,7 +157,6 @@ func (s *seating) keep() answer.Code {
 	}
 	s.vote()
 	s.enter(stored.SeatMember)
-	s.seat.Heir = ""
 	return answer.OK
 }
 

@@ -91,7 +91,7 @@ type Event struct {
 	Request attempt.Key
 	// Members are the members, and Peers all other sites to be in touch with: SitesChanged.
 	// Roster counts the changes of the voters. Heirs has an entry for each site that ever
-	// had a seat: the site that takes over from it, if it leaves or has left.
+	// had a seat: the site that takes over from it, or has leases of it, if it leaves, has left or was about to.
 	Members, Peers []avantan.SiteID
 	Roster         uint64
 	Heirs          map[avantan.SiteID]avantan.SiteID

@@ -38,8 +38,9 @@ type Seat struct {
 	// Votes are the versions of the roster at which the site began to vote, ended, began
 	// again and so on, ascending.
 	Votes []uint16 `json:"votes,omitempty"`
-	// Heir is the member that takes over from a site that drains or is gone; empty for
-	// other sites, and for a seat that was withdrawn.
+	// Heir is the member that takes over from a site that drains or is gone, or that has
+	// taken over leases of a member whose drain was cancelled; empty for other sites, and
+	// for a seat that was withdrawn.
 	Heir avantan.SiteID `json:"heir,omitempty"`
 }
 
@@ -157,7 +158,7 @@ func (r *Roster) Validate() error {
 			return fmt.Errorf("roster: seat %d, of %q, is out of order", i, s.Site)
 		case !s.State.known():
 			return fmt.Errorf("roster: site %q has the unknown state %.64q", s.Site, s.State)
-		case s.Heir != "" && (s.Heir == s.Site || r.Seat(s.Heir) == nil || s.State != SeatDraining && s.State != SeatGone):
+		case s.Heir != "" && (s.Heir == s.Site || r.Seat(s.Heir) == nil || s.State == SeatJoining || s.State == SeatLost):
 			return fmt.Errorf("roster: site %q, %s, cannot have the heir %.64q", s.Site, s.State, s.Heir)
 		}
 		last := uint16(0)
