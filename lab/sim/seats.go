@@ -90,7 +90,6 @@ func (m *seatModel) settle() answer.Code {
 		seat.Incarnation = message.Incarnation(m.ch.Incarnation)
 		return becomes(stored.SeatMember, true)
 	case from{input.KeepSite, stored.SeatDraining}:
-		seat.Heir = ""
 		return becomes(stored.SeatMember, true)
 	case from{input.RetireSite, stored.SeatDraining}:
 		return becomes(stored.SeatGone, false)
