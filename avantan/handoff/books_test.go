@@ -60,8 +60,8 @@ func (b *books) Items(limit int) (items []Item, held Tokens) {
 func (b *books) Usable() Tokens { return b.left }
 
 var (
-	errFull = errors.New("full")
-	errHas  = errors.New("the item is here")
+	errFull   = errors.New("full")
+	errFrozen = errors.New("the item is frozen")
 )
 
 func (b *books) Fits(leaver SiteID, e *Estate) error {
@@ -72,8 +72,8 @@ func (b *books) Fits(leaver SiteID, e *Estate) error {
 		return errFull
 	}
 	for _, i := range e.Items {
-		if b.holds(string(i.Data)) {
-			return errHas
+		if frozen(b.c.node(b.self).m.State(), string(i.Data)) {
+			return errFrozen
 		}
 	}
 	return nil
@@ -116,12 +116,19 @@ func (b *books) DropItem(_ SiteID, item Item) {
 	b.net -= item.Tokens
 }
 
-// add stores a lease.
+// add stores a lease. A lease that an heir took and handed on before it was lost may be
+// at two sites: both have charged its tokens.
 func (b *books) add(l lease) {
-	if b.holds(l.id) {
+	i := slices.IndexFunc(b.leases, func(have lease) bool { return have.id == l.id })
+	if i < 0 {
+		b.leases = append(slices.Clip(b.leases), l)
+		return
+	}
+	if !b.c.copies {
 		b.c.fail("items: %s takes %s twice", b.self, l.id)
 	}
-	b.leases = append(slices.Clip(b.leases), l)
+	b.leases = slices.Clone(b.leases)
+	b.leases[i].tokens += l.tokens
 }
 
 // remove forgets a lease.

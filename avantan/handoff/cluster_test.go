@@ -52,6 +52,8 @@ type cluster struct {
 
 	// total is the number of all tokens.
 	total Tokens
+	// copies: a lease may have copies.
+	copies bool
 	// written is set once a disk has changed since the last check.
 	written bool
 }
@@ -121,6 +123,7 @@ func (c *cluster) serve(n *node, f func(b *books)) {
 
 // lose tells a site that another one is out for good.
 func (c *cluster) lose(n *node, site SiteID) Output {
+	c.copies = true
 	if !slices.Contains(n.lost, site) {
 		n.lost = append(slices.Clip(n.lost), site)
 	}

@@ -31,7 +31,9 @@ type Ledger interface {
 	// Shift charges tokens, a negative number releases tokens: left falls and net rises by
 	// the number, in the entity and in all entities above. Left may become negative.
 	Shift(tokens avantan.Tokens)
-	// TakeItem stores an item of a leaver, and charges its tokens.
+	// TakeItem stores an item of a leaver, and charges its tokens. The site may have the
+	// item, not frozen, if an heir that was lost had handed it on. Then the tokens of both
+	// copies are charged, and become the tokens of a single item.
 	TakeItem(leaver avantan.SiteID, item Item)
 	// DropItem forgets an item that the heir has taken, and releases its tokens.
 	DropItem(heir avantan.SiteID, item Item)

@@ -58,7 +58,7 @@ type tally struct {
 	// of which a part was accepted, again those that came again.
 	left, owed, out, below, items, parts, again int
 	// undone are crashes that lost a transaction, full the bequests that did not fit, back
-	// those with an item that the heir still had, dropped those to sites that were lost,
+	// those with an item that the heir has frozen, dropped those to sites that were lost,
 	// refused the messages of such sites.
 	undone, full, back, dropped, refused int
 	// departures are the sites that had nothing any more, after healing.
@@ -205,7 +205,7 @@ func (s *sim) deliver(m Message) {
 	}
 	out := s.receive(&m)
 	switch {
-	case errors.Is(out.Err, errHas):
+	case errors.Is(out.Err, errFrozen):
 		s.seen.back++
 	case errors.Is(out.Err, errUnacceptable):
 		s.seen.full++
