@@ -1,6 +1,7 @@
 package core
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/samya-db/samya/avantan/handoff"
@@ -52,6 +53,9 @@ func (c *leaving) underWay(e *entity) bool {
 				return true
 			}
 		}
+	}
+	if h := e.handoff(); h != nil && h.Open() && h.State().Open.Heir == c.leave.of {
+		return true
 	}
 	if e.star == nil {
 		return false
@@ -175,13 +179,20 @@ func (l *handoffLedger) Usable() Tokens {
 	return usable
 }
 
+// errFrozen says that this site is about to hand the same lease to an heir.
+var errFrozen = errors.New("a lease of that id is on its way to an heir")
+
 // Fits implements handoff.Ledger.
 func (l *handoffLedger) Fits(_ SiteID, estate *handoff.Estate) error {
 	charged := max(0, estate.Net)
 	for i := range estate.Items {
 		charged += estate.Items[i].Tokens
-		if _, err := unpackLease(estate.Items[i].Data); err != nil {
+		p, err := unpackLease(estate.Items[i].Data)
+		if err != nil {
 			return fmt.Errorf("entity %q: %w", l.e.name, err)
+		}
+		if l.c.leases.frozen[attempt.KeyOf(p.ID)] {
+			return fmt.Errorf("entity %q: lease %q: %w", l.e.name, p.ID, errFrozen)
 		}
 	}
 	for a := range l.e.chain() {
