@@ -275,6 +275,21 @@ func changeWaitsFor(m *answer.Members) string {
 	return fmt.Sprintf("%d entities to adopt the new voters", m.Behind)
 }
 
+// underWay tells of a change of the members under way, from its sites that leave.
+func underWay(m *answer.Members) string {
+	if len(m.Sites) == 0 {
+		return "it waits for " + changeWaitsFor(m)
+	}
+	leaving := make([]core.SiteID, len(m.Sites))
+	for i := range m.Sites {
+		leaving[i] = m.Sites[i].Site
+	}
+	if len(leaving) == 1 {
+		return "site " + listed(leaving) + " leaves"
+	}
+	return "sites " + listed(leaving) + " leave"
+}
+
 // listed lists sites in words.
 func listed(sites []core.SiteID) string {
 	var words strings.Builder
