@@ -234,6 +234,13 @@ func (o *observer) limitSet(n *node, op *op, a answer.Answer) {
 			op.maybe = true
 			return
 		}
+	case answer.Changing, answer.TooEarly:
+		if op.kind == reconcile {
+			// Nothing was proposed here. An earlier try may have been elsewhere.
+			op.maybe = true
+			return
+		}
+		o.s.fail(Answers, "%s answers %v: %v", n.id, op, a.Code)
 	default:
 		o.s.fail(Answers, "%s answers %v: %v", n.id, op, a.Code)
 	}
