@@ -12,6 +12,7 @@ import (
 	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/engine"
 )
 
@@ -29,7 +30,7 @@ func TestMembersChanging(t *testing.T) {
 		"it waits for 12 entities to adopt the new voters": {Behind: 12}, "site as leaves": leaving("as"), "sites as and eu leave": leaving("as", "eu"),
 	} {
 		a := answer.Answer{Code: answer.Changing, Details: &answer.Details{Members: m}}
-		err := shell().refusal(a, &input.Change{Kind: input.Reconcile, Name: "acme/vm", RequestID: "id"})
+		err := shell().refusal(t.Context(), a, &input.Change{Kind: input.Reconcile, Name: "acme/vm", RequestID: "id"})
 		if e := apierr.From(err); e.Message != "a change of members is under way: "+want+"; nothing was done" {
 			t.Errorf("%v, want %q", err, want)
 		}
