@@ -106,12 +106,15 @@ func TestDrainWaitsFor(t *testing.T) {
 		{answer.Member{Knows: true, Drain: &answer.Drain{Unclear: []core.SiteID{"as", "us"}}}, "as and us to settle their transfers"},
 	} {
 		c.m.State, c.m.Heir = "draining", "eu"
-		if got := memberWaitsFor(all, &c.m, true); got != c.want {
+		if got := memberWaitsFor(all, &c.m, true, ""); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.m.Drain, got, c.want)
 		}
 	}
 	behind := &answer.Members{Behind: 2}
-	if got := memberWaitsFor(behind, &answer.Member{State: "draining", Knows: true, Drain: &answer.Drain{}}, true); got != "2 entities to adopt the new voters" {
+	if got := memberWaitsFor(all, &answer.Member{Site: "west", State: "joining"}, false, "its build is too new"); got != "another build or cluster, as west is refused: its build is too new" {
+		t.Errorf("a refused site that joins waits for %q", got)
+	}
+	if got := memberWaitsFor(behind, &answer.Member{State: "draining", Knows: true, Drain: &answer.Drain{}}, true, ""); got != "2 entities to adopt the new voters" {
 		t.Errorf("%q", got)
 	}
 }
