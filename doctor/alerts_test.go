@@ -2,9 +2,11 @@ package doctor
 
 import (
 	"maps"
+	"math"
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -32,10 +34,18 @@ var (
 	oneRun   = regexp.MustCompile(`^(-?[0-9.]+)(?:([+-][0-9.]+))?x([0-9]+)$`)
 )
 
-// values expands the notation of promtool: 1+2x3 is 1 3 5 7.
+// values expands the notation of promtool: 1+2x3 is 1 3 5 7, and _x3 three times none.
 func values(t *testing.T, text string) (all []float64) {
 	t.Helper()
 	for run := range strings.FieldsSeq(text) {
+		if none, ok := strings.CutPrefix(run, "_x"); ok {
+			n, err := strconv.Atoi(none)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, slices.Repeat([]float64{math.NaN()}, n)...)
+			continue
+		}
 		m := oneRun.FindStringSubmatch(run)
 		if m == nil {
 			t.Fatalf("values %q", run)
@@ -84,7 +94,7 @@ func (c *promtoolCase) looks(t *testing.T, through time.Duration) (all []Look) {
 		look := Look{At: began.Add(time.Duration(n) * c.Interval), Cluster: "prod"}
 		at := make(map[key]int)
 		for _, in := range inputs {
-			if n >= len(in.values) {
+			if n >= len(in.values) || math.IsNaN(in.values[n]) {
 				continue
 			}
 			if _, ok := at[in.key]; !ok {

@@ -101,9 +101,12 @@ func (s *Site) failure(a answer.Answer, q asked) error {
 		e := apierr.New(apierr.LeaseMoved, "site %s leaves the cluster, and its heir has the lease; nothing was done", s.cfg.Name)
 		e.Entity, e.RequestID, e.Site = q.entity, q.requestID, a.Lacking
 		return e
+	case answer.TooEarly:
+		return apierr.New(apierr.ClusterVersionTooLow, "that needs a cluster of version %d, and the cluster is of version %d; nothing was done. "+
+			"Once all sites have a build that speaks version %d, raise the cluster's: samya cluster version --raise", a.Version(), s.speaks.Load().Cluster, a.Version())
 	case answer.Changing:
-		e := apierr.New(apierr.MembersChanging, "another change of the members is under way; nothing was changed")
-		e.RequestID, e.Site, e.RetryAfter = q.requestID, s.cfg.Name, time.Second
+		e := apierr.New(apierr.MembersChanging, "a change of members is under way: %s; nothing was done", underWay(a.Members()))
+		e.Entity, e.RequestID, e.Site, e.RetryAfter = q.entity, q.requestID, s.cfg.Name, time.Second
 		return e
 	case answer.Invalid:
 		return apierr.Invalid("tokens", "out of range")

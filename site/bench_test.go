@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -208,6 +209,17 @@ type process struct {
 	name, addr string
 	pid        int
 	http       string // where its metrics are; empty: it has none
+	stop       func() // ends it
+	gossip     string
+	dialed     sync.Once
+	link       *grpc.ClientConn
+}
+
+// conn is the connection to the process.
+func (p *process) conn(b *testing.B) *grpc.ClientConn {
+	b.Helper()
+	p.dialed.Do(func() { p.link = dial(b, p.addr) })
+	return p.link
 }
 
 // startProcess starts a server that will listen on the address.
@@ -217,10 +229,11 @@ func startProcess(b *testing.B, name string, cmd *exec.Cmd, addr string) *proces
 	if err := cmd.Start(); err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() {
+	stop := sync.OnceFunc(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
+	b.Cleanup(stop)
 	sitetest.Eventually(b, name+" listens", func() error {
 		c, err := (&net.Dialer{}).DialContext(b.Context(), "tcp", addr)
 		if err != nil {
@@ -228,7 +241,7 @@ func startProcess(b *testing.B, name string, cmd *exec.Cmd, addr string) *proces
 		}
 		return c.Close()
 	})
-	return &process{name: name, addr: addr, pid: cmd.Process.Pid}
+	return &process{name: name, addr: addr, pid: cmd.Process.Pid, stop: stop}
 }
 
 // allocations is the number of objects that the process has allocated; 0 if it does not

@@ -9,13 +9,38 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/versions"
+	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/engine"
 )
+
+// TestMembersChanging: who has to wait for a change of the members is told what the change
+// waits for.
+func TestMembersChanging(t *testing.T) {
+	leaving := func(sites ...core.SiteID) answer.Members {
+		m := answer.Members{Behind: 1}
+		for _, s := range sites {
+			m.Sites = append(m.Sites, answer.Member{Site: s, State: "draining"})
+		}
+		return m
+	}
+	for want, m := range map[string]answer.Members{
+		"it waits for 12 entities to adopt the new voters": {Behind: 12}, "site as leaves": leaving("as"), "sites as and eu leave": leaving("as", "eu"),
+	} {
+		a := answer.Answer{Code: answer.Changing, Details: &answer.Details{Members: m}}
+		err := shell().refusal(t.Context(), a, &input.Change{Kind: input.Reconcile, Name: "acme/vm", RequestID: "id"})
+		if e := apierr.From(err); e.Message != "a change of members is under way: "+want+"; nothing was done" {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
 
 // TestFailures: the errors that clients see of each answer but OK.
 func TestFailures(t *testing.T) {
 	s := shell()
+	s.speaks.Store(&versions.Speaker{Cluster: 1})
 	q := asked{entity: "acme/vm", requestID: "id", tokens: 9}
 	const retry = 1500 * time.Millisecond
 	of := func(r apierr.Reason) *apierr.Error {
@@ -53,7 +78,8 @@ func TestFailures(t *testing.T) {
 		{answer.Halted, q, with(of(apierr.SiteUnavailable), func(e *apierr.Error) { e.RetryAfter = time.Second })},
 		{answer.Draining, q, of(apierr.SiteDraining)},
 		{answer.Moved, q, with(of(apierr.LeaseMoved), func(e *apierr.Error) { e.Site = "acme" })},
-		{answer.Changing, q, &apierr.Error{Reason: apierr.MembersChanging, RequestID: "id", Site: "us", RetryAfter: time.Second}},
+		{answer.TooEarly, q, &apierr.Error{Reason: apierr.ClusterVersionTooLow}},
+		{answer.Changing, q, with(of(apierr.MembersChanging), func(e *apierr.Error) { e.RetryAfter = time.Second })},
 		{answer.Invalid, q, &apierr.Error{Reason: apierr.InvalidField, Violations: []apierr.Violation{{Field: "tokens", Problem: "out of range"}}}},
 		{answer.Code(99), q, &apierr.Error{Reason: apierr.Internal}},
 	} {

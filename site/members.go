@@ -161,7 +161,7 @@ func memberOf(all *answer.Members, m *answer.Member, look func(core.SiteID) *sam
 	linked := site.GetHealth() == samyav1.SiteHealth_SITE_HEALTH_SERVING
 	out := &samyav1.Member{
 		Name: string(m.Site), State: memberStates[m.State], Knows: m.Knows, Region: site.GetRegion(), Address: site.GetAddress(),
-		WaitsFor: memberWaitsFor(all, m, linked), Heir: string(m.Heir), Drain: drainOf(m.Drain),
+		WaitsFor: memberWaitsFor(all, m, linked, site.GetRefusal()), Heir: string(m.Heir), Drain: drainOf(m.Drain),
 	}
 	switch out.GetState() {
 	case samyav1.MemberState_MEMBER_STATE_MEMBER, samyav1.MemberState_MEMBER_STATE_DRAINING:
@@ -171,11 +171,14 @@ func memberOf(all *answer.Members, m *answer.Member, look func(core.SiteID) *sam
 }
 
 // memberWaitsFor tells what a site waits for; linked tells whether this site has a link
-// to it. It is empty if the site is as its state says.
-func memberWaitsFor(all *answer.Members, m *answer.Member, linked bool) string {
+// to it, refusal why the two refuse to work together. It is empty if the site is as its
+// state says.
+func memberWaitsFor(all *answer.Members, m *answer.Member, linked bool, refusal string) string {
 	switch memberStates[m.State] {
 	case samyav1.MemberState_MEMBER_STATE_JOINING:
 		switch {
+		case !linked && refusal != "":
+			return "another build or cluster, as " + string(m.Site) + " is refused: " + refusal
 		case !m.Knows && !linked:
 			return "the site to start, with an address to join"
 		case !m.Knows:
@@ -273,6 +276,21 @@ func changeWaitsFor(m *answer.Members) string {
 		return "1 entity to adopt the new voters"
 	}
 	return fmt.Sprintf("%d entities to adopt the new voters", m.Behind)
+}
+
+// underWay tells of a change of the members under way, from its sites that leave.
+func underWay(m *answer.Members) string {
+	if len(m.Sites) == 0 {
+		return "it waits for " + changeWaitsFor(m)
+	}
+	leaving := make([]core.SiteID, len(m.Sites))
+	for i := range m.Sites {
+		leaving[i] = m.Sites[i].Site
+	}
+	if len(leaving) == 1 {
+		return "site " + listed(leaving) + " leaves"
+	}
+	return "sites " + listed(leaving) + " leave"
 }
 
 // listed lists sites in words.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/internal/apierr"
-	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/input"
@@ -33,18 +32,16 @@ func (s *Site) memberRefusal(ctx context.Context, a answer.Answer, ch *input.Cha
 		e.RequestID, e.Site, e.RetryAfter, e.Err = ch.RequestID, s.cfg.Name, time.Second, err
 		return e
 	}
-	e := refusedChange(m, ch, a.Code, s.speaks.Load().Cluster)
+	e := refusedChange(m, ch, a.Code)
 	e.RequestID = ch.RequestID
 	return e
 }
 
 // refusedChange tells why the sites refuse a change of the members, by the members as they
-// are. version is that of the cluster.
-func refusedChange(m *answer.Members, ch *input.Change, code answer.Code, version versions.Version) *apierr.Error {
+// are.
+func refusedChange(m *answer.Members, ch *input.Change, code answer.Code) *apierr.Error {
 	i := slices.IndexFunc(m.Sites, func(s answer.Member) bool { return string(s.Site) == ch.Name })
 	switch {
-	case version < versions.Members:
-		return apierr.New(apierr.VersionMismatch, "the cluster is of version %d, and its sites change from version %d on", version, versions.Members)
 	case code == answer.Overloaded && ch.Kind == input.AddSite:
 		return apierr.New(apierr.OutOfRange, "the cluster has had %d sites, at most %d; site %q is not added", avantan.MaxMembers, avantan.MaxMembers, ch.Name)
 	case code == answer.Overloaded:

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/internal/apierr"
-	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/input"
@@ -61,15 +60,12 @@ func TestRefusedChanges(t *testing.T) {
 		{kind: input.LoseSite, name: "eu", code: answer.Invalid, want: apierr.MemberState, words: "only voter"},
 	} {
 		ch := &input.Change{Kind: c.kind, Name: c.name, Heir: c.heir, RequestID: "id"}
-		e := refusedChange(inEachState(c.behind), ch, c.code, versions.Members)
+		e := refusedChange(inEachState(c.behind), ch, c.code)
 		if e.Reason != c.want || !strings.Contains(e.Error(), c.words) {
 			t.Errorf("%s of %s, %v: %v, want %s with %q", c.kind, c.name, c.code, e, c.want, c.words)
 		}
 		if retry := e.RetryAfter > 0; retry != (c.want == apierr.MembersChanging) {
 			t.Errorf("%s of %s, %v: try again after %v", c.kind, c.name, c.code, e.RetryAfter)
-		}
-		if e := refusedChange(inEachState(0), ch, c.code, versions.Members-1); e.Reason != apierr.VersionMismatch {
-			t.Errorf("%s in a cluster of the version before: %v", c.kind, e)
 		}
 	}
 }
@@ -110,12 +106,15 @@ func TestDrainWaitsFor(t *testing.T) {
 		{answer.Member{Knows: true, Drain: &answer.Drain{Unclear: []core.SiteID{"as", "us"}}}, "as and us to settle their transfers"},
 	} {
 		c.m.State, c.m.Heir = "draining", "eu"
-		if got := memberWaitsFor(all, &c.m, true); got != c.want {
+		if got := memberWaitsFor(all, &c.m, true, ""); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.m.Drain, got, c.want)
 		}
 	}
 	behind := &answer.Members{Behind: 2}
-	if got := memberWaitsFor(behind, &answer.Member{State: "draining", Knows: true, Drain: &answer.Drain{}}, true); got != "2 entities to adopt the new voters" {
+	if got := memberWaitsFor(all, &answer.Member{Site: "west", State: "joining"}, false, "its build is too new"); got != "another build or cluster, as west is refused: its build is too new" {
+		t.Errorf("a refused site that joins waits for %q", got)
+	}
+	if got := memberWaitsFor(behind, &answer.Member{State: "draining", Knows: true, Drain: &answer.Drain{}}, true, ""); got != "2 entities to adopt the new voters" {
 		t.Errorf("%q", got)
 	}
 }

@@ -85,7 +85,7 @@ func TestMembersTell(t *testing.T) {
 		t.Errorf("%v, %v", again, err)
 	}
 	_, _, page := fetch(t, "GET", "http://"+c.Site("west").HTTPAddr()+"/metrics")
-	for _, want := range []string{"samya_site_members 4\n", "samya_site_entities_behind 0\n"} {
+	for _, want := range []string{"samya_site_members 4\n", "samya_site_entities_behind 0\n", `samya_site_seats{state="member"} 4`, `samya_site_seats{state="draining"} 0`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("/metrics has no %s", want)
 		}

@@ -343,6 +343,7 @@ var (
 	descWatchers = prometheus.NewDesc("samya_site_watchers", "Callers that wait for an entity to change.", nil, nil)
 	descMembers  = prometheus.NewDesc("samya_site_members", "Members of the cluster, this site among them, as known here.", nil, nil)
 	descBehind   = prometheus.NewDesc("samya_site_entities_behind", "Entities that have not adopted the present voters yet, as known here.", nil, nil)
+	descSeats    = prometheus.NewDesc("samya_site_seats", "Sites that the cluster has or has had, by their state, as known here.", []string{"state"}, nil)
 	descCluster  = prometheus.NewDesc("samya_site_cluster_version", "The version of the cluster, as known here.", nil, nil)
 	descBuild    = prometheus.NewDesc("samya_site_build_version", "The newest version that the site's build speaks.", nil, nil)
 	descRefused  = prometheus.NewDesc("samya_site_peers_refused", "Other members that this site refuses to work with, or that refuse it: of a version too far apart, or another cluster.", nil, nil)
@@ -356,7 +357,7 @@ var (
 // Describe implements prometheus.Collector.
 func (g *gauges) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descEntities, descHalted, descWaiting, descWaited, descInbox, descRequests, descLeases, descClaims, descSurplus, descWritten, descChanges, descMembers, descBehind, descPeers, descWatchers, descMode, descVersion,
+		descEntities, descHalted, descWaiting, descWaited, descInbox, descRequests, descLeases, descClaims, descSurplus, descWritten, descChanges, descMembers, descBehind, descSeats, descPeers, descWatchers, descMode, descVersion,
 		descCluster, descBuild, descRefused, descBacklog, descCheckpoints, descCheckpoint,
 	} {
 		ch <- d
@@ -405,4 +406,15 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(descMode, prometheus.GaugeValue, in, mode)
 	}
 	gauge(descVersion, int(st.Mode.Decided.Version))
+	members, err := g.site.roster(ctx)
+	if err != nil {
+		return
+	}
+	seats := make(map[string]int)
+	for i := range members.Sites {
+		seats[members.Sites[i].State]++
+	}
+	for state := range memberStates {
+		ch <- prometheus.MustNewConstMetric(descSeats, prometheus.GaugeValue, float64(seats[state]), state)
+	}
 }

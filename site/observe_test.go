@@ -221,6 +221,7 @@ func scrape(t *testing.T, c *sitetest.Cluster) map[string]bool {
 		"trigger":     regexp.MustCompile(`^(reactive|proactive|ahead|drought|limit|debt|lent)$`),
 		"event":       regexp.MustCompile(`^(granted|renewed|committed|expired|returned)$`),
 		"verdict":     regexp.MustCompile(`^(never_ran|did_run|forgotten|given_up)$`),
+		"state":       regexp.MustCompile(`^(draining|gone|joining|lost|member)$`),
 		"mode":        regexp.MustCompile(`^(auto|majority|star)$`),
 		"consistency": regexp.MustCompile(`^(local|bounded)$`),
 		"partition":   regexp.MustCompile(`^[0-9]{1,2}$`),

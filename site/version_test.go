@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/cutid"
 	"github.com/samya-db/samya/internal/versions"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site"
@@ -134,6 +135,28 @@ func TestVersionsRoll(t *testing.T) {
 	}
 	if u := c.Books("acme/vm"); u.GetAcquired() != held {
 		t.Errorf("held %d, books %v", held, u)
+	}
+}
+
+// TestTooEarly: what a cluster's version does not know yet is refused, with the version
+// that is needed and the way there.
+func TestTooEarly(t *testing.T) {
+	t.Parallel()
+	c := sitetest.Start(t, []string{"us"}, func(cfg *site.Config) { cfg.Versions = versions.Of(1) })
+	c.Create("acme/vm", 300)
+	cut, err := c.Entities("us").CutEntity(t.Context(), &samyav1.CutEntityRequest{Name: "acme/vm"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	word := cutid.Cut{Entity: "acme/vm", Generation: cut.GetEntity().GetGeneration(), Version: cut.GetEntity().GetVersion()}
+	_, reconcileErr := c.Entities("us").ReconcileEntity(t.Context(), &samyav1.ReconcileEntityRequest{Name: "acme/vm", Cut: word.String()})
+	_, addErr := c.Admin("us").AddMember(t.Context(), &samyav1.AddMemberRequest{Name: "west"})
+	const says = "that needs a cluster of version 2, and the cluster is of version 1; nothing was done. " +
+		"Once all sites have a build that speaks version 2, raise the cluster's: samya cluster version --raise"
+	for _, err := range []error{reconcileErr, addErr} {
+		if got := apierr.FromGRPC(err); got.Reason != apierr.ClusterVersionTooLow || got.Message != says {
+			t.Errorf("%v", err)
+		}
 	}
 }
 

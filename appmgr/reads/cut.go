@@ -63,7 +63,11 @@ func cutOf(sum *samyav1.GetEntityResponse, replies []reply, begun, ended time.Ti
 	e, u := sum.GetEntity(), sum.GetUsage()
 	var silent []string
 	for i := range replies {
-		if r := &replies[i]; r.err != nil {
+		r := &replies[i]
+		if apierr.ReasonOf(r.err) == apierr.MembersChanging {
+			return nil, r.err
+		}
+		if r.err != nil {
 			silent = append(silent, r.site)
 		}
 	}

@@ -73,6 +73,9 @@ func TestNoCut(t *testing.T) {
 		"a site that hears later": {func(asked int) (*samyav1.CutEntityResponse, error) {
 			return cutReply("eu", func(e *samyav1.Entity, _ *samyav1.Usage) { e.Version = uint64(min(4, 2+asked)) }), nil //nolint:gosec // small
 		}, ""},
+		"members that change": {func(int) (*samyav1.CutEntityResponse, error) {
+			return nil, apierr.New(apierr.MembersChanging, "a change of members is under way: site us leaves")
+		}, "MEMBERS_CHANGING: a change of members is under way: site us leaves"},
 		"too many tokens": {func(int) (*samyav1.CutEntityResponse, error) {
 			return cutReply("eu", func(_ *samyav1.Entity, u *samyav1.Usage) { u.Shares[0].Moves.Own = 1 << 54 }), nil
 		}, "no count"},

@@ -149,6 +149,8 @@ func explainAnswer(e *apierr.Error, entity string, say func(int, ...string) (int
 		return say(exitFailed, "change its limit with: samya entity set-limit "+entity+" N")
 	case apierr.VersionMismatch:
 		return say(exitFailed, "somebody else changed it; read it again with: samya entity get "+entity)
+	case apierr.ClusterVersionTooLow:
+		return say(exitFailed, "see what each site knows and speaks with: samya cluster version")
 	case apierr.Unauthenticated:
 		return say(exitFailed, "show who you are with --token-file, or --tls-cert and --tls-key")
 	case apierr.PermissionDenied:

@@ -139,10 +139,16 @@ func localConfig(text string) (local.Config, error) {
 func (p *program) applyLocal(ctx context.Context, cfg local.Config, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	began := time.Now()
 	err := local.Apply(ctx, cfg, func(c local.Change) {
-		if c.Did != "kept" {
-			_, _ = fmt.Fprintf(p.stdout, "%s %s\n", c.Did, c.Name) // a lost line changes nothing
+		line := c.Did + " " + c.Name
+		switch {
+		case c.Did == "kept":
+			return
+		case c.WaitsFor != "":
+			line = waitsLine(c.Name, c.WaitsFor, began)
 		}
+		_, _ = fmt.Fprintln(p.stdout, line) // a lost line changes nothing
 	})
 	switch {
 	case errors.Is(err, local.ErrConfig):

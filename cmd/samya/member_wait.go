@@ -110,7 +110,12 @@ func (c *memberChange) waits(what string) error {
 		return nil
 	}
 	c.last = what
-	return c.t.say(fmt.Sprintf("%s waits for %s (%s)", c.site, what, time.Since(c.began).Round(time.Second)))
+	return c.t.say(waitsLine(c.site, what, c.began))
+}
+
+// waitsLine tells what a site waits for, and since when.
+func waitsLine(site, waits string, began time.Time) string {
+	return fmt.Sprintf("%s waits for %s (%s)", site, waits, time.Since(began).Round(time.Second))
 }
 
 // over is why the wait ended early.
@@ -135,12 +140,9 @@ func seatOf(all *httpapi.Members, site string) *httpapi.Member {
 
 // isMember waits until a site is a member, and all entities have its voters.
 func isMember(all *httpapi.Members, m *httpapi.Member) (string, error) {
-	waits := cmp.Or(m.WaitsFor, all.WaitsFor)
 	switch m.State {
-	case "member":
-		return waits, nil
-	case "joining":
-		return cmp.Or(waits, "the members to admit it"), nil
+	case "member", "joining":
+		return all.JoinWaits(m), nil
 	}
 	return "", used(m)
 }

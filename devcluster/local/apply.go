@@ -25,8 +25,9 @@ var ErrMembers = errors.New("no site leaves unless told to, and none moves: a re
 type Change struct {
 	// Name is the name of the process. Did is "started", "restarted", "stopped" or
 	// "kept"; of a new site of a running cluster "joining", then "joined"; of a site that
-	// leaves "leaving", then "left".
-	Name, Did string
+	// leaves "leaving", then "left". In between Did is "waits" each time that the site
+	// waits for something else: WaitsFor, which is empty otherwise.
+	Name, Did, WaitsFor string
 }
 
 // Apply brings the cluster to the configuration, and waits until every process is ready.
@@ -74,6 +75,8 @@ type applier struct {
 	state State
 	told  func(Change)
 	ask   *asker
+	// waiting is what each site that joins or leaves waited for last.
+	waiting map[string]string
 }
 
 func (a *applier) apply(ctx context.Context) error {
@@ -308,6 +311,19 @@ func (a *applier) spec(p Process) string {
 func (a *applier) tell(name, did string) {
 	if a.told != nil {
 		a.told(Change{Name: name, Did: did})
+	}
+}
+
+// waits tells what a site waits for, unless that was told last.
+func (a *applier) waits(name, what string) {
+	if a.waiting[name] == what {
+		return
+	}
+	if a.waiting == nil {
+		a.waiting = make(map[string]string)
+	}
+	if a.waiting[name] = what; a.told != nil && what != "" {
+		a.told(Change{Name: name, Did: "waits", WaitsFor: what})
 	}
 }
 

@@ -83,14 +83,17 @@ func (a *applier) startJoining(wanted []Process) error {
 	return nil
 }
 
-// join gives the sites that join a seat, one after the other, and waits until each
-// serves.
+// join gives the sites that join a seat, one after the other, and waits until each is a
+// member and serves.
 func (a *applier) join(ctx context.Context, wanted []Process) error {
 	for _, p := range wanted {
 		if !slices.Contains(a.state.Joining, p.Name) {
 			continue
 		}
 		if err := a.seat(ctx, wanted, p.Name); err != nil {
+			return err
+		}
+		if err := a.admitted(ctx, wanted, p.Name); err != nil {
 			return err
 		}
 		if err := a.ready(ctx, p); err != nil {
@@ -114,6 +117,31 @@ func (a *applier) seat(ctx context.Context, wanted []Process, site string) error
 	})
 	if err != nil {
 		return fmt.Errorf("give %s a seat: %w", site, err)
+	}
+	return nil
+}
+
+// admitted waits until a site is a member and all entities have its voters. It tells what
+// the site waits for.
+func (a *applier) admitted(ctx context.Context, wanted []Process, site string) error {
+	err := a.asking(ctx, wanted, func(client *httpapi.Client) (bool, error) {
+		all, err := client.ListMembers(ctx)
+		if err != nil {
+			return false, err
+		}
+		i := slices.IndexFunc(all.Members, func(m httpapi.Member) bool { return m.Name == site })
+		if i < 0 {
+			return false, errors.New("the cluster does not know the site")
+		}
+		waits := all.JoinWaits(&all.Members[i])
+		a.waits(site, waits)
+		if waits == "" && all.Members[i].State == "member" {
+			return true, nil
+		}
+		return false, fmt.Errorf("it is %s, and waits for %s", all.Members[i].State, waits)
+	})
+	if err != nil {
+		return fmt.Errorf("have %s join: %w", site, err)
 	}
 	return nil
 }

@@ -67,12 +67,14 @@ func (a *applier) out(ctx context.Context, wanted []Process, p Process, lost boo
 		case m.State == "gone":
 			return true, nil
 		case m.State == "lost":
+			a.waits(p.Name, all.WaitsFor)
 			return all.Behind == 0, fmt.Errorf("it waits for %s", all.WaitsFor)
 		case m.State == "joining":
 			_, err = client.RemoveMember(ctx, p.Name, false, "")
 		case lost:
 			_, err = client.RemoveMember(ctx, p.Name, true, "")
 		case m.State == "draining":
+			a.waits(p.Name, m.WaitsFor)
 			err = fmt.Errorf("it waits for %s", m.WaitsFor)
 		default:
 			_, err = client.DrainMember(ctx, p.Name, heir(wanted, p), "")

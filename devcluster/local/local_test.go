@@ -62,16 +62,28 @@ func apply(t *testing.T, cfg local.Config) map[string]string {
 
 func try(t *testing.T, cfg local.Config) (map[string]string, error) {
 	t.Helper()
+	did, _, err := told(t, cfg)
+	return did, err
+}
+
+// told applies a configuration. It returns the last change of each process, and what
+// sites waited for.
+func told(t *testing.T, cfg local.Config) (did map[string]string, waits []string, err error) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	defer cancel()
-	did := make(map[string]string)
-	err := local.Apply(ctx, cfg, func(c local.Change) {
+	did = make(map[string]string)
+	err = local.Apply(ctx, cfg, func(c local.Change) {
+		if c.Did == "waits" {
+			waits = append(waits, c.Name+": "+c.WaitsFor)
+			return
+		}
 		if did[c.Name] == c.Did {
 			t.Errorf("%s %s twice", c.Did, c.Name)
 		}
 		did[c.Name] = c.Did
 	})
-	return did, err
+	return did, waits, err
 }
 
 func read(t *testing.T, cfg local.Config) local.State {
@@ -137,8 +149,12 @@ func TestSitesJoin(t *testing.T) {
 	kept := map[string]string{"eu-1": "kept", "us-1": "kept", "us-2": "kept", "am-eu-1": "kept", "am-us-1": "kept"}
 	want := maps.Clone(kept)
 	want["us-3"], want["zz-1"] = "joined", "joined"
-	if did := apply(t, cfg); !maps.Equal(did, want) {
-		t.Errorf("did %v, want %v", did, want)
+	did, waits, err := told(t, cfg)
+	if err != nil || !maps.Equal(did, want) {
+		t.Errorf("did %v, want %v; %v", did, want, err)
+	}
+	if want := []string{"us-3: the members to admit it", "zz-1: the members to admit it"}; !slices.Equal(waits, want) {
+		t.Errorf("it tells of waits for %q, want %q", waits, want)
 	}
 	log, err := os.ReadFile(filepath.Join(cfg.Dir, "logs", "am-eu-1.log"))
 	if got, want := string(log), "POST {\"name\":\"us-3\"}\nPOST {\"name\":\"zz-1\"}\n"; err != nil || got != want {

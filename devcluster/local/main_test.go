@@ -85,7 +85,8 @@ func child(args []string) int {
 }
 
 // seating are the sites of a cluster, as a single app manager knows them. It logs what it is
-// asked for. A site that drains is gone at the second look.
+// asked for. A site that drains is gone at the second look, and one that joins is a
+// member.
 type seating struct {
 	mu     sync.Mutex
 	states map[string]string
@@ -98,8 +99,11 @@ func (s *seating) answer(r *http.Request) any {
 	if r.Method == http.MethodGet {
 		for site, state := range s.states {
 			all.Members = append(all.Members, httpapi.Member{Name: site, State: state})
-			if state == "draining" {
-				s.states[site] = "gone"
+			switch m := &all.Members[len(all.Members)-1]; state {
+			case "draining":
+				m.WaitsFor, s.states[site] = "3 entities to be handed over", "gone"
+			case "joining":
+				s.states[site] = "member"
 			}
 		}
 		return all
@@ -112,7 +116,7 @@ func (s *seating) answer(r *http.Request) any {
 	}
 	switch _ = json.Unmarshal(body, &in); {
 	case in.Name != "":
-		s.states[in.Name] = "member"
+		s.states[in.Name] = "joining"
 	case drained:
 		s.states[site] = "draining"
 	case r.URL.Query().Get("lost") == "true":

@@ -74,6 +74,9 @@ const (
 	MemberNotFound Reason = "MEMBER_NOT_FOUND"
 	// MemberState: the change does not fit the state of the site, or would leave no member.
 	MemberState Reason = "MEMBER_STATE"
+	// ClusterVersionTooLow: the sites' builds know the change, and the version of the
+	// cluster does not. The version has to be raised first.
+	ClusterVersionTooLow Reason = "CLUSTER_VERSION_TOO_LOW"
 	// Unauthenticated: the caller has shown no credentials, or none that are good.
 	Unauthenticated Reason = "UNAUTHENTICATED"
 	// PermissionDenied: the caller is known and may not do this.
@@ -155,6 +158,7 @@ var table = map[Reason]row{
 	VersionMismatch:      {codes.FailedPrecondition, http.StatusConflict, "Not the version expected", true},
 	MemberNotFound:       {codes.NotFound, http.StatusNotFound, "No such site", true},
 	MemberState:          {codes.FailedPrecondition, http.StatusConflict, "The site's state does not allow it", true},
+	ClusterVersionTooLow: {codes.FailedPrecondition, http.StatusConflict, "The cluster's version is too low", true},
 	Unauthenticated:      {codes.Unauthenticated, http.StatusUnauthorized, "Not known who asks", true},
 	PermissionDenied:     {codes.PermissionDenied, http.StatusForbidden, "Not allowed to this caller", true},
 	RateLimited:          {codes.ResourceExhausted, http.StatusTooManyRequests, "Too many requests of one caller", true},

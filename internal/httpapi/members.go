@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -69,6 +70,16 @@ type ChangedMember struct {
 	Member Member `json:"member"`
 	// Version counts the changes of the voters.
 	Version uint64 `json:"version"`
+}
+
+// JoinWaits is what a site with a seat waits for until it is a member and all entities have
+// its voters; empty for nothing.
+func (all *Members) JoinWaits(m *Member) string {
+	waits := cmp.Or(m.WaitsFor, all.WaitsFor)
+	if m.State == "joining" {
+		waits = cmp.Or(waits, "the members to admit it")
+	}
+	return waits
 }
 
 // ListMembers returns the sites with a seat.

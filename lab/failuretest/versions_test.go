@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -177,6 +178,7 @@ func TestBuildTwoVersionsAhead(t *testing.T) {
 	if err := expectDeath(t, cluster, us); exitStatus(err) <= 0 || !strings.Contains(us.Tail(5), data) {
 		t.Errorf("a build of version 4 on data of version 2: %v\n%s", err, us.Tail(5))
 	}
+	t.Logf("us, on its own data: %s", lineWith(us.Tail(5), data))
 	args := us.Args
 	for i := range args {
 		if args[i] == us.Data {
@@ -192,6 +194,7 @@ func TestBuildTwoVersionsAhead(t *testing.T) {
 		if err != nil || !strings.Contains(out, "us is refused: "+says) {
 			return fmt.Errorf("%w\n%s", err, out)
 		}
+		t.Logf("samya sites:\n%s", out)
 		return nil
 	})
 	if _, err := clients[1].acquire(t.Context(), "on", 120, patience); err != nil {
@@ -200,4 +203,104 @@ func TestBuildTwoVersionsAhead(t *testing.T) {
 	if tail := cluster.Site(1).Tail(200); strings.Count(tail, says) != 1 {
 		t.Errorf("eu logs the refusal %d times:\n%s", strings.Count(tail, says), tail)
 	}
+}
+
+// TestJoinerTwoVersionsAhead: a site that joins with a build two versions ahead is
+// refused, before it has a seat as any site, and then for its version. That refusal names
+// both versions, in the site's log and in the list of the members, and the cluster is as
+// before. With the next build the site joins.
+func TestJoinerTwoVersionsAhead(t *testing.T) {
+	cluster := start(t, proc.Config{Sites: []string{"us", "eu", "as"}, AppManagers: []string{"eu"}})
+	clients, manager := dialAll(t, cluster), cluster.AppManager(0)
+	create(t, 300, clients...)
+	listed := func() string {
+		out, err := command(t, manager, "member", "list")
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return out
+	}
+	serving := func() (out string) {
+		t.Helper()
+		sitetest.Eventually(t, "all members serve", func() error {
+			if out = listed(); strings.Count(out, " serving ") != 3 {
+				return errors.New(out)
+			}
+			return nil
+		})
+		return out
+	}
+	before := serving()
+	programs := proc.NewPrograms()
+	defer func() {
+		if err := programs.Stop(context.WithoutCancel(t.Context()), patience); err != nil {
+			t.Error(err)
+		}
+	}()
+	join := func(version int) *proc.Process {
+		t.Helper()
+		ports, err := proc.FreePorts(t.Context(), 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		west, err := programs.Start(proc.Program{Name: "west", Log: filepath.Join(t.TempDir(), "west.log"), Argv: []string{
+			ofVersion(t, version), "site", "--name", "west", "--region", "west", "--cluster", "failuretest", "--data", t.TempDir(), "--preset", "local",
+			"--grpc", ports[0], "--http", ports[1], "--gossip", ports[2], "--join", cluster.Site(0).Gossip,
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return west
+	}
+	const says = "site west has a build that speaks versions 3 to 4, site "
+	refused := func(west *proc.Process, says, ends string) {
+		t.Helper()
+		sitetest.Eventually(t, "the refusal in the log of west", func() error {
+			line := lineWith(west.Tail(200), says)
+			if !strings.Contains(line, ends) {
+				return fmt.Errorf("%s", west.Tail(20))
+			}
+			t.Logf("west: %s", line)
+			return nil
+		})
+	}
+	west := join(4)
+	refused(west, "a peer is refused", "is no other member")
+	if after := serving(); after != before {
+		t.Errorf("the members are now\n%s\nbefore\n%s", after, before)
+	}
+	if out, err := command(t, manager, "member", "add", "west", "--no-wait"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	refused(west, says, "a build that speaks versions 1 to 2: the build of site west is too new; start there a build of version 2 or 3")
+	sitetest.Eventually(t, "the refusal in the list of the members", func() error {
+		out := listed()
+		if line := lineWith(out, "joining"); !strings.Contains(line, "west is refused: "+says) {
+			return fmt.Errorf("%s", out)
+		}
+		t.Logf("samya member list:\n%s", out)
+		return nil
+	})
+	for i, c := range clients {
+		if _, err := c.acquire(t.Context(), fmt.Sprintf("on-%d", i), 90, patience); err != nil {
+			t.Errorf("%s does not serve: %v", cluster.Site(i).Name, err)
+		}
+	}
+	if err := west.Stop(t.Context(), patience); err != nil {
+		t.Fatal(err)
+	}
+	join(3)
+	if out, err := command(t, manager, "member", "add", "west", "--timeout", "1m"); err != nil || !strings.HasSuffix(out, "west is a member\n") {
+		t.Errorf("with the next build: %v\n%s", err, out)
+	}
+}
+
+// lineWith returns the first line of a text that contains a word; empty for none.
+func lineWith(text, word string) string {
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, word) {
+			return strings.TrimSpace(line)
+		}
+	}
+	return ""
 }

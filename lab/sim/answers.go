@@ -171,9 +171,21 @@ func (o *observer) changed(n *node, c *call, a answer.Answer) {
 		}
 		return
 	case answer.Changing:
+		if op.kind == reconcile {
+			// Nothing was proposed here. An earlier try may have been elsewhere.
+			op.maybe = true
+			return
+		}
 		if _, decided := o.catalogue.results[op.requestID]; !decided {
 			return
 		}
+	case answer.TooEarly:
+		if op.kind != reconcile && (op.kind < addSite || op.kind > keepSite) || o.s.upgrade == nil || a.Version() != newest {
+			o.s.fail(Answers, "%s answers %v: %v, version %d", n.id, op, a.Code, a.Version())
+		}
+		// Nothing was proposed here. An earlier try may have been elsewhere.
+		op.maybe = op.maybe || op.kind == reconcile
+		return
 	case answer.Reused:
 		if op.contradicted {
 			// The other change may have been the first that a site heard of. Once the id
@@ -181,8 +193,12 @@ func (o *observer) changed(n *node, c *call, a answer.Answer) {
 			return
 		}
 	}
-	if op.kind == setLimit || op.kind == reconcile {
+	switch op.kind {
+	case setLimit, reconcile:
 		o.limitSet(n, op, a)
+		return
+	case raise:
+		o.raiseAnswered(n, op, &a)
 		return
 	}
 	op.decided = true

@@ -38,6 +38,7 @@ func (s *sim) heal() {
 			n.boot()
 		}
 	}
+	s.upgrade.finish()
 	for _, n := range s.nodes {
 		all := slices.DeleteFunc(slices.Clone(s.names), func(id core.SiteID) bool { return id == n.id })
 		n.step(input.Reachable{Sites: all})
@@ -122,6 +123,7 @@ func (s *sim) idle() {
 	}
 	s.agree()
 	s.joined()
+	s.upgrade.raised()
 	s.denied()
 	if owed := s.owed(); owed > 0 {
 		s.fail(Liveness, "after healing, %d claims are not settled", owed)

@@ -84,6 +84,9 @@ const (
 	// Recovery: after a crash a site finds all data that it was told to be durable, and
 	// the first part of the data under way. Damaged data is refused.
 	Recovery Invariant = "recovery"
+	// Versions: until the version of the cluster is raised, nothing is sent or stored that
+	// only the next version knows.
+	Versions Invariant = "versions"
 	// Sound: correct sites accept everything that correct sites send and store.
 	Sound Invariant = "sound"
 	// Determinism: the same seed gives the same events.
@@ -94,7 +97,7 @@ const (
 func Invariants() []Invariant {
 	return []Invariant{
 		Conservation, OverGrant, Books, Bounds, Agreement, Integrity, Monotonic, Durability, AppliedOnce, Reallocation,
-		ExactlyOnce, Leases, Answers, Reads, Refusal, Serving, Catalogue, Surplus, Reconciled, Leaving, ModeKept, Deadline, Liveness, Bounded, StaleData, Recovery, Sound,
+		ExactlyOnce, Leases, Answers, Reads, Refusal, Serving, Catalogue, Surplus, Reconciled, Leaving, ModeKept, Deadline, Liveness, Bounded, StaleData, Recovery, Versions, Sound,
 		Determinism,
 	}
 }

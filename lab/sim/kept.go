@@ -143,6 +143,9 @@ func (k *kept) commit(r *stored.Records) bool {
 	case err == nil && !k.disk.Failing():
 		s.report.LogCommits++
 		return true
+	case err == nil && versionOnly(r):
+		// The log was not written.
+		return true
 	case errors.Is(err, syscall.EIO):
 		s.hit(SyncError)
 	case err == nil:
@@ -152,6 +155,14 @@ func (k *kept) commit(r *stored.Records) bool {
 	}
 	k.tried = 1
 	return false
+}
+
+// versionOnly reports whether a batch has nothing but a version, which the store does not
+// keep in the log.
+func versionOnly(r *stored.Records) bool {
+	rest := *r
+	rest.Version = 0
+	return r.Version != 0 && rest.Empty()
 }
 
 // failed reports whether the log takes no more.

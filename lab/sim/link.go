@@ -60,7 +60,11 @@ func (s *sim) send(from *node, envelope message.Envelope) {
 			return
 		}
 	}
-	deliver := func() { to.step(input.Deliver{From: from.id, Messages: messages}) }
+	deliver := func() {
+		if s.upgrade.links(from, to) {
+			to.step(input.Deliver{From: from.id, Messages: messages})
+		}
+	}
 	delay := s.latency[from.i][to.i]
 	arrives := s.now + delay + s.r.Int64N(delay/4+1)
 	if s.fails(Delay, s.chances.delay) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/star"
+	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/input"
@@ -230,6 +231,8 @@ type catalogueState struct {
 	parents map[string]string
 	mode    answer.DecidedMode
 	roster  stored.Roster
+	// version is the version of the cluster; 0 in a run without an upgrade.
+	version versions.Version
 }
 
 // catalogueModel settles the catalogue's chosen values.
@@ -271,7 +274,7 @@ func (m *catalogueModel) settle(v *avantan.Value) ([]creation, error) {
 		}
 	}
 	last := m.states[len(m.states)-1]
-	next := catalogueState{last.generation, last.numbered, maps.Clone(last.entities), maps.Clone(last.parents), last.mode, last.roster}
+	next := catalogueState{last.generation, last.numbered, maps.Clone(last.entities), maps.Clone(last.parents), last.mode, last.roster, last.version}
 	var created []creation
 	for _, ch := range changes {
 		if _, repeated := m.results[ch.RequestID]; repeated || over(&ch.ChangeTimes, m.clock) {
@@ -284,6 +287,8 @@ func (m *catalogueModel) settle(v *avantan.Value) ([]creation, error) {
 		switch {
 		case ch.Kind == input.SetMode:
 			r = m.settleMode(&next, &ch)
+		case ch.Kind == input.RaiseVersion:
+			r = settleRaise(&next, &ch)
 		case ch.Kind.OfSites():
 			r = m.settleSite(&next, &ch)
 		case ch.Kind == input.CreateEntity && found:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/transfer"
+	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/redistribute"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/input"
@@ -24,6 +25,8 @@ type node struct {
 	core *core.Core
 	// parts are its partitions, nil if it has none.
 	parts *parts
+	// speaks is what it tells others of its versions.
+	speaks versions.Speaker
 	// status is the core's status when it was last stepped or drained.
 	status core.Status
 	up     bool
@@ -238,6 +241,7 @@ func (n *node) boot() {
 		s.fail(Sound, "%s: restarting: %w", n.id, err)
 		return
 	}
+	n.speaks = n.core.Status().Versions
 	for _, e := range restored.Entities {
 		if e.Protocol.Pledge != nil || e.Protocol.Accepted != nil || len(e.Star.Slices) > 0 || e.Transfer.InFlight() > 0 {
 			s.report.Recoveries++
@@ -333,6 +337,7 @@ func (n *node) crash() {
 		n.putBack()
 		return
 	}
+	s.upgrade.rebuild(n)
 	// Batches handed over reach the disk in order, up to some point.
 	kept := len(n.flights)
 	switch {

@@ -91,6 +91,7 @@ func (o *observer) sequence(id sequenceID) *sequence {
 // message checks a message that leaves a site: its accepts are durable.
 func (o *observer) message(from *node, e *message.Envelope) {
 	o.marked(from, e)
+	o.sentEarly(from, e)
 	if e.Claims != nil {
 		o.claimsMessage(from, e.Claims)
 		return
@@ -205,6 +206,7 @@ func (o *observer) state(n *node, id sequenceID, st *avantan.State) {
 // drained checks a batch that a site has handed over.
 func (o *observer) drained(n *node, batch *core.Effects) {
 	r := &batch.Records
+	o.storedEarly(n, r)
 	o.needless(n, batch)
 	o.stood(n.drained, r)
 	for i := range r.Entities {
@@ -288,6 +290,7 @@ func (o *observer) checkCatalogue(n *node, d *Memory) {
 		o.s.fail(Catalogue, "%s: mode after instance %d of the catalogue: %+v, want %+v", n.id, at, d.Catalogue.Mode, want.mode)
 	}
 	o.checkRoster(n, d.Catalogue, &want.roster)
+	o.checkVersion(n, d.Catalogue, want.version)
 	got, parents := make(map[string]uint64), make(map[string]string)
 	for name, e := range d.Entities {
 		got[name] = e.Generation

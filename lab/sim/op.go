@@ -27,6 +27,7 @@ const (
 	read
 	renew
 	reconcile
+	raise
 )
 
 // recorded reports whether sites record the requests of a kind by their ids.
@@ -96,7 +97,7 @@ type op struct {
 // String implements fmt.Stringer.
 func (p *op) String() string {
 	kind := [...]string{
-		"acquire", "acquire of all", "release", "commit", "create", "delete", "move", "set limit", "set mode " + p.mode, "add site", "drain site", "keep site", "read", "renewal", "reconcile",
+		"acquire", "acquire of all", "release", "commit", "create", "delete", "move", "set limit", "set mode " + p.mode, "add site", "drain site", "keep site", "read", "renewal", "reconcile", "raise",
 	}[p.kind]
 	about := fmt.Sprintf("%s #%d of %q, tokens %d, limit %d, wait %d ms", kind, p.id, p.entity, p.tokens, p.limit,
 		p.wait/millisecond)
@@ -373,6 +374,8 @@ func (p *op) input(c *call, tokens, limit core.Tokens) input.Input {
 		return &input.Change{
 			Call: c, Kind: input.SetMode, Mode: p.mode, Expected: p.expected, RequestID: p.requestID, Wait: wait, NotAfter: p.tries.notAfter,
 		}
+	case raise:
+		return &input.Change{Call: c, Kind: input.RaiseVersion, Version: newest, RequestID: p.requestID, Wait: wait, NotAfter: p.tries.notAfter}
 	case reconcile:
 		return &input.Change{
 			Call: c, Kind: input.Reconcile, Name: p.entity, Truth: p.truth, Expected: p.expected, RequestID: p.requestID, Wait: wait, NotAfter: p.tries.notAfter,
@@ -417,7 +420,7 @@ func (p *op) returned(n *node, c *call, a answer.Answer) {
 	case !final || a.Code == answer.NoLease:
 	case p.kind.recorded():
 		p.extras(n, c)
-	case p.decided && s.chance(5*s.chances.mutant):
+	case p.decided && p.kind != raise && s.chance(5*s.chances.mutant):
 		p.mutate()
 	}
 	if a.Code == answer.OK {

@@ -65,6 +65,10 @@ type Report struct {
 	// requests told that a lease is at an heir, TurnedAway the requests refused by a site
 	// that drains.
 	Drains, Kept, Left, Bequests, BequestsTaken, LeasesInherited, LeasesMoved, TurnedAway int
+	// Upgrades are the runs with an upgrade, Exchanges the starts with another build than
+	// before, Apart the messages between builds that cannot work together, Unready the
+	// raises refused for want of sites.
+	Upgrades, Exchanges, Apart, Unready int
 	// Failovers are the attempts at other sites, or after the first at the same;
 	// ManagersLost are the app managers that ended within an attempt. Undone are the
 	// acquires that had run and were undone, Tombstones the acquires that were forbidden
@@ -210,6 +214,10 @@ func (r *Report) counts() []count {
 		{"leases inherited", &r.LeasesInherited},
 		{"requests for leases at an heir", &r.LeasesMoved},
 		{"requests turned away by sites that drain", &r.TurnedAway},
+		{"runs with an upgrade", &r.Upgrades},
+		{"builds exchanged", &r.Exchanges},
+		{"messages refused for their versions", &r.Apart},
+		{"raises of the version refused", &r.Unready},
 		{"unknown", &r.Unknown},
 		{"no quorum", &r.NoQuorum},
 		{"failovers", &r.Failovers},

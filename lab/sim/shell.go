@@ -39,6 +39,9 @@ func (n *node) drain() {
 		case event.BooksBroken:
 			s.fail(Books, "%s: %w", n.id, e.Err)
 		case event.ProtocolFault:
+			if s.upgrade.leftBehind(n) {
+				continue // it says why it does not follow the raise
+			}
 			s.fail(Sound, "%s: entity %q: protocol fault: %w", n.id, e.Entity, e.Err)
 		case event.RedistributionStarted:
 			if e.Variant == policy.Direct {
@@ -139,6 +142,7 @@ func (n *node) synced() {
 		return
 	}
 	n.flights = n.flights[1:]
+	n.toldVersions(batch.Events)
 	if n.burns() {
 		return
 	}

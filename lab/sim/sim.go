@@ -45,6 +45,9 @@ type Options struct {
 	// Leaves has an administrator drain members, beside sites that join; it needs three
 	// sites or more.
 	Leaves bool
+	// Upgrades has a third of the seeds begin with a cluster of the version before, with
+	// builds of two versions, and raise the version. Seeds with a Disk have no upgrade.
+	Upgrades bool
 	// Bounds, if not 0, is the bound of tables and messages that hold thousands by
 	// default; 0 lets the seed choose.
 	Bounds int
@@ -170,6 +173,8 @@ type sim struct {
 	admin   *admin
 	// operator reconciles entities; nil in most runs.
 	operator *operator
+	// upgrade is nil unless the run has an upgrade.
+	upgrade *upgrade
 	// switcher is nil unless the mode is Switching.
 	switcher *switcher
 	ops      int
@@ -300,6 +305,7 @@ func newSim(o Options) *sim {
 		s.nodes = append(s.nodes, s.newNode(i, name))
 	}
 	s.chooseStrategies()
+	s.startUpgrade()
 	return s
 }
 

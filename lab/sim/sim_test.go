@@ -58,7 +58,7 @@ func TestSeeds(t *testing.T) {
 	var all sim.Report
 	n := first
 	for ; n <= last || judged && n <= 5*last && len(missing(&all)) > 0; n++ {
-		all.Add(run(t, sim.Options{Seed: n, Protocol: *mode, Strategy: *strategy, Long: *long, Joins: n%8 == 3, Leaves: n%8 == 5}))
+		all.Add(run(t, sim.Options{Seed: n, Protocol: *mode, Strategy: *strategy, Long: *long, Joins: n%8 == 3, Leaves: n%8 == 5, Upgrades: true}))
 	}
 	t.Logf("%d runs: %v", n-first, &all)
 	if never := missing(&all); judged && len(never) > 0 {
@@ -270,6 +270,20 @@ func TestDoubleFaults(t *testing.T) {
 	if missing := all.MissingFaults(sim.DoubleFaults); len(missing) > 0 {
 		t.Errorf("never happened: %v", missing)
 	}
+}
+
+// TestUpgrades runs clusters of two builds whose version is raised, with and without sites
+// that join: everything that an upgrade is about happens.
+func TestUpgrades(t *testing.T) {
+	race.OneGoroutine(t)
+	var all sim.Report
+	for n := range uint64(60) {
+		all.Add(run(t, sim.Options{Seed: 12_001 + 3*n, Upgrades: true, Joins: n%2 == 0, Sites: 3 + int(n%3), Protocol: sim.Modes()[n%4]}))
+	}
+	if all.Upgrades != 60 || all.Exchanges == 0 || all.Apart == 0 || all.Unready == 0 || all.Joined == 0 {
+		t.Errorf("%d upgrades, %d builds exchanged, %d messages refused, %d raises refused, %d sites joined", all.Upgrades, all.Exchanges, all.Apart, all.Unready, all.Joined)
+	}
+	t.Log(&all)
 }
 
 func TestParseFaults(t *testing.T) {

@@ -37,7 +37,7 @@ func (n *node) misplace() {
 	}
 	old := n.copied
 	if s.chance(250) {
-		old = NewMemory(message.Incarnation(n.life)<<8 | message.Incarnation(n.i+1))
+		old = n.emptyDisk()
 	}
 	if old == nil {
 		return
@@ -50,6 +50,15 @@ func (n *node) misplace() {
 	if s.tracing {
 		s.note("%s is about to start on data of commit %d, its own is at %d", n.id, old.Commits, n.durable.Commits)
 	}
+}
+
+// emptyDisk is a disk on which the site makes new data.
+func (n *node) emptyDisk() *Memory {
+	m := NewMemory(message.Incarnation(n.life)<<8 | message.Incarnation(n.i+1))
+	if n.s.upgrade != nil {
+		m.Version = n.cfg.Versions.Newest
+	}
+	return m
 }
 
 // refusable reports whether so many others durably remember data later than old that the
@@ -86,7 +95,7 @@ func (s *sim) loseTwo() {
 	if old == empty || !old.up || !empty.up || !old.settled() || !empty.settled() || old.copied == nil || old.copied.Commits == 0 {
 		return
 	}
-	none := NewMemory(message.Incarnation(empty.life)<<8 | message.Incarnation(empty.i+1))
+	none := empty.emptyDisk()
 	// Each site counts as on its own disk, since it may be back on it before the other. Of
 	// two members nobody else knows better.
 	if len(s.membersIn(old, old.copied)) < 3 || !s.refusable(old, old.copied) || !s.refusable(empty, none) {
@@ -96,6 +105,9 @@ func (s *sim) loseTwo() {
 	empty.crash()
 	if s.violation != nil {
 		return
+	}
+	if s.upgrade != nil {
+		none.Version = empty.cfg.Versions.Newest // of the build that starts
 	}
 	old.stale, empty.stale = old.copied.Clone(), none
 	s.hit(EmptyBesideOld)

@@ -129,11 +129,12 @@ func (c *auditing) appraiseNext() {
 		return
 	}
 	begun, visited, after, ended := 0, 0, a.after, true
+	size := c.adoptBatch()
 	c.space.ascend(after, func(e *entity) bool {
 		if e.name == after {
 			return true
 		}
-		if begun == adoptBatch || visited == maxVisited {
+		if begun == size || visited == maxVisited {
 			ended = false
 			return false
 		}

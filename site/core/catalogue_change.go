@@ -1,7 +1,6 @@
 package core
 
 import (
-	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/core/policy"
@@ -62,9 +61,7 @@ func (c *cataloguing) change(ch *input.Change) {
 		c.limiting.changeLimit(ch, p)
 		return
 	}
-	if ch.Kind.OfSites() && !c.can(versions.Members) {
-		// An older build could not apply it.
-		c.reply(ch.Call, answer.Answer{Code: answer.Mismatch})
+	if c.tooEarly(ch) {
 		return
 	}
 	if r, ok := c.cat.result(ch.RequestID); ok {

@@ -156,3 +156,6 @@ func Recode(kind string, text []byte) ([]byte, error) {
 		return recode(new(limitSnapshot))
 	}
 }
+
+// Leaves has a site leave the cluster, as this core knows.
+func (c *Core) Leaves(site SiteID) { c.roster.Seat(site).State = stored.SeatDraining }

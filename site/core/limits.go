@@ -33,6 +33,9 @@ func (c *limiting) changeLimit(ch *input.Change, p *pendingChange) {
 		if joinPending(c.common, e.limitChanges(), p) {
 			return
 		}
+		if ch.Kind == input.Reconcile && (c.tooEarly(ch) || c.changing(e, ch.Call)) {
+			return
+		}
 		if len(e.limitChanges()) >= c.cfg.MaxChanges {
 			c.reply(ch.Call, answer.Answer{Code: answer.Overloaded, RetryAfter: 1000})
 			return

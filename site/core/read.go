@@ -11,6 +11,9 @@ func (c *Core) readEntity(r *input.Read) {
 			c.reply(r.Call, answer.Answer{Code: answer.NotFound})
 			return
 		}
+		if r.Cut && c.changing(es[0], r.Call) {
+			return
+		}
 		v := c.reading.read(es[0])
 		if r.Cut {
 			v.Count = c.counted(es[0])

@@ -77,6 +77,23 @@ func (c *rebalancing) reconciled(e *entity, v *avantan.Value, r *settledLimit) {
 	}
 }
 
+// changing refuses a call that has to do with a count of an entity's tokens in use, while
+// a change of the members is under way: a site that leaves hands tokens in use to another,
+// and a cut could count them twice or not at all. A site that only joins holds none.
+func (c *common) changing(e *entity, call input.Call) bool {
+	m := answer.Members{Version: uint64(c.roster.Version), Behind: c.roster.behind}
+	for i := range c.roster.Seats {
+		if s := &c.roster.Seats[i]; s.State == stored.SeatDraining {
+			m.Sites = append(m.Sites, answer.Member{Site: s.Site, State: string(s.State)})
+		}
+	}
+	if len(m.Sites) == 0 && e.voters >= c.roster.Version {
+		return false
+	}
+	c.reply(call, answer.Answer{Code: answer.Changing, RetryAfter: 1000, Details: &answer.Details{Members: m}})
+	return true
+}
+
 // retire sets the number of an entity's tokens that are written off.
 func (c *common) retire(e *entity, tokens Tokens) {
 	c.writtenOff += tokens - e.writtenOff()

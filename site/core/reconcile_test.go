@@ -1,8 +1,10 @@
 package core_test
 
 import (
+	"reflect"
 	"testing"
 
+	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/event"
@@ -179,6 +181,70 @@ func TestReconcileMoreInUse(t *testing.T) {
 	r.wantBooks("e", 2, 28)
 	r.wantCode(r.changed("a", r.cutRef("e").truth("e", 28, "the same")), answer.OK)
 	r.wantBooks("e", 2, 28)
+}
+
+// TestReconcileTooEarly: an older build could not apply a reconciliation. So none is
+// decided, and no site is added, before the cluster has come to the version that knows it.
+func TestReconcileTooEarly(t *testing.T) {
+	r := newVersionRig(t, 1, nil)
+	r.create("e", 30)
+	r.meet()
+	r.wantCode(r.acquire("a", "e", 7, "dead"), answer.OK)
+	truth := r.cutRef("e").truth("e", 2, "truth")
+	for _, ch := range []input.Change{truth, {Kind: input.AddSite, Name: "d", RequestID: "add"}} {
+		if a := r.changed("b", ch); a.Code != answer.TooEarly || a.Version() != versions.Members {
+			t.Errorf("%s in a cluster of version 1: %+v", ch.Kind, a)
+		}
+	}
+	r.wantBooks("e", 23, 7)
+	if a := r.raise("a", 2, "raise"); a.Code != answer.OK {
+		t.Fatalf("raise: %v", a.Code)
+	}
+	r.wantCode(r.changed("b", truth), answer.OK)
+	r.wantBooks("e", 28, 2)
+}
+
+// TestReconcileWhileMembersChange: while an entity has yet to adopt the latest voters, or a
+// site leaves, there is neither a cut nor a reconciliation. Both say what the change of
+// the members waits for. What is decided is told.
+func TestReconcileWhileMembersChange(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.create("e", 30)
+	r.wantCode(r.acquire("a", "e", 7, "dead"), answer.OK)
+	truth := r.cutRef("e").truth("e", 4, "truth")
+	r.wantCode(r.changed("b", truth), answer.OK)
+	later := r.cutRef("e").truth("e", 2, "later")
+	refused := func(site core.SiteID, version uint64, want answer.Members) {
+		t.Helper()
+		cut := r.nextCall()
+		r.step(site, &input.Read{Call: cut, Entity: "e", Cut: true})
+		for what, call := range map[string]input.Call{"a cut": cut, "a reconciliation": r.changeAsync(site, later)} {
+			if a := r.answer(call); a.Code != answer.Changing || !reflect.DeepEqual(*a.Members(), want) {
+				t.Errorf("%s: %+v, %+v", what, a, a.Members())
+			}
+		}
+		r.wantCode(r.answer(r.changeAsync(site, truth)), answer.OK)
+		if v := r.view(site, "e"); v.Version != version {
+			t.Errorf("an ordinary read: %+v", v)
+		}
+	}
+	r.joins("d")
+	r.wantCode(r.changed("b", input.Change{Kind: input.AddSite, Name: "d", RequestID: "add"}), answer.OK)
+	r.wantCode(r.changed("b", later), answer.OK) // a site that joins holds nothing
+	var cut tally
+	for _, site := range r.names[:3] {
+		r.countAt(site, "e", &cut)
+	}
+	later = cut.truth("e", 1, "last")
+	for r.cores["b"].Status().Behind == 0 {
+		r.advance(1)
+	}
+	refused("b", 3, answer.Members{Version: 2, Behind: 1})
+	r.advance(30_000)
+	r.cores["c"].Leaves("a")
+	refused("c", 3, answer.Members{Version: 2, Sites: []answer.Member{{Site: "a", State: "draining"}}})
+	r.wantCode(r.changed("b", later), answer.OK)
+	r.wantBooks("e", 29, 1)
 }
 
 func (r *rig) cutRef(entity string) *tally {

@@ -14,6 +14,25 @@ import (
 // has come to it. Nothing that only that version knows is sent or stored before.
 func (c *common) can(v versions.Version) bool { return c.versions.Cluster >= v }
 
+// since is the version of clusters from which on their sites know a kind of change.
+func since(kind input.ChangeKind) versions.Version {
+	if kind.OfSites() || kind == input.Reconcile {
+		return versions.Members
+	}
+	return versions.First
+}
+
+// tooEarly refuses a change that an older build, which a site may have or go back to, could
+// not apply.
+func (c *common) tooEarly(ch *input.Change) bool {
+	needs := since(ch.Kind)
+	if c.can(needs) {
+		return false
+	}
+	c.reply(ch.Call, answer.Answer{Code: answer.TooEarly, Details: &answer.Details{Version: needs}})
+	return true
+}
+
 // know takes up news of the version of the cluster.
 func (c *common) know(v versions.Version, begun bool) {
 	known := versions.Speaker{Range: c.cfg.Versions, Cluster: v, Begun: begun}

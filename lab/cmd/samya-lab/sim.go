@@ -33,6 +33,7 @@ type simOptions struct {
 	short, trees bool
 	joins        bool
 	leaves       bool
+	upgrades     bool
 	json         bool
 }
 
@@ -71,6 +72,7 @@ also tells what happened before.`,
 	f.BoolVar(&o.trees, "trees", true, "half of the seeds with entities that stand below one another; --trees=false leaves them out")
 	f.BoolVar(&o.joins, "joins", false, "some sites join while the cluster runs")
 	f.BoolVar(&o.leaves, "leaves", false, "members leave while the cluster runs, and some sites join")
+	f.BoolVar(&o.upgrades, "upgrades", true, "a third of the seeds with sites of two builds, and a raise of the version; --upgrades=false leaves them out")
 	f.BoolVar(&o.short, "short", false, "shorter seeds, none refused as trivial")
 	f.IntVar(&o.history, "history", sim.DefaultHistory, "how many of the last things that happened a violation of a single seed tells")
 	f.BoolVar(&o.json, "json", false, "print JSON, one line on stdout")
@@ -95,7 +97,7 @@ func (l *lab) sim(ctx context.Context, o *simOptions) error {
 	if err != nil {
 		return &usageError{fmt.Errorf("--faults: %w", err)}
 	}
-	options := sim.Options{Protocol: o.mode, Strategy: o.strategy, Sites: o.sites, Faults: faults, Calm: faults == 0, Long: !o.short, Trees: o.trees, Joins: o.joins, Leaves: o.leaves, Bounds: o.bounds, History: o.history}
+	options := sim.Options{Protocol: o.mode, Strategy: o.strategy, Sites: o.sites, Faults: faults, Calm: faults == 0, Long: !o.short, Trees: o.trees, Joins: o.joins, Leaves: o.leaves, Upgrades: o.upgrades, Bounds: o.bounds, History: o.history}
 	offers := []string{o.offer}
 	switch o.offer {
 	case "mixed":

@@ -71,18 +71,22 @@ const (
 	Unready
 	// Draining: the site takes no new acquires, as it leaves; nothing was done.
 	Draining
-	// Changing: another change of the members is under way; nothing was done.
+	// Changing: another change of the members is under way; nothing was done. For a count
+	// of an entity, Members has the sites that leave and the number of entities behind.
 	Changing
 	// Moved: this site leaves and has handed the lease to its heir, Lacking; nothing was
 	// done. A lease that has ended is NoLease.
 	Moved
+	// TooEarly: the cluster has not come to the version that knows the change. Version has
+	// the one that the change needs; nothing was done.
+	TooEarly
 )
 
 var codeNames = [...]string{
 	"ok", "out_of_tokens", "not_found", "exists", "reused", "mismatch",
 	"overloaded", "no_quorum", "unknown", "overflow", "stopping", "invalid", "unvouched",
 	"queue_full", "superseded", "expired", "no_lease", "no_parent", "has_children", "looped", "too_deep",
-	"exceeds_limit", "halted", "unready", "draining", "changing", "moved",
+	"exceeds_limit", "halted", "unready", "draining", "changing", "moved", "too_early",
 }
 
 // String returns the code's name.
@@ -135,7 +139,8 @@ type Details struct {
 	// Unapplied are the members not known to have applied a change of the limit
 	// (SetLimit), in the order of the members.
 	Unapplied []avantan.SiteID
-	// Version is the version of the cluster after a RaiseVersion, or instead of it.
+	// Version is the version of the cluster after a RaiseVersion, or instead of it; with
+	// TooEarly the version needed.
 	// Unready are the members that keep it from being raised, in their order.
 	Version versions.Version
 	Unready []UnreadySite
@@ -143,7 +148,7 @@ type Details struct {
 	// decision. After a Mismatch only the version is set. For a ReadMode it is the mode
 	// in force.
 	Mode Mode
-	// Members are the sites of the cluster (ReadMembers).
+	// Members are the sites of the cluster (ReadMembers), or those that leave (Changing).
 	Members Members
 	// Forecast is the site's forecasting model (SetForecast, ReadForecast).
 	Forecast ForecastChoice
