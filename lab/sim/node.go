@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/avantan/handoff"
 	"github.com/samya-db/samya/avantan/transfer"
 	"github.com/samya-db/samya/redistribute"
 	"github.com/samya-db/samya/site/core"
@@ -278,6 +279,7 @@ func sameState(want, got stored.Restored) error {
 			}
 			trim(&r.Entities[i].Protocol)
 			trimTransfers(&r.Entities[i].Transfer)
+			trimHandoffs(&r.Entities[i].Handoff)
 		}
 		if r.Catalogue != nil {
 			trim(&r.Catalogue.Protocol)
@@ -320,6 +322,19 @@ func trimTransfers(st *transfer.State) {
 	}
 	if len(st.Credits) == 0 {
 		st.Credits = nil
+	}
+}
+
+func trimHandoffs(st *handoff.State) {
+	*st = st.Clone()
+	if len(st.Given) == 0 {
+		st.Given = nil
+	}
+	if len(st.Taken) == 0 {
+		st.Taken = nil
+	}
+	if st.Open != nil && len(st.Open.Estate.Items) == 0 {
+		st.Open.Estate.Items = nil
 	}
 }
 
