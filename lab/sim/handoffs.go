@@ -23,6 +23,8 @@ type handoffs struct {
 	// has charged, by number from 1.
 	taken    map[pair]uint64
 	accepted map[pair][]core.Tokens
+	// over is set once a site has sent a message about the entity, and dropped it.
+	over bool
 }
 
 // handoffView is a site's part, as of its last record.
@@ -146,6 +148,7 @@ func (o *observer) handoffRecord(n *node, q *sequence, durable bool, e *stored.E
 		p := pair{n.i, o.place(h.closed.Heir)}
 		switch {
 		case h.dropped:
+		case x.taken[p] < h.closed.Number && x.over:
 		case x.taken[p] < h.closed.Number:
 			o.s.fail(Integrity, "%s: %v: bequest %d to %s is closed, %d are durably taken", n.id, q.id, h.closed.Number, h.closed.Heir, x.taken[p])
 		default:
@@ -348,12 +351,16 @@ func (o *observer) handoffMessage(from *node, e *message.Envelope) {
 		o.s.fail(Sound, "%s sends: %w", from.id, err)
 		return
 	}
+	q := o.sequence(sequenceID{e.Entity, e.Generation})
 	rec, found := from.durable.Entities[e.Entity]
 	if !found || rec.Generation != e.Generation {
-		// The entity was deleted in the same batch.
+		// The entity was deleted in the same batch, so that nothing else tells.
+		x, p := o.handoffsOf(q), pair{o.place(m.To), from.i}
+		if x.over = true; m.Taken > 0 && m.Taken <= uint64(len(x.accepted[p])) {
+			x.taken[p], x.accepted[p][m.Taken-1] = max(x.taken[p], m.Taken), m.Accepted
+		}
 		return
 	}
-	q := o.sequence(sequenceID{e.Entity, e.Generation})
 	t := takenOf(&rec.Handoff, m.To)
 	ok := t.Number > m.Taken || t.Number == m.Taken && t.Accepted == m.Accepted || outside(&o.catalogue.last().roster, m.To)
 	if m.Kind == handoff.Bequeath {

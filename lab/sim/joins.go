@@ -36,6 +36,10 @@ func (s *sim) addSite(site core.SiteID) {
 	if s.observe.catalogue.last().roster.Seat(site) != nil {
 		return
 	}
+	if !s.allKnow() {
+		s.after(second, func() { s.addSite(site) })
+		return
+	}
 	s.issue(&op{kind: addSite, entity: string(site), wait: micros(s.r.IntN(8000)) * millisecond, site: s.r.IntN(len(s.founders))})
 	s.after(5*second, func() { s.addSite(site) })
 }
