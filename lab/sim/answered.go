@@ -177,7 +177,7 @@ func (c *call) refused(n *node, a *answer.Answer) bool {
 	case answer.Expired:
 		return p.tries.notAfter != 0 && n.calendar > p.tries.notAfter
 	case answer.NoLease:
-		return p.lease != nil && (p.lease.over() && p.lease.home == n || p.lease.home != n && n.s.observe.stayed[n.id])
+		return p.lease != nil && (p.lease.over() && (p.lease.home == n || n.s.o.Leaves) || p.lease.home != n && n.s.observe.stayed[n.id])
 	}
 	return false
 }

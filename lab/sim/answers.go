@@ -176,7 +176,8 @@ func (o *observer) changed(n *node, c *call, a answer.Answer) {
 			op.maybe = true
 			return
 		}
-		if _, decided := o.catalogue.results[op.requestID]; !decided {
+		// Also before the site has heard of the decision.
+		if r, decided := o.catalogue.results[op.requestID]; !decided || r.code != answer.Changing {
 			return
 		}
 	case answer.TooEarly:

@@ -145,10 +145,10 @@ func (p *op) choose(s *sim) {
 		if s.faults.Has(ClockStep) {
 			p.ttl *= 3
 		}
-		if s.o.Leaves && s.chance(600) {
-			// Else leases end before the records of their acquires do, and go to no heir.
-			p.ttl = max(p.ttl, micros(60+s.r.IntN(120))*second)
-		}
+	}
+	if s.o.Leaves && s.chance(400) {
+		// Else leases end before the records of their acquires do, and go to no heir.
+		p.ttl = max(p.ttl, micros(60+s.r.IntN(120))*second)
 	}
 	if s.chance(30) {
 		p.dry, p.once = true, true

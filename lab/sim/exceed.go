@@ -84,8 +84,10 @@ func (o *observer) withinTold(n *node, p *op, q *sequence, r *stored.Records) {
 			out += b.Net - n.drained.Books[b.Name].Net
 		}
 	}
-	_, twice := o.bequests(q, false)
-	out -= twice
+	if o.hands(n, r) {
+		return
+	}
+	out -= o.twice(q)
 	if most := *q.ceiling + q.raised; out > most {
 		o.s.fail(OverGrant, "%s grants %v; %d of %v are out then, it was told that at most %d can be", n.id, p, out, q.id, most)
 	}

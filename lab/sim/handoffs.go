@@ -23,6 +23,8 @@ type handoffs struct {
 	// has charged, by number from 1.
 	taken    map[pair]uint64
 	accepted map[pair][]core.Tokens
+	// over is set once a site has sent a message about the entity, and dropped it.
+	over bool
 }
 
 // handoffView is a site's part, as of its last record.
@@ -146,6 +148,7 @@ func (o *observer) handoffRecord(n *node, q *sequence, durable bool, e *stored.E
 		p := pair{n.i, o.place(h.closed.Heir)}
 		switch {
 		case h.dropped:
+		case x.taken[p] < h.closed.Number && x.over:
 		case x.taken[p] < h.closed.Number:
 			o.s.fail(Integrity, "%s: %v: bequest %d to %s is closed, %d are durably taken", n.id, q.id, h.closed.Number, h.closed.Heir, x.taken[p])
 		default:
@@ -198,12 +201,13 @@ func (o *observer) bequestMade(n *node, q *sequence, b *handoff.Bequest) {
 
 // drainKnown reports whether a heir durably knows that a site drains.
 func (o *observer) drainKnown(n *node, heir core.SiteID) bool {
-	r := o.s.nodes[o.place(heir)].durable.roster()
-	if r == nil {
+	mine, theirs := n.drained.roster(), o.s.nodes[o.place(heir)].durable.Catalogue
+	if mine == nil || theirs == nil {
 		return false
 	}
-	seat := r.Seat(n.id)
-	return seat != nil && seat.State != stored.SeatMember && seat.State != stored.SeatJoining
+	// The site may know already that its drain was cancelled.
+	seat := mine.Seat(n.id)
+	return seat.State != stored.SeatDraining || theirs.Protocol.Applied >= seat.Since
 }
 
 // bequestTaken checks a bequest that a site takes: its leaver has durably made it.
@@ -264,7 +268,19 @@ func (o *observer) bequests(q *sequence, durable bool) (inNoBooks, twice core.To
 	return inNoBooks, twice
 }
 
-// charged2 is a number of tokens that a bequest moves into a site's net, or out of it.
+// twice is the most by which the nets of an entity exceed the tokens out. A bequest of an
+// entity below counts too.
+func (o *observer) twice(q *sequence) (sum core.Tokens) {
+	for id, other := range o.sequences {
+		if other == q || other.handoffs != nil && o.planted[q.id.entity] && id.entity != "" {
+			_, twice := o.bequests(other, false)
+			sum += twice
+		}
+	}
+	return sum
+}
+
+// shift is a number of tokens that a bequest moves into a site's net, or out of it.
 type shift struct {
 	name   string
 	tokens core.Tokens
@@ -301,6 +317,21 @@ func (o *observer) shifts(n *node, r *stored.Records) []shift {
 	return slices.DeleteFunc(list, func(s shift) bool { return s.tokens == 0 })
 }
 
+// hands reports whether a transaction moves tokens by bequests.
+func (o *observer) hands(n *node, r *stored.Records) bool {
+	for i := range r.Entities {
+		e := &r.Entities[i]
+		var was handoff.State
+		if before := n.durable.Entities[e.Name]; before.Generation == e.Generation {
+			was = before.Handoff
+		}
+		if h := handedBetween(&was, &e.Handoff); h.closed != nil || h.opened != nil || len(h.takes) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // estate returns the estate of a durable bequest; nil for none.
 func (o *observer) estate(q *sequence, leaver core.SiteID, heir *node, number uint64) *handoff.Estate {
 	if q.handoffs == nil {
@@ -320,21 +351,21 @@ func (o *observer) handoffMessage(from *node, e *message.Envelope) {
 		o.s.fail(Sound, "%s sends: %w", from.id, err)
 		return
 	}
+	q := o.sequence(sequenceID{e.Entity, e.Generation})
 	rec, found := from.durable.Entities[e.Entity]
 	if !found || rec.Generation != e.Generation {
-		// The entity was deleted in the same batch.
+		// The entity was deleted in the same batch, so that nothing else tells.
+		x, p := o.handoffsOf(q), pair{o.place(m.To), from.i}
+		if x.over = true; m.Taken > 0 && m.Taken <= uint64(len(x.accepted[p])) {
+			x.taken[p], x.accepted[p][m.Taken-1] = max(x.taken[p], m.Taken), m.Accepted
+		}
 		return
 	}
-	q := o.sequence(sequenceID{e.Entity, e.Generation})
-	ok := false
-	switch m.Kind {
-	case handoff.Bequeath:
-		to := o.s.nodes[o.place(m.To)]
-		est := o.estate(q, from.id, to, m.Number)
-		ok = est != nil && sameEstate(est, &m.Estate)
-	case handoff.Ack:
-		t := takenOf(&rec.Handoff, m.To)
-		ok = t.Number > m.Number || t.Number == m.Number && t.Accepted == m.Accepted || outside(&o.catalogue.last().roster, m.To)
+	t := takenOf(&rec.Handoff, m.To)
+	ok := t.Number > m.Taken || t.Number == m.Taken && t.Accepted == m.Accepted || outside(&o.catalogue.last().roster, m.To)
+	if m.Kind == handoff.Bequeath {
+		est := o.estate(q, from.id, o.s.nodes[o.place(m.To)], m.Number)
+		ok = ok && est != nil && sameEstate(est, &m.Estate)
 	}
 	if !ok {
 		o.s.fail(Durability, "%s sends %+v of %q/%d; durable is %+v", from.id, *m, e.Entity, e.Generation, rec.Handoff)
@@ -369,7 +400,7 @@ func (o *observer) leaveMessage(from *node, m *message.Leave) {
 
 // clear reports why something is under way between a site and a site that leaves.
 func (o *observer) clear(n, of *node) error {
-	for name, e := range n.durable.Entities {
+	for name, e := range n.drained.Entities {
 		for _, d := range e.Transfer.Debits {
 			if d.Receiver == of.id && d.Amount > 0 {
 				return fmt.Errorf("%q: %+v", name, d)
@@ -382,7 +413,7 @@ func (o *observer) clear(n, of *node) error {
 			}
 		}
 	}
-	for _, c := range n.durable.Claims {
+	for _, c := range n.drained.Claims {
 		if slices.Contains(c.Sites, of.id) {
 			return fmt.Errorf("claim %+v", c)
 		}

@@ -36,6 +36,10 @@ func (s *sim) addSite(site core.SiteID) {
 	if s.observe.catalogue.last().roster.Seat(site) != nil {
 		return
 	}
+	if !s.allKnow() {
+		s.after(second, func() { s.addSite(site) })
+		return
+	}
 	s.issue(&op{kind: addSite, entity: string(site), wait: micros(s.r.IntN(8000)) * millisecond, site: s.r.IntN(len(s.founders))})
 	s.after(5*second, func() { s.addSite(site) })
 }
@@ -105,7 +109,7 @@ func (o *observer) checkRoster(n *node, c *stored.Catalogue, want *stored.Roster
 	same := func(a, b stored.Seat) bool {
 		return a.Site == b.Site && a.State == b.State && a.Since == b.Since && a.Incarnation == b.Incarnation && a.Heir == b.Heir && slices.Equal(a.Votes, b.Votes)
 	}
-	if got.Version != 0 && (got.Version != want.Version || got.Changed != want.Changed || !slices.EqualFunc(got.Seats, want.Seats, same)) {
+	if got.Version != 0 && (got.Version != want.Version || got.Changed != want.Changed || got.Losses != want.Losses || !slices.EqualFunc(got.Seats, want.Seats, same)) {
 		o.s.fail(Catalogue, "%s: roster after instance %d of the catalogue: %+v, want %+v", n.id, c.Protocol.Applied, got, *want)
 	}
 }

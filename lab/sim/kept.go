@@ -35,7 +35,7 @@ type kept struct {
 const logged = 350
 
 func (n *node) newKept() *kept {
-	if n.s.r.IntN(1000) >= logged || n.s.o.Leaves {
+	if n.s.r.IntN(1000) >= logged {
 		return nil
 	}
 	r := rand.New(rand.NewPCG(n.s.o.Seed, 0xd15c<<32|uint64(n.i)))

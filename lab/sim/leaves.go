@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/stored"
@@ -58,13 +59,41 @@ func (l *leaver) next() {
 		s.issue(p)
 		return
 	}
+	if !s.allKnow() {
+		return
+	}
 	voters := roster.View(roster.Version)
 	if len(voters) <= fewestVoters || l.r.IntN(100) < 40 {
 		return
 	}
 	of := voters[l.r.IntN(len(voters))]
 	p.kind, p.entity, p.heir = drainSite, string(of), l.heir(&roster, of)
+	if len(voters) < fewestVoters+3 || l.r.IntN(2) == 0 {
+		// An attempt that comes late must not leave too few voters.
+		p.expected = uint64(roster.Version)
+	}
 	s.issue(p)
+}
+
+// allKnow reports whether each site inside durably knows the last roster, in a run with
+// leaves. The administrator waits for that before the next change: a site that is down
+// while one site leaves and others join finds too few that can vouch for its data.
+func (s *sim) allKnow() bool {
+	if !s.o.Leaves {
+		return true
+	}
+	last := s.observe.catalogue.last().roster
+	joins := slices.ContainsFunc(last.Seats, func(seat stored.Seat) bool { return seat.State == stored.SeatJoining })
+	return !joins && !slices.ContainsFunc(s.inside(), func(n *node) bool {
+		r := n.durable.roster()
+		switch {
+		case last.Seat(n.id) == nil:
+			return false
+		case r == nil:
+			return last.Changed > 0
+		}
+		return r.Changed != last.Changed
+	})
 }
 
 // heir draws the heir to ask for: mostly none, else any site, fit or not.
@@ -149,14 +178,23 @@ func (s *sim) leaveAll() {
 	}
 	resting := func() bool {
 		roster := s.observe.catalogue.last().roster
-		if draining(&roster) != "" {
+		waits := func(site core.SiteID) bool {
+			seat := roster.Seat(site)
+			return seat == nil || seat.State == stored.SeatJoining
+		}
+		if draining(&roster) != "" || slices.ContainsFunc(s.joiners(), waits) {
 			return false
 		}
 		return !slices.ContainsFunc(s.nodes, func(n *node) bool {
-			return n.outside() && n.up || !n.outside() && (n.status.Behind > 0 || n.drained.roster() != nil && n.drained.roster().Version != roster.Version)
+			// Leases are long here: rest comes after the last.
+			return len(n.live()) > 0 && !n.outside() || n.outside() && n.up || !n.outside() && (n.status.Behind > 0 || n.drained.roster() != nil && n.drained.roster().Version != roster.Version)
 		})
 	}
 	for end := s.now + 3*retention + 60*second; s.now < end && s.violation == nil && !resting(); {
+		s.runUntil(s.now + second)
+	}
+	// Clients of a site that is out for good go on for a while.
+	for end := s.now + 2*keepTrying; s.now < end && s.pending > 0 && s.violation == nil; {
 		s.runUntil(s.now + second)
 	}
 	if s.violation != nil || resting() {
@@ -183,10 +221,10 @@ func (o *observer) empty(n *node) error {
 		}
 		for name, b := range d.Books {
 			e := d.Entities[name]
-			if b.Left != 0 || b.Net != 0 || e.Protocol.Pledge != nil && e.Protocol.Pledge.Offered != 0 || e.Handoff.Open != nil || e.Transfer.InFlight() > 0 {
+			if b.Left != 0 || b.Net != 0 || e.Protocol.Pledge != nil && e.Protocol.Pledge.Offered != 0 || e.Handoff.Open != nil || d == n.drained && e.Transfer.InFlight() > 0 {
 				return fmt.Errorf("%q: %+v, %+v", name, b, e)
 			}
-			if len(e.Star.Slices) > 0 {
+			if slices.ContainsFunc(e.Star.Slices, func(s star.Slice) bool { return !s.Committed }) {
 				return fmt.Errorf("%q: it has a part in %+v", name, e.Star.Slices)
 			}
 		}
@@ -200,7 +238,7 @@ func (o *observer) empty(n *node) error {
 		}
 	}
 	for _, b := range n.durable.Blocks.List {
-		if age := micros(float64(o.s.now-n.blocks[b.Number])*n.drift) + slack; len(b.Value.Records) > 0 && age < retention {
+		if age := micros(float64(o.s.now-n.blocks[b.Number])*n.drift) + slack; age < retention && slices.ContainsFunc(b.Value.Records, tells) {
 			return fmt.Errorf("requests that it answered %d ms ago", age/millisecond)
 		}
 	}
@@ -216,6 +254,10 @@ func (o *observer) empty(n *node) error {
 	}
 	return nil
 }
+
+// tells reports whether a site has to keep the record of a request: another site may ask
+// about it. A record that only stops later attempts stops none at a site that has left.
+func tells(q stored.Request) bool { return q.State == stored.Ran || q.State == stored.Parked }
 
 // changedSites checks the sites that a decided change of the catalogue moves to other
 // states.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/avantan/handoff"
 	"github.com/samya-db/samya/avantan/transfer"
 	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/redistribute"
@@ -282,6 +283,7 @@ func sameState(want, got stored.Restored) error {
 			}
 			trim(&r.Entities[i].Protocol)
 			trimTransfers(&r.Entities[i].Transfer)
+			trimHandoffs(&r.Entities[i].Handoff)
 		}
 		if r.Catalogue != nil {
 			trim(&r.Catalogue.Protocol)
@@ -324,6 +326,19 @@ func trimTransfers(st *transfer.State) {
 	}
 	if len(st.Credits) == 0 {
 		st.Credits = nil
+	}
+}
+
+func trimHandoffs(st *handoff.State) {
+	*st = st.Clone()
+	if len(st.Given) == 0 {
+		st.Given = nil
+	}
+	if len(st.Taken) == 0 {
+		st.Taken = nil
+	}
+	if st.Open != nil && len(st.Open.Estate.Items) == 0 {
+		st.Open.Estate.Items = nil
 	}
 }
 

@@ -367,7 +367,7 @@ func (p *op) input(c *call, tokens, limit core.Tokens) input.Input {
 	case addSite:
 		return &input.Change{Call: c, Kind: input.AddSite, Name: p.entity, RequestID: p.requestID, Wait: wait, NotAfter: p.tries.notAfter}
 	case drainSite:
-		return &input.Change{Call: c, Kind: input.DrainSite, Name: p.entity, Heir: p.heir, RequestID: p.requestID, Wait: wait, NotAfter: p.tries.notAfter}
+		return &input.Change{Call: c, Kind: input.DrainSite, Name: p.entity, Heir: p.heir, Expected: p.expected, RequestID: p.requestID, Wait: wait, NotAfter: p.tries.notAfter}
 	case keepSite:
 		return &input.Change{Call: c, Kind: input.KeepSite, Name: p.entity, RequestID: p.requestID, Wait: wait, NotAfter: p.tries.notAfter}
 	case setMode:

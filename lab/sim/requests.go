@@ -86,7 +86,7 @@ func (o *observer) requests(n *node, r *stored.Records) {
 	for _, by := range shifts {
 		o.moves(n, by.name, by.tokens)
 	}
-	o.charged = o.charged || len(shifts) > 0
+	o.charged = o.charged || o.hands(n, r)
 	for _, number := range r.SettledClaims {
 		o.settledUnrecorded(n, r, number)
 	}

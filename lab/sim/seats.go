@@ -109,6 +109,10 @@ func (m *seatModel) settle() answer.Code {
 			m.r.Version++
 		}
 		seat.Heir = ""
+		m.r.Losses = m.r.Version
+		if voted {
+			m.r.Losses++
+		}
 		return becomes(stored.SeatLost, false)
 	}
 	return answer.Mismatch

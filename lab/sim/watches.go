@@ -101,6 +101,7 @@ func (s *sim) watchersTold() {
 	for _, w := range s.watchers {
 		last := w.n.durable.state(w.name)
 		switch {
+		case w.n.outside():
 		case last == nil:
 			if w.told != nil {
 				s.fail(Liveness, "%s has not told that %q was deleted", w.n.id, w.name)

@@ -252,8 +252,12 @@ func (c *fencing) ask(p *fencedPeer) {
 	c.say(p.Site, message.Vouch{Kind: message.VouchAsk, Asked: c.fence.start})
 }
 
-// vouch handles a message about data.
+// vouch handles a message about data. Nobody vouches for a site that is out, also while
+// this site is not vouched for itself.
 func (c *fencing) vouch(from SiteID, e *message.Envelope) {
+	if c.roster.out(from) {
+		return
+	}
 	c.meet([]SiteID{from})
 	c.newcomer(from)
 	g, v, p := &c.fence, e.Vouch, c.fenced(from)

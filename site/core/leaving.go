@@ -234,7 +234,7 @@ func (c *leaving) left(m *message.Leave) {
 func (c *leaving) retireSite(site SiteID) {
 	c.cataloguing.change(&input.Change{
 		Kind: input.RetireSite, Name: string(site), Expected: uint64(c.roster.Version),
-		RequestID: retireID(site, c.leave.since), Wait: c.cfg.Sync,
+		RequestID: retireID(site, c.leave.since, c.roster.Version), Wait: c.cfg.Sync,
 	})
 }
 
@@ -290,7 +290,8 @@ func (c *leaving) drainNow() *answer.Drain {
 	return &d
 }
 
-// retireID is the request id of the end of a drain.
-func retireID(site SiteID, since uint64) string {
-	return fmt.Sprintf("retire\x00%s\x00%d", site, since)
+// retireID is the request id of the end of a drain, as proposed for the voters of a
+// version. Once others vote, the change has to be proposed again.
+func retireID(site SiteID, since uint64, version uint16) string {
+	return fmt.Sprintf("retire\x00%s\x00%d\x00%d", site, since, version)
 }
