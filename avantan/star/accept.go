@@ -73,7 +73,8 @@ func (s *step) onAccept(m *Message) {
 		s.cares[i].accepted |= s.one(m.From)
 		s.accepted(i)
 		if sl.undecided() {
-			s.sayAccepted(i, m.From)
+			lost, doubt := s.lostIn(i)
+			s.send(m.From, s.cfg.accepted(m.ID, lost, doubt))
 		}
 	}
 }
@@ -100,7 +101,7 @@ func (s *step) acceptWithoutSlice(m *Message) {
 // leader has accepted it before it sent it to anybody.
 func (s *step) vote(i int, v *avantan.Value) bool {
 	sl := &s.state.Slices[i]
-	if s.cfg.setOf(v)&s.lost() != 0 {
+	if s.cfg.setOf(v)&s.lost != 0 {
 		// Its vote may never be known; this vote makes it matter no more.
 		return false
 	}

@@ -35,9 +35,7 @@ func (s *step) onCommit(m *Message) {
 		// This site settled and forgot the instance, and the leader has lost that.
 		s.send(m.From, Message{Kind: Applied, ID: m.ID})
 	case !found:
-		if s.over(m.ID) {
-			s.sayEnded(m)
-		}
+		s.sayEnded(m)
 	case s.state.Slices[i].unvoted():
 		s.violation(m.ID, "committed without this site's vote")
 	case !s.state.Slices[i].hasInR(m.From):
@@ -60,7 +58,7 @@ func (s *step) onApplied(m *Message) {
 	if !found {
 		switch {
 		case s.lead != nil && s.lead.id == m.ID:
-		case s.lost() != 0:
+		case s.lost != 0:
 			// A member that is written off may not have applied it.
 			s.sayEnded(m)
 		default:

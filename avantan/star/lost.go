@@ -1,47 +1,31 @@
 package star
 
-import (
-	"slices"
-
-	"github.com/samya-db/samya/avantan"
-)
+import "slices"
 
 // How instances end that have a member in R that is written off. See the package comment.
 
-// lost is the set of members that are written off. It stays the same during a step.
-func (s *step) lost() siteSet {
-	if !s.looked {
-		s.looked, s.gone = true, s.cfg.allLost()
-	}
-	return s.gone
-}
-
-// lostIn is the set of members of R that are written off. If it has grown, answers that
-// did not know of it count no more, and the slice is looked after at once.
-func (s *step) lostIn(i int) siteSet {
+// lostIn is the set of members of R that are written off, and the part of it in doubt:
+// the members whose vote is not known here. What was heard of them before is as good as
+// ever, and a leader has accepted. If the set has grown, answers that did not know of it
+// count no more, and the slice is looked after at once.
+func (s *step) lostIn(i int) (lost, doubt siteSet) {
 	c := &s.cares[i]
-	lost := s.lost()
-	if lost != 0 {
-		lost &= s.cfg.setOf(s.state.Slices[i].Value)
+	if s.lost != 0 {
+		lost = s.lost & s.cfg.setOf(s.state.Slices[i].Value)
 	}
 	if lost != c.lost {
 		c.lost, c.undecided, c.deadline = lost, 0, min(c.deadline, s.now)
 	}
-	return lost
+	return lost, lost &^ c.accepted
 }
-
-// doubt is the set of members of R that are written off and whose vote is not known here.
-// What was heard of them before is as good as ever: a leader has accepted.
-func (s *step) doubt(i int) siteSet { return s.lostIn(i) &^ s.cares[i].accepted }
 
 // lookForLost lets go of everything that waits for a member written off.
 func (s *step) lookForLost() {
-	lost := s.lost()
-	if lost == 0 {
+	if s.lost == 0 {
 		return
 	}
 	if s.lead != nil {
-		s.lead.answers |= lost
+		s.lead.answers |= s.lost
 		s.collected()
 	}
 	// From the end, since abort removes the slice.
@@ -55,22 +39,20 @@ func (s *step) lookForLost() {
 	}
 }
 
-// sayAccepted tells a member that asks that this site has accepted, and whether it waits
-// for an outcome that it cannot find by itself.
-func (s *step) sayAccepted(i int, to avantan.SiteID) {
-	id := s.state.Slices[i].ID
-	if s.doubt(i) == 0 {
-		s.send(to, Message{Kind: AcceptOk, ID: id})
-		return
+// accepted is the answer to a member that asks: this site has accepted, and perhaps it
+// waits for an outcome that it cannot find by itself.
+func (c *Config) accepted(id ID, lost, doubt siteSet) Message {
+	if doubt == 0 {
+		return Message{Kind: AcceptOk, ID: id}
 	}
 	m := Message{Kind: Undecided, ID: id}
-	for k, site := range s.cfg.Members {
-		if s.cares[i].lost.has(k) {
+	for k, site := range c.Members {
+		if lost.has(k) {
 			m.Lost = append(m.Lost, site)
 		}
 	}
 	slices.Sort(m.Lost)
-	s.send(to, m)
+	return m
 }
 
 // onUndecided counts a vote, and an answer of a member that cannot find the outcome. A
@@ -82,26 +64,22 @@ func (s *step) onUndecided(m *Message) {
 	}
 	s.cares[i].accepted |= s.one(m.From)
 	s.accepted(i)
-	if lost := s.lostIn(i); s.state.Slices[i].undecided() && s.cfg.setIn(m.Lost).covers(lost) {
+	if lost, _ := s.lostIn(i); s.state.Slices[i].undecided() && s.cfg.setIn(m.Lost).covers(lost) {
 		s.cares[i].undecided |= s.one(m.From)
-		s.conclude(i)
+		s.conclude(i, false)
 	}
 }
 
-// conclude ends a slice if all of R that are left have accepted, this site included, and
-// none can ever find the outcome. It reports whether it did.
-func (s *step) conclude(i int) bool {
-	c, of := &s.cares[i], s.cfg.setOf(s.state.Slices[i].Value)
-	if s.doubt(i) == 0 || !(c.undecided | s.one(s.cfg.Self) | c.lost).covers(of) {
+// conclude ends an accepted slice without its outcome, and reports whether it did: if all
+// of R that are left have accepted, this site included, and none can ever find the outcome,
+// or if another member has told of that.
+func (s *step) conclude(i int, told bool) bool {
+	sl, c := &s.state.Slices[i], &s.cares[i]
+	lost, doubt := s.lostIn(i)
+	said := c.undecided | s.one(s.cfg.Self)
+	if !told && (doubt == 0 || !said.covers(s.cfg.setOf(sl.Value)&^lost)) {
 		return false
 	}
-	s.end(i)
-	return true
-}
-
-// end ends an accepted slice without its outcome.
-func (s *step) end(i int) {
-	sl, c := &s.state.Slices[i], &s.cares[i]
 	s.ledger.Conclude(sl.ID, sl.Value)
 	sl.Committed, sl.Concluded = true, true
 	s.out.Persist = true
@@ -111,6 +89,7 @@ func (s *step) end(i int) {
 	c.tries, c.late = 0, false
 	c.deadline = after(s.now, s.cfg.Patience)
 	s.tell(i)
+	return true
 }
 
 // onConcluded ends a slice as another member has.
@@ -118,12 +97,10 @@ func (s *step) onConcluded(m *Message) {
 	i, found := s.state.find(m.ID)
 	switch {
 	case !found:
-		if s.over(m.ID) {
-			s.sayEnded(m)
-		}
+		s.sayEnded(m)
 	case s.state.Slices[i].unvoted():
 		s.violation(m.ID, "concluded without this site's vote")
-	case !s.state.Slices[i].hasInR(m.From) || s.lostIn(i) == 0:
+	case !s.state.Slices[i].hasInR(m.From) || s.lost&s.cfg.setOf(s.state.Slices[i].Value) == 0:
 		// The roster of the loss is on its way to this site, and the message comes again.
 	case s.state.Slices[i].Concluded:
 		s.hasEnded(i, m)
@@ -132,7 +109,7 @@ func (s *step) onConcluded(m *Message) {
 	default:
 		s.cares[i].applied |= s.one(m.From)
 		s.send(m.From, Message{Kind: Ended, ID: m.ID})
-		s.end(i)
+		s.conclude(i, true)
 	}
 }
 
@@ -147,7 +124,7 @@ func (s *step) tell(i int) bool {
 	switch {
 	case sl.Concluded:
 		s.sendR(sl.Value, Message{Kind: Concluded, ID: sl.ID}, c.applied)
-	case sl.ID.Leader == s.cfg.Self || s.lost() != 0:
+	case sl.ID.Leader == s.cfg.Self || s.lost != 0:
 		s.sendR(sl.Value, Message{Kind: Commit, ID: sl.ID}, c.applied)
 	default:
 		s.send(sl.ID.Leader, Message{Kind: Applied, ID: sl.ID})
@@ -158,7 +135,7 @@ func (s *step) tell(i int) bool {
 // hasEnded notes that a member has ended a slice that has ended here, and says so too.
 // Where no site is written off, the leader alone collects that.
 func (s *step) hasEnded(i int, m *Message) {
-	if s.lost() == 0 {
+	if s.lost == 0 {
 		return
 	}
 	s.cares[i].applied |= s.one(m.From)
@@ -166,20 +143,16 @@ func (s *step) hasEnded(i int, m *Message) {
 	s.forget(i)
 }
 
-// sayEnded tells a member that an instance has ended here. A leader that says Commit hears
-// it by Applied.
+// sayEnded tells a member that an instance has ended here, if this site ever had a part in
+// it. A leader that says Commit hears it by Applied.
 func (s *step) sayEnded(m *Message) {
-	if s.lost() != 0 && (m.Kind != Commit || m.From != m.ID.Leader) {
+	over := m.ID.Counter <= s.state.floor(m.ID.Leader)
+	if m.ID.Leader == s.cfg.Self {
+		over = s.lead == nil || s.lead.id != m.ID
+	}
+	if s.lost != 0 && over && (m.Kind != Commit || m.From != m.ID.Leader) {
 		s.send(m.From, Message{Kind: Ended, ID: m.ID})
 	}
-}
-
-// over reports whether an instance without a slice here has ended.
-func (s *step) over(id ID) bool {
-	if id.Leader == s.cfg.Self {
-		return s.lead == nil || s.lead.id != id
-	}
-	return id.Counter <= s.state.floor(id.Leader)
 }
 
 // onEnded notes that a member asks about an instance no more.
@@ -196,7 +169,7 @@ func (s *step) onEnded(m *Message) {
 func (s *step) forget(i int) bool {
 	sl := &s.state.Slices[i]
 	of, ended := s.cfg.setOf(sl.Value), s.cares[i].applied|s.one(s.cfg.Self)
-	if !ended.covers(of &^ s.lostIn(i)) {
+	if lost, _ := s.lostIn(i); !ended.covers(of &^ lost) {
 		return false
 	}
 	if ended.covers(of) && sl.ID.Leader == s.cfg.Self {

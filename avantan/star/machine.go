@@ -207,7 +207,7 @@ func (m *Machine) WakeAt() (avantan.Tick, bool) {
 
 // Step handles one input at the given time and returns its consequences.
 func (m *Machine) Step(now avantan.Tick, in Input) Output {
-	s := step{Machine: m, now: now}
+	s := step{Machine: m, now: now, lost: m.cfg.allLost()}
 	if m.restored {
 		m.restored = false
 		s.resume()
@@ -229,9 +229,8 @@ type step struct {
 	*Machine
 	now avantan.Tick
 	out Output
-	// gone are the members written off, once looked is set.
-	gone   siteSet
-	looked bool
+	// lost are the members written off.
+	lost siteSet
 }
 
 // send sends to a site, unless the site is written off.

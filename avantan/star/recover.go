@@ -30,7 +30,7 @@ func (s *step) timeOut(i int) {
 		s.send(id.Leader, Message{Kind: Abort, ID: id})
 		return
 	case sl.undecided():
-		if s.conclude(i) {
+		if s.conclude(i, false) {
 			return
 		}
 		s.ask(i)
@@ -55,8 +55,8 @@ func (s *step) timeOut(i int) {
 func (s *step) ask(i int) {
 	sl := &s.state.Slices[i]
 	var except siteSet
-	switch {
-	case s.doubt(i) != 0:
+	switch _, doubt := s.lostIn(i); {
+	case doubt != 0:
 		except = s.cares[i].undecided
 	case sl.ID.Leader == s.cfg.Self:
 		except = s.cares[i].accepted
