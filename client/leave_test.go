@@ -81,13 +81,10 @@ func TestASiteLeavesItsClients(t *testing.T) {
 		all += n
 	}
 	sitetest.Eventually(t, "the books", func() error {
-		resp, err := cluster.Entities("us").GetEntity(ctx, &samyav1.GetEntityRequest{Name: "acme/vm"})
-		if err != nil {
-			return err
-		}
 		var net int64
 		for _, at := range []string{"as", "us"} {
-			if resp, err = cluster.Entities(at).GetEntity(ctx, &samyav1.GetEntityRequest{Name: "acme/vm", Consistency: samyav1.Consistency_CONSISTENCY_LOCAL}); err != nil {
+			resp, err := cluster.Entities(at).GetEntity(ctx, &samyav1.GetEntityRequest{Name: "acme/vm", Consistency: samyav1.Consistency_CONSISTENCY_LOCAL})
+			if err != nil {
 				return err
 			}
 			net += resp.GetUsage().GetShares()[0].GetNet()
