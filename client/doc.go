@@ -40,4 +40,10 @@
 //     later call with the same entity and tokens, which finds out.
 //
 // Refusals, such as [ErrOutOfTokens], are answers, and returned at once.
+//
+// # When members change
+//
+// Targets that are sites tell the members of the cluster. New sites become targets, sites
+// that drain get no acquires, and sites that have left or were written off get nothing.
+// Callers see no error of that. See Config.FixedTargets.
 package client

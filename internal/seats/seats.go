@@ -13,7 +13,7 @@ import (
 // Max bounds the seats in a list; a cluster has at most 64.
 const Max = 128
 
-// Book is what lists have told. A nil Book knows nothing. A Book is never changed, so that
+// Book is the knowledge from lists. A nil Book knows nothing. A Book is never changed, so that
 // goroutines can share it.
 type Book struct {
 	told   *samyav1.ListMembersResponse
@@ -47,7 +47,7 @@ func (b *Book) Learn(list *samyav1.ListMembersResponse) *Book {
 }
 
 // merge joins two lists of the same version, both in the order of names. Of a seat in both
-// it takes the state that comes later, and else what the newer list says. It may change
+// it takes the state that comes later, and else the seat in the newer list. It may change
 // the newer list.
 func merge(known, told []*samyav1.Member) []*samyav1.Member {
 	var all []*samyav1.Member
@@ -64,7 +64,7 @@ func merge(known, told []*samyav1.Member) []*samyav1.Member {
 				m = known[0]
 			}
 			if d := known[0].GetDrain(); m.GetDrain() == nil && m.GetState() == known[0].GetState() && d != nil {
-				// The site alone that drains tells what it still holds.
+				// The site alone that drains tells how much it still holds.
 				m.Drain, m.WaitsFor, m.Knows = d, known[0].GetWaitsFor(), true
 			}
 			all, known, told = append(all, m), known[1:], told[1:]
@@ -106,8 +106,8 @@ func (b *Book) Out(site string) bool {
 // Heir returns the site that takes over from a site that leaves; empty for none.
 func (b *Book) Heir(site string) string { return b.seat(site).GetHeir() }
 
-// Home returns the site that answers for what a site had: the site itself, or if that has
-// left its heir, and so on. It is empty for a site that never was a member, and where the
+// Home returns the site that answers for the leases of a site: the site itself, or if the
+// site has left its heir, and so on. It is empty for a site that never was a member, and where the
 // heirs do not end. lost reports that the site at the end was written off: nobody answers
 // for it.
 func (b *Book) Home(site string) (home string, lost bool) {

@@ -16,7 +16,7 @@ const (
 	lost     = samyav1.MemberState_MEMBER_STATE_LOST
 )
 
-// list is a list of seats in the order given, which is that of names.
+// list is a list of seats in the order given, by name.
 func list(version uint64, seats ...*samyav1.Member) *samyav1.ListMembersResponse {
 	return &samyav1.ListMembersResponse{Version: version, Members: seats}
 }
@@ -60,7 +60,7 @@ func TestLearn(t *testing.T) {
 	}
 }
 
-// TestProgress: what a site that drains tells of itself outlasts the lists of other sites,
+// TestProgress: the word of a site that drains about itself outlasts the lists of other sites,
 // until it drains no more.
 func TestProgress(t *testing.T) {
 	own := seat("b", draining, "a")
@@ -77,7 +77,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestHome: what a site had is at its heirs, as far as heirs go.
+// TestHome: the leases of a site are at its heirs, as far as heirs go.
 func TestHome(t *testing.T) {
 	b := (*Book)(nil).Learn(list(1,
 		seat("a", member, ""), seat("b", draining, "a"), seat("c", gone, "b"), seat("d", gone, "c"), seat("e", lost, ""),

@@ -19,8 +19,8 @@ const (
 	tellPause = 100 * time.Millisecond
 )
 
-// Look returns the present list, and channels of which one is closed at the next change. A
-// change after the look closes a channel as well.
+// Look returns the present list, and two channels. The next change closes either, even if
+// it comes during the look.
 type Look func(context.Context) (list *samyav1.ListMembersResponse, changed [2]<-chan struct{}, err error)
 
 // Tell serves a watch of the members: it sends the list at once, again after each change,
