@@ -113,7 +113,13 @@ func (m *seatModel) settle() answer.Code {
 		if voted {
 			m.r.Losses++
 		}
-		return becomes(stored.SeatLost, false)
+		code := becomes(stored.SeatLost, false)
+		for i := range m.r.Seats {
+			if leaver := &m.r.Seats[i]; leaver.State == stored.SeatDraining && leaver.Heir == name {
+				leaver.Heir = m.heir(leaver.Site)
+			}
+		}
+		return code
 	}
 	return answer.Mismatch
 }

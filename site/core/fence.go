@@ -1,6 +1,8 @@
 package core
 
 import (
+	"slices"
+
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/event"
 	"github.com/samya-db/samya/site/core/input"
@@ -68,7 +70,9 @@ type fencedPeer struct {
 	// newcomer: the site is no member by this site's data. Its objection counts, and its
 	// word for the data does not.
 	newcomer bool
-	told     message.Commits
+	// out: the site has no place in the cluster any more, as another site has told.
+	out  bool
+	told message.Commits
 }
 
 func (c *fencing) startFence(from *stored.Restored) {
@@ -245,7 +249,7 @@ func (c *fencing) reach(sites []SiteID) {
 
 // ask asks a member that has not vouched to do so, but not too often.
 func (c *fencing) ask(p *fencedPeer) {
-	if p.vouched || p.askedAt != 0 && c.now.Tick < p.askedAt+pressing {
+	if p.vouched || p.out || p.askedAt != 0 && c.now.Tick < p.askedAt+pressing {
 		return
 	}
 	p.askedAt = c.now.Tick
@@ -273,9 +277,11 @@ func (c *fencing) vouch(from SiteID, e *message.Envelope) {
 			return
 		}
 		p.vouched = true
+		g.leaveOut(v.Out)
 		// Data of before a change of the members asks too few of them: it asks more of
-		// the members that it knows.
-		g.need = max(g.need, min(v.Members/2, c.roster.size()-1))
+		// the members that it knows and that are left. Of them it needs no more than all.
+		left := g.standing()
+		g.need = min(max(g.need, v.Members/2), left)
 		if g.open {
 			c.say(p.Site, message.Vouch{Kind: message.VouchTell})
 			return
@@ -300,6 +306,34 @@ func (c *fencing) vouch(from SiteID, e *message.Envelope) {
 	case message.VouchTell:
 		c.heard(p, e.Mark)
 	}
+}
+
+// leaveOut has the guard wait for no site that is out: none of them vouches. If all sites
+// that the data knows are out, others that joined later vouch.
+func (g *fence) leaveOut(out []SiteID) {
+	for i := range g.peers {
+		if p := &g.peers[i]; slices.Contains(out, p.Site) {
+			p.newcomer, p.out = true, true
+		}
+	}
+	if len(out) == 0 || g.standing() > 0 {
+		return
+	}
+	for i := range g.peers {
+		p := &g.peers[i]
+		p.newcomer = p.out
+	}
+}
+
+// standing counts the sites whose word counts.
+func (g *fence) standing() int {
+	n := 0
+	for i := range g.peers {
+		if !g.peers[i].newcomer {
+			n++
+		}
+	}
+	return n
 }
 
 // wakeAt is the next time for the guard to do something; 0 for never.
@@ -329,6 +363,8 @@ func (c *fencing) wakeFence() {
 	for i := range g.peers {
 		p := &g.peers[i]
 		switch up := c.seemsUp(p.Site); {
+		case p.out:
+			continue
 		case !p.vouched:
 			if up || p.askedAt == 0 || c.now.Tick >= p.askedAt+forgiving*c.cfg.Tell {
 				c.ask(p)

@@ -57,6 +57,11 @@ func (c *fencing) answerAsk(p *fencedPeer, asked message.Mark) {
 	yes := message.Vouch{Kind: message.VouchYes, Asked: asked}
 	if c.roster.Changed > 0 {
 		yes.Members = c.roster.size()
+		for i := range c.roster.Seats {
+			if site := c.roster.Seats[i].Site; c.roster.out(site) {
+				yes.Out = append(yes.Out, site)
+			}
+		}
 	}
 	c.say(p.Site, yes)
 }

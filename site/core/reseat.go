@@ -112,7 +112,8 @@ func (g *fence) recall(site SiteID) fencedPeer {
 func (c *fencing) fenceMembers() {
 	g := &c.fence
 	for i := range g.peers {
-		g.peers[i].newcomer = !c.roster.serves(g.peers[i].Site)
+		p := &g.peers[i]
+		p.newcomer, p.out = !c.roster.serves(p.Site), c.roster.out(p.Site)
 	}
 	for m := range c.roster.peers() {
 		if c.fenced(m) != nil {

@@ -184,7 +184,8 @@ func (s *seating) remove() answer.Code {
 	return answer.Mismatch
 }
 
-// lose writes a site off. Other sites must be left to vote.
+// lose writes a site off. Other sites must be left to vote. A site that drains to it gets
+// another heir.
 func (s *seating) lose() answer.Code {
 	switch {
 	case s.seat.State == stored.SeatLost:
@@ -202,5 +203,10 @@ func (s *seating) lose() answer.Code {
 	s.enter(stored.SeatLost)
 	s.seat.Heir = ""
 	s.r.Losses = s.r.Version
+	for i := range s.r.Seats {
+		if m := &s.r.Seats[i]; m.State == stored.SeatDraining && m.Heir == s.seat.Site {
+			m.Heir = (&seating{r: s.r, seat: m}).heir()
+		}
+	}
 	return answer.OK
 }

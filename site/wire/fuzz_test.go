@@ -83,7 +83,7 @@ func seeds() []message.Envelope {
 		message.Envelope{Entity: "e", Generation: 1, Handoff: &handoff.Message{Kind: handoff.Ack, Taken: 1, Accepted: 2}},
 	)
 	for k := message.VouchAsk; k <= message.VouchNothing; k++ {
-		es = append(es, message.Envelope{Vouch: &message.Vouch{Kind: k, Asked: mark, Known: mark, Members: 5}})
+		es = append(es, message.Envelope{Vouch: &message.Vouch{Kind: k, Asked: mark, Known: mark, Members: 5, Out: []core.SiteID{"c"}}})
 	}
 	for k := message.LeaveAsk; k <= message.LeaveOut; k++ {
 		es = append(es, message.Envelope{Leave: &message.Leave{Kind: k, Since: 7}})

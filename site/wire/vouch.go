@@ -38,7 +38,11 @@ func MarkOf(p *peerv1.Mark) message.Mark {
 }
 
 func encodeVouch(v *message.Vouch) *peerv1.Vouch {
-	return &peerv1.Vouch{Kind: vouchKinds[v.Kind], Asked: Mark(v.Asked), Known: Mark(v.Known), Members: uint32(v.Members)}
+	p := &peerv1.Vouch{Kind: vouchKinds[v.Kind], Asked: Mark(v.Asked), Known: Mark(v.Known), Members: uint32(v.Members)}
+	for _, site := range v.Out {
+		p.Out = append(p.Out, string(site))
+	}
+	return p
 }
 
 func decodeVouch(p *peerv1.ProtocolMessage, from, to core.SiteID) (message.Envelope, error) {
@@ -50,10 +54,14 @@ func decodeVouch(p *peerv1.ProtocolMessage, from, to core.SiteID) (message.Envel
 	if v.GetMembers() > avantan.MaxMembers {
 		return message.Envelope{}, fmt.Errorf("message about data of a cluster of %d members, at most %d", v.GetMembers(), avantan.MaxMembers)
 	}
-	return message.Envelope{
-		Mark: MarkOf(p.GetMark()),
-		Vouch: &message.Vouch{
-			Kind: kind, From: from, To: to, Asked: MarkOf(v.GetAsked()), Known: MarkOf(v.GetKnown()), Members: int(v.GetMembers()),
-		},
-	}, nil
+	if len(v.GetOut()) > avantan.MaxMembers {
+		return message.Envelope{}, fmt.Errorf("message about data: %d sites are out, at most %d", len(v.GetOut()), avantan.MaxMembers)
+	}
+	vouch := &message.Vouch{
+		Kind: kind, From: from, To: to, Asked: MarkOf(v.GetAsked()), Known: MarkOf(v.GetKnown()), Members: int(v.GetMembers()),
+	}
+	for _, site := range v.GetOut() {
+		vouch.Out = append(vouch.Out, core.SiteID(site))
+	}
+	return message.Envelope{Mark: MarkOf(p.GetMark()), Vouch: vouch}, nil
 }

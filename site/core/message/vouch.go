@@ -50,4 +50,7 @@ type Vouch struct {
 	// Members is the number of members that the sender knows of, once it has changed; 0
 	// before. An older copy of the receiver's data may know of fewer.
 	Members int
+	// Out are the sites that have no place in the cluster any more, as the sender knows, in
+	// the order of their names: in VouchYes.
+	Out []avantan.SiteID
 }

@@ -1700,7 +1700,9 @@ type Vouch struct {
 	// NO: what the sender remembers of it.
 	Known *Mark `protobuf:"bytes,3,opt,name=known,proto3" json:"known,omitempty"`
 	// YES: how many members the sender knows of, once that has changed.
-	Members       uint32 `protobuf:"varint,4,opt,name=members,proto3" json:"members,omitempty"`
+	Members uint32 `protobuf:"varint,4,opt,name=members,proto3" json:"members,omitempty"`
+	// YES: the sites that have no place in the cluster any more.
+	Out           []string `protobuf:"bytes,5,rep,name=out,proto3" json:"out,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1761,6 +1763,13 @@ func (x *Vouch) GetMembers() uint32 {
 		return x.Members
 	}
 	return 0
+}
+
+func (x *Vouch) GetOut() []string {
+	if x != nil {
+		return x.Out
+	}
+	return nil
 }
 
 // StarMessage is one message of the star variant.
@@ -2669,12 +2678,13 @@ const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"\x04Mark\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\x06R\vincarnation\x12\x10\n" +
 	"\x03run\x18\x02 \x01(\x06R\x03run\x12\x18\n" +
-	"\acommits\x18\x03 \x01(\x04R\acommits\"\xa5\x01\n" +
+	"\acommits\x18\x03 \x01(\x04R\acommits\"\xb7\x01\n" +
 	"\x05Vouch\x12,\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x18.samya.peer.v1.VouchKindR\x04kind\x12)\n" +
 	"\x05asked\x18\x02 \x01(\v2\x13.samya.peer.v1.MarkR\x05asked\x12)\n" +
 	"\x05known\x18\x03 \x01(\v2\x13.samya.peer.v1.MarkR\x05known\x12\x18\n" +
-	"\amembers\x18\x04 \x01(\rR\amembers\"\x83\x02\n" +
+	"\amembers\x18\x04 \x01(\rR\amembers\x12\x10\n" +
+	"\x03out\x18\x05 \x03(\tR\x03out\"\x83\x02\n" +
 	"\vStarMessage\x12+\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x17.samya.peer.v1.StarKindR\x04kind\x12\x16\n" +
 	"\x06leader\x18\x02 \x01(\tR\x06leader\x12\x18\n" +
