@@ -32,7 +32,7 @@ func TestSitesLeave(t *testing.T) {
 				fake.Pass(5 * time.Second)
 			}
 			var leaves atomic.Bool
-			var refused atomic.Int64 // acquires
+			var refused atomic.Int64 // requests that no site that drains takes
 			drained := apierr.New(apierr.SiteDraining, "it drains")
 			us.OnAcquire = func(_ context.Context, in *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
 				if leaves.Load() {
@@ -53,6 +53,7 @@ func TestSitesLeave(t *testing.T) {
 				case leaves.Load() && strings.HasPrefix(in.GetLease(), "us/"):
 					return nil, &apierr.Error{Reason: apierr.LeaseMoved, Site: "eu"}
 				case leaves.Load():
+					refused.Add(1)
 					return nil, drained
 				}
 				return &samyav1.ReleaseResponse{Tokens: in.GetTokens(), RequestId: in.GetRequestId(), Site: "us"}, nil
@@ -78,7 +79,7 @@ func TestSitesLeave(t *testing.T) {
 			byWord := refused.Load()
 			fake.Pass(10 * time.Second)
 			if n := refused.Load(); byWord == 0 || n != byWord {
-				t.Errorf("%v: %d acquires refused before the list told of the drain, %d after", last, byWord, n-byWord)
+				t.Errorf("%v: %d requests refused before the list told of the drain, %d after", last, byWord, n-byWord)
 			}
 			if last == samyav1.MemberState_MEMBER_STATE_LOST {
 				us.Kill()
