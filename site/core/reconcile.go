@@ -105,6 +105,10 @@ func (c *common) retire(e *entity, tokens Tokens) {
 // counted counts this site's part of the tokens in use of an entity.
 func (c *Core) counted(e *entity) answer.Count {
 	n := answer.Count{Own: e.books.Net(), Returning: c.asking.returning(e)}
+	if h := e.handoff(); h != nil {
+		// An heir counts these tokens too, or will.
+		n.Returning += h.State().Moving()
+	}
 	c.space.childrenOf(e, "", func(child *entity) bool {
 		n.Own -= child.books.Net()
 		return true
