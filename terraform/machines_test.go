@@ -40,7 +40,7 @@ func TestCluster(t *testing.T) {
 	for i, name := range regions {
 		config := filepath.Join(dir, name)
 		r := render(t, c, map[string]any{
-			"region": name, "members": members, "seeds": seeds, "addresses": map[string]string{name + "-1": address(i, 10)},
+			"region": name, "founders": members, "seeds": seeds, "addresses": map[string]string{name + "-1": address(i, 10)},
 			"paths": map[string]string{"program": samya, "config": config, "data": filepath.Join(dir, "data-"+name)},
 		})
 		secrets(t, ca, config, name, i)

@@ -34,7 +34,7 @@ type file struct {
 // region are the variables of a region that a test changes.
 func region(more map[string]any) map[string]any {
 	vars := map[string]any{
-		"cluster": "samya", "region": "europe-west2", "members": []string{"europe-west2-1"}, "seeds": []string{"10.64.32.10"},
+		"cluster": "samya", "region": "europe-west2", "founders": []string{"europe-west2-1"}, "seeds": []string{"10.64.32.10"},
 		"addresses":   map[string]string{"europe-west2-1": "10.64.32.10"},
 		"release":     map[string]string{"url": "https://example.com/samya", "sha256": strings.Repeat("0", 64)},
 		"secrets":     map[string]string{"fetch": "printf %s \"$1\""},

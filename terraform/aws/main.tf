@@ -21,20 +21,34 @@ locals {
     } }
   }) }
   # Addresses are chosen, not found: a site keeps its own whatever becomes of its
-  # machine. Sites of a region go round its zones.
+  # machine. Sites of a region go round its zones. The number of a site that has left is
+  # passed over.
+  numbers = { for name, r in local.regions : name => slice([for n in range(1, 21) : n if !contains(r.gone, n)], 0, r.sites) }
   sites = { for name, r in local.regions : name => {
-    for n in range(r.sites) : "${name}-${n + 1}" => {
-      zone    = sort(keys(r.zones))[n % length(r.zones)]
-      address = cidrhost(r.zones[sort(keys(r.zones))[n % length(r.zones)]].private, 10 + n)
+    for n in local.numbers[name] : "${name}-${n}" => {
+      zone    = sort(keys(r.zones))[(n - 1) % length(r.zones)]
+      address = cidrhost(r.zones[sort(keys(r.zones))[(n - 1) % length(r.zones)]].private, 9 + n)
     }
   } }
   all_sites = merge(values(local.sites)...)
-  members   = sort(keys(local.all_sites))
-  seeds     = [for name in local.members : local.all_sites[name].address]
+  founders  = sort(keys(terraform_data.founders.output))
+  seeds = [for name in coalesce(var.seeds, local.founders) :
+    try(local.all_sites[name].address, terraform_data.founders.output[name])
+  ]
 
   # Each pair of regions once.
   pairs = { for pair in setproduct(keys(local.regions), keys(local.regions)) :
     "${pair[0]}/${pair[1]}" => { from = pair[0], to = pair[1] } if pair[0] != pair[1] && sort(pair)[0] == pair[0]
+  }
+}
+
+# The founders and their addresses, as of the first apply. A site that comes later joins: it
+# would found a cluster of its own if it were named among them.
+resource "terraform_data" "founders" {
+  input = { for name in coalesce(var.founders, keys(local.all_sites)) : name => local.all_sites[name].address }
+
+  lifecycle {
+    ignore_changes = [input]
   }
 }
 
@@ -48,7 +62,7 @@ module "region" {
   cidr                 = each.value.cidr
   cluster_cidr         = var.network_cidr
   sites                = local.sites[each.key]
-  members              = local.members
+  founders             = local.founders
   seeds                = local.seeds
   app_managers         = each.value.app_managers
   app_managers_max     = coalesce(each.value.app_managers_max, each.value.app_managers)

@@ -12,12 +12,28 @@ locals {
     zones = [for z in r.zones : "${name}-${z}"]
   }) }
   # Addresses are chosen, not found: a site keeps its own whatever becomes of its
-  # machine.
-  addresses = { for name, r in local.regions : name => {
-    for n in range(r.sites) : "${name}-${n + 1}" => cidrhost(r.cidr, 10 + n)
+  # machine. The number of a site that has left is passed over.
+  numbers = { for name, r in local.regions : name => slice([for n in range(1, 21) : n if !contains(r.gone, n)], 0, r.sites) }
+  sites = { for name, r in local.regions : name => {
+    for n in local.numbers[name] : "${name}-${n}" => { address = cidrhost(r.cidr, 9 + n), zone = r.zones[(n - 1) % length(r.zones)] }
   } }
-  members = sort(flatten([for _, sites in local.addresses : keys(sites)]))
-  seeds   = [for name in local.members : merge(values(local.addresses)...)[name]]
+  addresses = { for name, sites in local.sites : name => { for site, s in sites : site => s.address } }
+  all       = merge(values(local.addresses)...)
+  members   = sort(keys(local.all))
+  founders  = sort(keys(terraform_data.founders.output))
+  seeds = [for name in coalesce(var.seeds, local.founders) :
+    lookup(local.all, name, lookup(terraform_data.founders.output, name, null))
+  ]
+}
+
+# The founders and their addresses, as of the first apply. A site that comes later joins: it
+# would found a cluster of its own if it were named among them.
+resource "terraform_data" "founders" {
+  input = { for name in coalesce(var.founders, local.members) : name => local.all[name] }
+
+  lifecycle {
+    ignore_changes = [input]
+  }
 }
 
 resource "google_compute_network" "cluster" {
@@ -38,8 +54,8 @@ module "region" {
   network               = google_compute_network.cluster.id
   cidr                  = each.value.cidr
   cluster_cidr          = var.network_cidr
-  addresses             = local.addresses[each.key]
-  members               = local.members
+  sites                 = local.sites[each.key]
+  founders              = local.founders
   seeds                 = local.seeds
   app_managers          = each.value.app_managers
   app_managers_max      = coalesce(each.value.app_managers_max, each.value.app_managers)

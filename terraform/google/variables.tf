@@ -20,10 +20,11 @@ variable "cluster" {
 }
 
 variable "regions" {
-  description = "The servers of each region, by the cloud's name of it: `sites`, which hold tokens, in a number that is fixed with the first start of the cluster, `app_managers`, which serve clients, and `app_managers_max`, up to which their group grows under load. `network` numbers the region's part of `network_cidr` and stays for ever. `zones` are letters."
+  description = "The servers of each region, by the cloud's name of it: `sites`, which hold tokens, `gone`, the numbers of sites that have left and are never used again, `app_managers`, which serve clients, and `app_managers_max`, up to which their group grows under load. `network` numbers the region's part of `network_cidr` and stays for ever. `zones` are letters."
   type = map(object({
     network          = number
     sites            = optional(number, 1)
+    gone             = optional(list(number), [])
     app_managers     = optional(number, 2)
     app_managers_max = optional(number)
     zones            = optional(list(string), ["a", "b", "c"])
@@ -51,6 +52,12 @@ variable "regions" {
     error_message = "The sites and the app managers of a region must be 0 to 10."
   }
   validation {
+    condition = alltrue([for _, r in var.regions : length(distinct(r.gone)) == length(r.gone) && r.sites + length(r.gone) <= 20 && alltrue([
+      for n in r.gone : n >= 1 && n <= 20 && floor(n) == n
+    ])])
+    error_message = "The numbers of sites that have left must be 1 to 20, each once; a region has at most 20 sites ever."
+  }
+  validation {
     condition     = alltrue([for _, r in var.regions : r.app_managers_max == null || try(r.app_managers_max >= r.app_managers, false)])
     error_message = "app_managers_max must be at least app_managers."
   }
@@ -69,6 +76,18 @@ variable "regions" {
     condition     = alltrue([for _, r in var.regions : length(r.zones) >= 1 && alltrue([for z in r.zones : can(regex("^[a-z]$", z))])])
     error_message = "A region must have a zone, and zones are letters."
   }
+}
+
+variable "founders" {
+  description = "Names of the sites that found the cluster, if not all sites at the first apply. Only the first apply looks at it: the state remembers the founders."
+  type        = list(string)
+  default     = null
+}
+
+variable "seeds" {
+  description = "Names of sites that processes ask first; by default the founders. Name others before the last founder leaves. A change rolls the app managers."
+  type        = list(string)
+  default     = null
 }
 
 variable "release" {

@@ -12,28 +12,42 @@ locals {
   samya     = abspath(var.samya)
   scheme    = var.tls ? "https" : "http"
 
-  # The same layout as devcluster/local makes of the same variables.
+  # What samya has written of the cluster.
+  state = try(jsondecode(file("${local.directory}/run.json")), { boot = "", processes = {} })
+
+  # The same layout as devcluster/local makes of the same variables. The name of a site that
+  # has left is never used again, and the region of such a site keeps its place.
+  gone   = concat(try(local.state.gone, []), try(local.state.leaving, []))
+  out    = concat(local.gone, local.replaced, local.lost)
+  places = sort(distinct(concat(keys(var.regions), [for name in local.gone : regex("^(.*)-[0-9]+$", name)[0]])))
+  place  = { for i, region in local.places : region => i }
+  # Of the sites to be replaced, those that there are: others have left.
+  known    = keys(local.state.processes)
+  replaced = [for name in var.replace : name if contains(local.known, name)]
+  lost     = [for name in var.lost : name if contains(local.known, name)]
+  free = { for region, _ in var.regions : region => [
+    for n in range(10) : n if !contains(local.out, "${region}-${n + 1}")
+  ] }
   regions = sort(keys(var.regions))
-  sites = merge([for i, region in local.regions : {
-    for n in range(var.regions[region].sites) : "${region}-${n + 1}" => {
+  sites = merge([for region in local.regions : {
+    for n in slice(local.free[region], 0, min(var.regions[region].sites, length(local.free[region]))) : "${region}-${n + 1}" => {
       region = region
-      grpc   = "127.0.0.1:${var.site_port + i * 10 + n}"
-      http   = "127.0.0.1:${var.site_port + 100 + i * 10 + n}"
+      grpc   = "127.0.0.1:${var.site_port + local.place[region] * 10 + n}"
+      http   = "127.0.0.1:${var.site_port + 100 + local.place[region] * 10 + n}"
     }
   }]...)
-  app_managers = merge([for i, region in local.regions : {
+  app_managers = merge([for region in local.regions : {
     for n in range(var.regions[region].app_managers) : "am-${region}-${n + 1}" => {
       region = region
-      http   = "127.0.0.1:${var.app_manager_port + i * 10 + n}"
-      grpc   = "127.0.0.1:${var.app_manager_port + 100 + i * 10 + n}"
+      http   = "127.0.0.1:${var.app_manager_port + local.place[region] * 10 + n}"
+      grpc   = "127.0.0.1:${var.app_manager_port + 100 + local.place[region] * 10 + n}"
     }
   }]...)
 
-  # What samya has written of the processes, and whether each runs: the same
-  # process id, begun at the same instant of the same boot, and not about to be
-  # reaped. `file` in `try`: a process may end while it is looked at.
-  state = try(jsondecode(file("${local.directory}/run.json")), { boot = "", processes = {} })
-  boot  = try(trimspace(file("/proc/sys/kernel/random/boot_id")), "")
+  # Whether each process runs: the same process id, begun at the same instant of
+  # the same boot, and not about to be reaped. `file` in `try`: a process may end
+  # while it is looked at.
+  boot = try(trimspace(file("/proc/sys/kernel/random/boot_id")), "")
   runs = { for name, run in local.state.processes : name => {
     number = run.run
     alive = local.boot == local.state.boot && try(
@@ -64,8 +78,16 @@ resource "terraform_data" "directory" {
   }
 }
 
+# The sites, for the plan to show which join and which leave. The next resource does the
+# work.
+resource "terraform_data" "site" {
+  for_each = local.sites
+  input    = each.value
+}
+
 # The processes. Replacing this resource ends none of them: `samya local apply`
-# changes those that differ, and leaves the others as they run.
+# changes those that differ, and leaves the others as they run. A site that is too many
+# hands over what it holds before it ends.
 resource "terraform_data" "cluster" {
   triggers_replace = {
     directory            = local.directory
@@ -80,7 +102,7 @@ resource "terraform_data" "cluster" {
   }
 
   provisioner "local-exec" {
-    interpreter = [local.samya, "local", "apply", "--timeout=5m"]
+    interpreter = [local.samya, "local", "apply", "--timeout=1h"]
     command = jsonencode({
       dir                  = local.directory
       samya                = local.samya
@@ -92,7 +114,17 @@ resource "terraform_data" "cluster" {
       site_port            = var.site_port
       app_manager_port     = var.app_manager_port
       runs                 = local.wanted
+      drain                = true
+      leave                = local.replaced
+      lost                 = local.lost
     })
+  }
+
+  lifecycle {
+    precondition {
+      condition     = alltrue([for region, r in var.regions : r.sites <= length(local.free[region])])
+      error_message = "A region has at most 10 sites ever, and those that have left count."
+    }
   }
 
   depends_on = [terraform_data.directory]

@@ -10,7 +10,7 @@ variable "cluster" {
 }
 
 variable "regions" {
-  description = "The servers of each region, by the region's name: `sites`, which hold tokens, in a number that may grow, and `app_managers`, which serve clients, in a number that may change at any time."
+  description = "The servers of each region, by the region's name: `sites`, which hold tokens, and `app_managers`, which serve clients. Both numbers may change at any time: a site that is too many hands over what it holds and leaves, the last of its region first."
   type = map(object({
     sites        = optional(number, 1)
     app_managers = optional(number, 2)
@@ -41,6 +41,18 @@ variable "regions" {
     condition     = sum(concat([0], [for _, r in var.regions : r.sites])) >= 1
     error_message = "At least one region must have a site."
   }
+}
+
+variable "replace" {
+  description = "Sites to be replaced: each leaves in favour of a new site of its region, which has the next name. A site that has left may stay in the list."
+  type        = list(string)
+  default     = []
+}
+
+variable "lost" {
+  description = "Sites whose data is lost for good: each is written off, and replaced. The tokens that it held are out of use until the entity is reconciled."
+  type        = list(string)
+  default     = []
 }
 
 variable "site_settings" {

@@ -200,6 +200,32 @@ func (c *Config) Planned() bool {
 	return false
 }
 
+// Changes plans, and returns what the plan does to resources: by address the actions, such
+// as "create" or "delete,create". Resources that stay as they are, and reads, are left out.
+func (c *Config) Changes(args ...string) map[string]string {
+	c.tb.Helper()
+	plan := filepath.Join(c.tb.TempDir(), "plan")
+	c.Must(append([]string{"plan", "-out=" + plan}, args...)...)
+	var shown struct {
+		Changes []struct {
+			Address string `json:"address"`
+			Change  struct {
+				Actions []string `json:"actions"`
+			} `json:"change"`
+		} `json:"resource_changes"`
+	}
+	if err := json.Unmarshal([]byte(c.Must("show", "-json", plan)), &shown); err != nil {
+		c.tb.Fatal(err)
+	}
+	changes := make(map[string]string)
+	for _, r := range shown.Changes {
+		if did := strings.Join(r.Change.Actions, ","); did != "no-op" && did != "read" {
+			changes[r.Address] = did
+		}
+	}
+	return changes
+}
+
 // Mirror makes a mirror for [Copy], with stand-ins for the providers that have a schema
 // in terraform/schemas, and returns its directory.
 func Mirror(tb testing.TB) string {

@@ -6,7 +6,7 @@ module "needs" {
   cluster              = var.cluster
   region               = var.region
   addresses            = { for name, s in var.sites : name => s.address }
-  members              = var.members
+  founders             = var.founders
   seeds                = var.seeds
   site_settings        = var.site_settings
   app_manager_settings = var.app_manager_settings

@@ -18,13 +18,13 @@ variable "cluster_cidr" {
   type        = string
 }
 
-variable "members" {
-  description = "Names of all sites of the cluster."
+variable "founders" {
+  description = "Names of the sites that founded the cluster."
   type        = list(string)
 }
 
 variable "seeds" {
-  description = "Private addresses of all sites of the cluster."
+  description = "Private addresses of sites that a process asks first."
   type        = list(string)
 }
 

@@ -5,8 +5,8 @@ module "needs" {
 
   cluster              = var.cluster
   region               = var.region
-  addresses            = var.addresses
-  members              = var.members
+  addresses            = { for name, s in var.sites : name => s.address }
+  founders             = var.founders
   seeds                = var.seeds
   site_settings        = var.site_settings
   app_manager_settings = var.app_manager_settings
@@ -18,9 +18,8 @@ module "needs" {
 }
 
 locals {
-  name  = "${var.cluster}-${var.region}"
-  tags  = { site = "${var.cluster}-site", app_manager = "${var.cluster}-app-manager" }
-  sites = sort(keys(var.addresses))
+  name = "${var.cluster}-${var.region}"
+  tags = { site = "${var.cluster}-site", app_manager = "${var.cluster}-app-manager" }
   # Where checks of Google's load balancers come from.
   health_cidrs = ["35.191.0.0/16", "130.211.0.0/22", "209.85.152.0/22", "209.85.204.0/22"]
   from = {

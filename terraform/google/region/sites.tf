@@ -2,21 +2,21 @@
 # address stay when the machine is made anew.
 
 resource "google_compute_address" "site" {
-  for_each = var.addresses
+  for_each = var.sites
 
   name         = "${var.cluster}-${each.key}"
   region       = var.region
   address_type = "INTERNAL"
   purpose      = "GCE_ENDPOINT"
   subnetwork   = google_compute_subnetwork.region.id
-  address      = each.value
+  address      = each.value.address
 }
 
 resource "google_compute_disk" "site" {
-  for_each = var.addresses
+  for_each = var.sites
 
   name   = "${var.cluster}-${each.key}"
-  zone   = var.zones[index(local.sites, each.key) % length(var.zones)]
+  zone   = each.value.zone
   type   = var.site_machine.disk_type
   size   = var.site_machine.disk_size
   labels = { cluster = var.cluster, part = "site" }
@@ -28,7 +28,7 @@ resource "google_compute_disk" "site" {
 }
 
 resource "google_compute_instance" "site" {
-  for_each = var.addresses
+  for_each = var.sites
 
   name                      = "${var.cluster}-${each.key}"
   description               = "Site ${each.key} of ${var.cluster}."

@@ -33,18 +33,21 @@ variable "cluster_cidr" {
   type        = string
 }
 
-variable "addresses" {
-  description = "Private addresses of the region's sites, by the site's name."
-  type        = map(string)
+variable "sites" {
+  description = "The region's sites by name: the zone and the private address of each."
+  type = map(object({
+    zone    = string
+    address = string
+  }))
 }
 
-variable "members" {
-  description = "Names of all sites of the cluster."
+variable "founders" {
+  description = "Names of the sites that founded the cluster."
   type        = list(string)
 }
 
 variable "seeds" {
-  description = "Private addresses of all sites of the cluster."
+  description = "Private addresses of sites that a process asks first."
   type        = list(string)
 }
 

@@ -86,3 +86,26 @@ run "a_network_has_room" {
 
   expect_failures = [var.network_cidr]
 }
+
+run "numbers_of_sites_that_left_stay_unused" {
+  command = plan
+
+  variables {
+    regions = { europe-west2 = { network = 4, sites = 2, gone = [1] } }
+  }
+
+  assert {
+    condition     = join(",", sort(keys(output.sites))) == "europe-west2-2,europe-west2-3"
+    error_message = "The number of a site that has left is passed over."
+  }
+}
+
+run "a_region_has_so_many_sites_ever" {
+  command = plan
+
+  variables {
+    regions = { europe-west2 = { network = 0, sites = 10, gone = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11] } }
+  }
+
+  expect_failures = [var.regions]
+}

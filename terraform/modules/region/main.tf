@@ -88,7 +88,6 @@ locals {
     name    = "$${NAME}"
     region  = var.region
     cluster = var.cluster
-    members = join(",", var.members)
     data    = var.paths.data
     grpc    = "$${ADDRESS}:${local.ports.site.grpc}"
     http    = "$${ADDRESS}:${local.ports.site.http}"
@@ -107,27 +106,30 @@ locals {
     gossip  = "$${ADDRESS}:${local.ports.app_manager.gossip}"
     join    = local.join
   })
+  # A founder names all founders at its first start. A later site joins them, and needs a
+  # seat: samya member add.
   commands = {
     site        = join(" ", concat([var.paths.program, "site"], [for name, v in local.site_flags : "--${name}=${v}"]))
+    founder     = join(" ", concat([var.paths.program, "site"], [for name, v in merge(local.site_flags, { members = join(",", var.founders) }) : "--${name}=${v}"]))
     app_manager = join(" ", concat([var.paths.program, "appmgr"], [for name, v in local.app_manager_flags : "--${name}=${v}"]))
   }
 
   units = { for kind, command in local.commands : kind => templatefile("${path.module}/templates/samya.service.tftpl", {
-    kind    = kind
+    kind    = kind == "founder" ? "site" : kind
     command = command
     paths   = var.paths
   }) }
 
   # The files that a machine is given. Site machines know who they are; those of a
   # group find it out.
-  files = { for kind in ["site", "app_manager"] : kind => {
+  files = { for kind in ["site", "founder", "app_manager"] : kind => {
     "/etc/systemd/system/samya.service"         = { content = local.units[kind], permissions = "0644" }
     "/etc/systemd/system/samya-secrets.service" = { content = templatefile("${path.module}/templates/samya-secrets.service.tftpl", { paths = var.paths }), permissions = "0644" }
     "/etc/systemd/system/samya-secrets.timer"   = { content = file("${path.module}/templates/samya-secrets.timer"), permissions = "0644" }
     "${var.paths.library}/install"              = { content = templatefile("${path.module}/templates/install.sh.tftpl", { release = var.release, program = var.paths.program }), permissions = "0755" }
     "${var.paths.library}/secrets"              = { content = templatefile("${path.module}/templates/secrets.sh.tftpl", { fetch = var.secrets.fetch, paths = var.paths }), permissions = "0755" }
   } }
-  site_files = { for name, address in var.addresses : name => merge(local.files.site, {
+  site_files = { for name, address in var.addresses : name => merge(local.files[contains(var.founders, name) ? "founder" : "site"], {
     "${var.paths.library}/disk"      = { content = templatefile("${path.module}/templates/disk.sh.tftpl", { device = var.data_device, data = var.paths.data }), permissions = "0755" }
     "${var.paths.etc}/samya-secrets" = { content = join("", [for id, file in local.site_secrets[name] : "${id} ${file}\n"]), permissions = "0644" }
     "${var.paths.etc}/samya-node"    = { content = "NAME=${name}\nADDRESS=${address}\n", permissions = "0644" }

@@ -31,19 +31,19 @@ variable "addresses" {
   }
 }
 
-variable "members" {
-  description = "Names of all sites of the cluster, of all regions. They are fixed with the first start."
+variable "founders" {
+  description = "Names of the sites that founded the cluster, of all regions. They never change; other sites join."
   type        = list(string)
   nullable    = false
 
   validation {
-    condition     = length(var.members) >= 1 && length(distinct(var.members)) == length(var.members)
+    condition     = length(var.founders) >= 1 && length(distinct(var.founders)) == length(var.founders)
     error_message = "There must be a site, and no two of one name."
   }
 }
 
 variable "seeds" {
-  description = "Private addresses of all sites of the cluster, of all regions: whom a process asks first."
+  description = "Private addresses of sites of the cluster, of all regions: whom a process asks first."
   type        = list(string)
   nullable    = false
 

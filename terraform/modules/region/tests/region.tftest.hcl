@@ -4,7 +4,7 @@ variables {
   cluster     = "samya"
   region      = "europe-west2"
   addresses   = { europe-west2-1 = "10.64.32.10", europe-west2-2 = "10.64.32.11" }
-  members     = ["europe-west2-1", "europe-west2-2", "us-west1-1"]
+  founders    = ["europe-west2-1", "europe-west2-2", "us-west1-1"]
   seeds       = ["10.64.32.10", "10.64.32.11", "10.64.0.10"]
   release     = { url = "https://example.com/samya", sha256 = "0000000000000000000000000000000000000000000000000000000000000000" }
   secrets     = { fetch = "printf %s \"$1\"" }
@@ -47,6 +47,27 @@ run "settings_are_flags" {
   assert {
     condition     = strcontains(output.app_manager_files["/etc/systemd/system/samya.service"].content, " --repeat-time=2m")
     error_message = "A setting of app managers is a flag of theirs."
+  }
+}
+
+run "a_site_that_comes_later_joins" {
+  command = plan
+
+  variables {
+    founders = ["europe-west2-1", "us-west1-1"]
+  }
+
+  assert {
+    condition     = strcontains(output.site_files["europe-west2-1"]["/etc/systemd/system/samya.service"].content, " --members=europe-west2-1,us-west1-1")
+    error_message = "A founder names all founders."
+  }
+  assert {
+    condition     = !strcontains(output.site_files["europe-west2-2"]["/etc/systemd/system/samya.service"].content, " --members=")
+    error_message = "A later site founds nothing."
+  }
+  assert {
+    condition     = strcontains(output.site_files["europe-west2-2"]["/etc/systemd/system/samya.service"].content, " --join=10.64.32.10:7201,")
+    error_message = "A later site asks others."
   }
 }
 
