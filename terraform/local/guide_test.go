@@ -59,7 +59,7 @@ func TestDeployLocal(t *testing.T) {
 	}
 	for _, want := range []string{
 		"created acme/vm with limit 1000", "acquired 30 of acme/vm at ", "acquired 20 of acme/vm at ",
-		"started am-us-west1-3", "restarted us-west1-1", "started europe-west2-1", "950        50", "Destroy complete! Resources: 2 destroyed.",
+		"started am-us-west1-3", "restarted us-west1-1", "started europe-west2-1", "950        50", "joined us-west1-2", "left us-west1-1", "Destroy complete! Resources: 8 destroyed.",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("nothing says %q:\n%s", want, text)
