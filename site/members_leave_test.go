@@ -2,11 +2,14 @@ package site_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/samya-db/samya/internal/apierr"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+	"github.com/samya-db/samya/site"
 	"github.com/samya-db/samya/site/sitetest"
 )
 
@@ -116,5 +119,46 @@ func TestOneSiteLeavesAtATime(t *testing.T) {
 	settled(t, c, "us", 3)
 	if m := drain(t, c, "eu", &samyav1.DrainMemberRequest{Name: "eu", Heir: "as"}); m.GetHeir() != "as" {
 		t.Errorf("%v", m)
+	}
+}
+
+// TestASiteLeaves: a site hands over all that it holds and is gone, and tells on the way what
+// it waits for. Nothing is lost, and the heir serves.
+func TestASiteLeaves(t *testing.T) {
+	t.Parallel()
+	c := sitetest.Start(t, []string{"as", "eu", "us"}, func(cfg *site.Config) {
+		cfg.RequestRetention = 5 * time.Second
+	})
+	c.Create("vm", 90)
+	sitetest.Eventually(t, "tokens at eu", func() error {
+		_, err := c.Tokens("eu").Acquire(t.Context(), &samyav1.AcquireRequest{Entity: "vm", Tokens: 10, RequestId: "held"})
+		return err
+	})
+	drain(t, c, "us", &samyav1.DrainMemberRequest{Name: "eu", Heir: "us"})
+	told := false
+	sitetest.Eventually(t, "eu is gone", func() error {
+		if m, err := members(t, c, "eu"); err == nil {
+			for _, own := range m.GetMembers() {
+				told = told || own.GetName() == "eu" && own.GetDrain() != nil && own.GetWaitsFor() != ""
+			}
+		}
+		if m := seat(t, c, "as", "eu"); m.GetState() != samyav1.MemberState_MEMBER_STATE_GONE || m.GetHeir() != "us" {
+			return fmt.Errorf("%v", m)
+		}
+		return nil
+	})
+	if !told {
+		t.Error("the site did not tell what it waits for")
+	}
+	c.Stop("eu")
+	sitetest.Eventually(t, "the books", func() error {
+		if b := c.Books("vm"); b.GetAvailable() != 80 || b.GetAcquired() != 10 || b.GetInTransit() != 0 {
+			return fmt.Errorf("%v", b)
+		}
+		return nil
+	})
+	resp, err := c.Admin("us").DrainMember(t.Context(), &samyav1.DrainMemberRequest{Name: "eu"})
+	if err != nil || resp.GetMember().GetState() != samyav1.MemberState_MEMBER_STATE_GONE {
+		t.Errorf("a repeat: %v, %v", resp, err)
 	}
 }

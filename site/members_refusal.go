@@ -54,7 +54,7 @@ func refusedChange(m *answer.Members, ch *input.Change, code answer.Code) *apier
 	site := &m.Sites[i]
 	state := stored.SeatState(site.State)
 	if code == answer.Invalid {
-		return invalidChange(m, ch)
+		return invalidChange(ch)
 	}
 	switch ch.Kind {
 	case input.DrainSite:
@@ -118,7 +118,7 @@ func changing(m *answer.Members, ch *input.Change) *apierr.Error {
 }
 
 // invalidChange tells why a change would leave no member, or names no heir.
-func invalidChange(m *answer.Members, ch *input.Change) *apierr.Error {
+func invalidChange(ch *input.Change) *apierr.Error {
 	switch {
 	case ch.Kind == input.LoseSite:
 		return refused("site %q is the only voter", ch.Name)

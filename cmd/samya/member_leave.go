@@ -29,7 +29,7 @@ func (t *talker) memberDrain() *cobra.Command {
 		Use:   "drain NAME",
 		Short: "Have a member hand over what it holds and leave",
 		Long: `Has a member leave the cluster, and waits until it has. The site takes no new
-acquires from then on. It hands its tokens and leases to its heir, another member,
+requests from then on. It hands its tokens and leases to its heir, another member,
 and stays until its records of requests may be forgotten (--request-retention of
 the site, 5 minutes by default). Then its process may be stopped, and its data
 removed.

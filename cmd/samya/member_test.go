@@ -83,6 +83,18 @@ eu has left; its process may be stopped, and its data removed
 	}
 }
 
+// TestAStaleListOfMembers: a site that has not heard of the drain does not end the wait.
+func TestAStaleListOfMembers(t *testing.T) {
+	s := newShell(t)
+	s.manager.Stale = 1
+	s.run("member list")
+	s.progress("member drain eu", `eu waits for site/us to hear of the change
+eu waits for 213 entities to be handed over to us
+eu waits for requests of the last 4m10s to be forgotten
+eu has left; its process may be stopped, and its data removed
+`)
+}
+
 // TestMemberDrainEnds: a drain can be ended, and who waits for it is told.
 func TestMemberDrainEnds(t *testing.T) {
 	s := newShell(t)

@@ -37,8 +37,8 @@ type Change struct {
 // Apply restarts running sites in turn and waits until each is ready before it restarts
 // the next. It then does the same with app managers. New sites join the running cluster
 // after that, which takes an app manager; sites that are lost are written off before. Then
-// sites leave, one after the other: each hands what it holds to another site, stops, and its
-// data is set aside. Surplus app managers stop last.
+// sites leave in turn: each hands its tokens to another site, stops, and its data is set
+// aside. Surplus app managers stop last.
 func Apply(ctx context.Context, cfg Config, told func(Change)) error {
 	if err := cfg.Validate(); err != nil {
 		return err
@@ -115,7 +115,7 @@ func (a *applier) apply(ctx context.Context) error {
 			return err
 		}
 	}
-	// A new site serves once all members know of it: one that is lost would be waited for.
+	// A new site serves once all members know of it: it would wait for a lost member.
 	var lost, draining []Process
 	for _, p := range l.leaving {
 		if slices.Contains(a.state.Lost, p.Name) {

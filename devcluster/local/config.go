@@ -58,7 +58,7 @@ type Config struct {
 	// Leave are sites that leave, whatever the regions say: others take their places. A site
 	// that has left may stay in the list.
 	Leave []string `json:"leave,omitempty"`
-	// Lost are sites like Leave whose data is lost: they are written off.
+	// Lost are sites like Leave that have lost their data: they are written off.
 	Lost []string `json:"lost,omitempty"`
 	// Runs are the numbers of the wanted runs by process name. A process starts if it
 	// does not run, or if its run has a lower number. A process that is not named counts
@@ -169,7 +169,7 @@ func (c Config) Processes() []Process { return c.layout(&State{}).wanted }
 type layout struct {
 	// wanted are the sites, then the app managers; leaving are sites that leave.
 	wanted, leaving []Process
-	// short are regions whose sites have used up the names.
+	// short are regions without names left for sites.
 	short []string
 }
 

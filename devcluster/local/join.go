@@ -146,8 +146,8 @@ func (a *applier) admitted(ctx context.Context, wanted []Process, site string) e
 	return nil
 }
 
-// asking asks the app managers in turn until one has done what is asked. It fails with what
-// was last in the way.
+// asking asks the app managers in turn until an app manager has done the task. It fails
+// with the last obstacle.
 func (a *applier) asking(ctx context.Context, wanted []Process, ask func(*httpapi.Client) (done bool, err error)) error {
 	last := errors.New("no answer yet")
 	err := poll(ctx, func() bool {

@@ -12,8 +12,8 @@ import (
 	"github.com/samya-db/samya/internal/httpapi"
 )
 
-// startLeaving starts the sites that leave and do not run: they have to hand over what they
-// hold. A site whose data is lost is ended instead.
+// startLeaving starts the sites that leave and do not run: they have to hand over their
+// tokens. A site that has lost its data stays ended.
 func (a *applier) startLeaving(leaving []Process) error {
 	for _, p := range leaving {
 		if slices.Contains(a.state.Lost, p.Name) || a.state.Runs(p.Name) {
@@ -26,7 +26,7 @@ func (a *applier) startLeaving(leaving []Process) error {
 	return nil
 }
 
-// leave has sites leave, one after the other: each stops once it is out, and its data and its
+// leave has sites leave in turn: each stops once it is out, and its data and its
 // log are set aside.
 func (a *applier) leave(ctx context.Context, wanted, leaving []Process) error {
 	for _, p := range leaving {
@@ -87,8 +87,8 @@ func (a *applier) out(ctx context.Context, wanted []Process, p Process, lost boo
 	return nil
 }
 
-// heir is the site that takes over from one that leaves: of the same region, if there is
-// one.
+// heir is the site that takes over from a site that leaves: of the same region, if
+// possible.
 func heir(wanted []Process, p Process) string {
 	first := ""
 	for _, w := range wanted {

@@ -30,8 +30,8 @@ type State struct {
 	// may have a seat already.
 	Joined  []string `json:"joined,omitempty"`
 	Joining []string `json:"joining,omitempty"`
-	// Leaving are the sites that are about to leave, and Lost those of them whose data is
-	// lost. Gone are the sites that have left: no other site gets their names.
+	// Leaving are the sites that are about to leave, and Lost of these the sites that have
+	// lost their data. Gone are the sites that have left: no other site gets their names.
 	Leaving []string `json:"leaving,omitempty"`
 	Lost    []string `json:"lost,omitempty"`
 	Gone    []string `json:"gone,omitempty"`

@@ -41,6 +41,8 @@ type Manager struct {
 
 	// EUBuild is the newest version that the build of the site eu speaks; 1 at first.
 	EUBuild uint32
+	// Stale is how many lists after a change of a member are of before it.
+	Stale int
 	// Changing is how many changes of members are refused because another is under way.
 	Changing int
 
@@ -51,8 +53,10 @@ type Manager struct {
 	mode           httpapi.Mode
 	membersVersion uint64
 	seats          map[string]*seat
-	forecast       string
-	looks          uint64 // at partitions
+	// before is the list told last.
+	before   httpapi.Members
+	forecast string
+	looks    uint64 // at partitions
 }
 
 type entity struct {

@@ -45,8 +45,12 @@ func (m *Manager) ofMembers(r *http.Request) (any, error) {
 	}
 	site, drain := strings.CutSuffix(strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, "/v1/members"), "/"), ":drain")
 	switch {
+	case r.Method == http.MethodGet && m.Stale > 0 && m.before.Version != 0 && m.before.Version < m.membersVersion:
+		m.Stale--
+		return m.before, nil
 	case r.Method == http.MethodGet:
-		return m.listMembers(), nil
+		m.before = m.listMembers()
+		return m.before, nil
 	case site == "":
 		return m.addMember(body.Name)
 	case m.seats[site] == nil:
