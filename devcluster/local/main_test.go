@@ -62,7 +62,7 @@ func child(args []string) int {
 	stop, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 	members := &seating{states: make(map[string]string)}
-	for _, site := range strings.SplitSeq(*seats, "+") {
+	for site := range strings.SplitSeq(*seats, "+") {
 		members.states[site] = "member"
 	}
 	server := &http.Server{Addr: *addr, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
