@@ -145,7 +145,7 @@ func compiled(t *testing.T) map[string]string {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-export", "-deps", "-f", "{{if .Export}}{{.ImportPath}} {{.Export}}{{end}}",
 		"./avantan/...", "./redistribute/...", "./predict/...", "./kvpart/...", "./site/...",
-		"./appmgr/...", "./client/...", "./devcluster/...", "./doctor/...", "./internal/...", "./lab/...")
+		"./appmgr/...", "./client/...", "./devcluster/...", "./cmd/...", "./doctor/...", "./internal/...", "./lab/...")
 	cmd.Dir, cmd.Env = root, mutants.Environ(root)
 	out, err := cmd.Output()
 	if err != nil {
