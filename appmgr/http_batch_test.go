@@ -12,6 +12,7 @@ import (
 
 	"github.com/samya-db/samya/appmgr/fake"
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/apierr/refuse"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -133,7 +134,7 @@ func TestHTTPAtomic(t *testing.T) {
 		us.OnBatch = func(_ context.Context, in *samyav1.BatchRequest) (*samyav1.BatchResponse, error) {
 			got = in
 			if in.GetOperations()[0].GetAcquire().GetTokens() > 100 {
-				return nil, apierr.NoTokens("", "us", 5, 1, 0).LackedBy("acme", 5)
+				return nil, refuse.NoTokens("", "us", 5, 1, 0).LackedBy("acme", 5)
 			}
 			return us.Granted(in), nil
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/samya-db/samya/appmgr/fake"
 	"github.com/samya-db/samya/appmgr/httpapi"
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/apierr/refuse"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -209,13 +210,13 @@ func TestHTTPRefusals(t *testing.T) {
 		r.sites["us"].OnAcquire = func(_ context.Context, in *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
 			switch in.GetEntity() {
 			case "empty":
-				return nil, apierr.NoTokens("empty", "us", in.GetTokens(), 2, 300*time.Millisecond)
+				return nil, refuse.NoTokens("empty", "us", in.GetTokens(), 2, 300*time.Millisecond)
 			case "small":
-				return nil, apierr.Exceeds("small", "us", in.GetTokens(), 2).LackedBy("parent", in.GetTokens())
+				return nil, refuse.Exceeds("small", "us", in.GetTokens(), 2).LackedBy("parent", in.GetTokens())
 			case "none":
 				return nil, apierr.NotFound("none")
 			case "reused":
-				return nil, apierr.Reused(in.GetRequestId(), "us")
+				return nil, refuse.Reused(in.GetRequestId(), "us")
 			}
 			return nil, apierr.Internal
 		}

@@ -23,6 +23,7 @@ import (
 	"github.com/samya-db/samya/appmgr/fake"
 	"github.com/samya-db/samya/appmgr/route"
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/apierr/refuse"
 	"github.com/samya-db/samya/internal/membership"
 	"github.com/samya-db/samya/internal/name"
 	"github.com/samya-db/samya/internal/node"
@@ -223,7 +224,7 @@ func TestGRPCRefusals(t *testing.T) {
 	defer http.DefaultClient.CloseIdleConnections()
 	site, gossip := realSite(t, "us")
 	site.OnAcquire = func(_ context.Context, in *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
-		return nil, apierr.NoTokens(in.GetEntity(), "us", in.GetTokens(), 2, 300*time.Millisecond)
+		return nil, refuse.NoTokens(in.GetEntity(), "us", in.GetTokens(), 2, 300*time.Millisecond)
 	}
 	m, _ := running(t, gossip.Addr())
 	conn := dial(t, m.GRPCAddr())

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/appmgr/fake"
-	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/apierr/refuse"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -17,7 +17,7 @@ func TestHTTPTree(t *testing.T) {
 	inBubble(t, fake.ThreeSites, nil, func(r *rig) {
 		t := r.t
 		r.sites["us"].OnAcquire = func(_ context.Context, in *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
-			return nil, apierr.NoTokens(in.GetEntity(), "us", in.GetTokens(), 2, 300*time.Millisecond).LackedBy("acme", in.GetTokens())
+			return nil, refuse.NoTokens(in.GetEntity(), "us", in.GetTokens(), 2, 300*time.Millisecond).LackedBy("acme", in.GetTokens())
 		}
 		for _, c := range []struct {
 			method, target, body string

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/samya-db/samya/internal/apierr"
+	apirefuse "github.com/samya-db/samya/internal/apierr/refuse"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -122,7 +123,7 @@ func TestAcquireAllRefused(t *testing.T) {
 		w := newWorld()
 		eu := w.site("eu", near)
 		eu.answer = func(*samyav1.Operation) *samyav1.Result {
-			return failed(apierr.NoTokens("", "eu", 5, 1, time.Second).LackedBy("acme", 5))
+			return failed(apirefuse.NoTokens("", "eu", 5, 1, time.Second).LackedBy("acme", 5))
 		}
 		bubble(t, w, nil, "eu", func(c *Client) {
 			_, err := c.AcquireAll(t.Context(), two)

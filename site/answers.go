@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/apierr/refuse"
 	"github.com/samya-db/samya/internal/versions"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site/core"
@@ -30,11 +31,11 @@ func (s *Site) failure(a answer.Answer, q asked) error {
 	case answer.OK:
 		return nil
 	case answer.OutOfTokens:
-		e := apierr.NoTokens(q.entity, s.cfg.Name, q.tokens, int64(a.Left), retry)
+		e := refuse.NoTokens(q.entity, s.cfg.Name, q.tokens, int64(a.Left), retry)
 		e.RequestID = q.requestID
 		return lackedBy(e, &a, &q)
 	case answer.ExceedsLimit:
-		e := apierr.Exceeds(q.entity, s.cfg.Name, q.tokens, int64(a.Tokens))
+		e := refuse.Exceeds(q.entity, s.cfg.Name, q.tokens, int64(a.Tokens))
 		e.RequestID = q.requestID
 		return lackedBy(e, &a, &q)
 	case answer.NotFound:
@@ -43,9 +44,9 @@ func (s *Site) failure(a answer.Answer, q asked) error {
 		}
 		return apierr.NotFound(cmp.Or(q.entity, a.Lacking))
 	case answer.Exists:
-		return apierr.Exists(q.entity)
+		return refuse.Exists(q.entity)
 	case answer.Reused:
-		return apierr.Reused(q.requestID, s.cfg.Name)
+		return refuse.Reused(q.requestID, s.cfg.Name)
 	case answer.Mismatch:
 		if q.entity == "" {
 			return apierr.New(apierr.VersionMismatch, "the mode has version %d, not the one expected", a.Mode().Decided.Version)
@@ -145,9 +146,9 @@ func (s *Site) refusal(ctx context.Context, a answer.Answer, ch *input.Change) e
 		e.Entity = ch.Name
 		return e
 	case answer.NoParent:
-		return apierr.NoParent(ch.Name, ch.Parent)
+		return refuse.NoParent(ch.Name, ch.Parent)
 	case answer.HasChildren:
-		return apierr.Parental(ch.Name)
+		return refuse.Parental(ch.Name)
 	case answer.Looped:
 		return apierr.Invalid("parent", "the entity itself, or one that stands below it")
 	case answer.TooDeep:

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/peer"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/apierr/refuse"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -95,7 +96,7 @@ func Slowly(f *Site) {
 			case <-time.After(r.GetWait().AsDuration()):
 			case <-ctx.Done():
 			}
-			return nil, apierr.NoTokens("slow", f.Name, r.GetTokens(), 0, time.Second)
+			return nil, refuse.NoTokens("slow", f.Name, r.GetTokens(), 0, time.Second)
 		}
 		return &samyav1.AcquireResponse{Tokens: r.GetTokens(), RequestId: r.GetRequestId(), Site: f.Name, Left: 7}, nil
 	}

@@ -23,6 +23,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/apierr/refuse"
 	"github.com/samya-db/samya/internal/cutid"
 	"github.com/samya-db/samya/internal/health"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
@@ -173,7 +174,7 @@ func (f *Site) CreateEntity(ctx context.Context, r *samyav1.CreateEntityRequest)
 		return f.OnCreate(ctx, r)
 	}
 	if r.GetName() == "taken" {
-		return nil, apierr.Exists("taken")
+		return nil, refuse.Exists("taken")
 	}
 	return &samyav1.CreateEntityResponse{Entity: &samyav1.Entity{
 		Name: r.GetName(), Limit: r.GetLimit(), Generation: 1, Version: 1, Parent: r.GetParent(),
@@ -184,7 +185,7 @@ func (f *Site) CreateEntity(ctx context.Context, r *samyav1.CreateEntityRequest)
 func (f *Site) MoveEntity(_ context.Context, r *samyav1.MoveEntityRequest) (*samyav1.MoveEntityResponse, error) {
 	switch r.GetParent() {
 	case "none":
-		return nil, apierr.NoParent(r.GetName(), "none")
+		return nil, refuse.NoParent(r.GetName(), "none")
 	case "below":
 		return nil, apierr.Invalid("parent", "stands below it")
 	}
@@ -243,7 +244,7 @@ func (f *Site) DeleteEntity(_ context.Context, r *samyav1.DeleteEntityRequest) (
 		return nil, apierr.NotFound("none")
 	}
 	if r.GetName() == "parent" && !r.GetSubtree() {
-		return nil, apierr.Parental("parent")
+		return nil, refuse.Parental("parent")
 	}
 	return &samyav1.DeleteEntityResponse{}, nil
 }
@@ -306,7 +307,7 @@ var modes = map[string]*samyav1.Mode{"us": {Protocol: "star", Version: 2}, "eu":
 // AddMember implements samyav1.ClusterServiceServer.
 func (f *Site) AddMember(_ context.Context, r *samyav1.AddMemberRequest) (*samyav1.AddMemberResponse, error) {
 	if r.GetRequestId() == "reused" {
-		return nil, apierr.Reused(r.GetRequestId(), f.Name)
+		return nil, refuse.Reused(r.GetRequestId(), f.Name)
 	}
 	return &samyav1.AddMemberResponse{Member: joiner(r.GetName()), Version: 2}, nil
 }
@@ -351,7 +352,7 @@ func (f *Site) SetMode(_ context.Context, r *samyav1.SetModeRequest) (*samyav1.S
 		return nil, apierr.New(apierr.VersionMismatch, "version is 3")
 	}
 	if r.GetRequestId() == "reused" {
-		return nil, apierr.Reused(r.GetRequestId(), f.Name)
+		return nil, refuse.Reused(r.GetRequestId(), f.Name)
 	}
 	return &samyav1.SetModeResponse{Mode: &samyav1.Mode{Protocol: r.GetProtocol(), Version: 4}}, nil
 }

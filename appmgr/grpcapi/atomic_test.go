@@ -13,6 +13,7 @@ import (
 
 	"github.com/samya-db/samya/appmgr/fake"
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/apierr/refuse"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -94,7 +95,7 @@ func TestAtomicRefused(t *testing.T) {
 	inBubble(t, fake.ThreeSites, nil, func(r *rig) {
 		t := r.t
 		r.sites["us"].OnBatch = func(_ context.Context, in *samyav1.BatchRequest) (*samyav1.BatchResponse, error) {
-			e := apierr.NoTokens("", "us", 5, 1, 300*time.Millisecond).LackedBy("acme", 5)
+			e := refuse.NoTokens("", "us", 5, 1, 300*time.Millisecond).LackedBy("acme", 5)
 			e.RequestID = in.GetRequestId()
 			return nil, e
 		}

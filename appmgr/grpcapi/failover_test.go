@@ -13,6 +13,7 @@ import (
 
 	"github.com/samya-db/samya/appmgr/fake"
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/apierr/refuse"
 	"github.com/samya-db/samya/internal/name"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
@@ -123,10 +124,10 @@ func TestAfterAnIndeterminateTry(t *testing.T) {
 		want   apierr.Reason
 		calls  int64 // that reach au
 	}{
-		{apierr.NoTokens("acme/vm", "eu", 3, 1, time.Second), apierr.OutOfTokens, 0},
+		{refuse.NoTokens("acme/vm", "eu", 3, 1, time.Second), apierr.OutOfTokens, 0},
 		{apierr.Superseded, apierr.Superseded, 0},
 		{apierr.NotFound("acme/vm"), apierr.OutcomeUnknown, 0},
-		{apierr.Reused("id-1", "eu"), apierr.OutcomeUnknown, 0},
+		{refuse.Reused("id-1", "eu"), apierr.OutcomeUnknown, 0},
 		// The request has expired by the clock of eu alone: the next site may do it.
 		{apierr.RequestExpired, apierr.OutcomeUnknown, 1},
 		{apierr.Invalid("tokens", "bad"), apierr.OutcomeUnknown, 0},
@@ -174,7 +175,7 @@ func TestLateAnswerOfAnEarlierTry(t *testing.T) {
 		r.sites["eu"].OnAcquire = func(context.Context, *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
 			<-late
 			<-time.After(50 * time.Millisecond)
-			return nil, apierr.NoTokens("acme/vm", "eu", 3, 0, time.Second)
+			return nil, refuse.NoTokens("acme/vm", "eu", 3, 0, time.Second)
 		}
 		in := &samyav1.AcquireRequest{Entity: "acme/vm", Tokens: 3, RequestId: "id-1", Wait: durationpb.New(time.Second)}
 		began := time.Now()

@@ -12,6 +12,7 @@ import (
 	"github.com/samya-db/samya/appmgr/fake"
 	"github.com/samya-db/samya/appmgr/route"
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/apierr/refuse"
 	"github.com/samya-db/samya/internal/health"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
@@ -83,10 +84,10 @@ func TestAnswersAreFinal(t *testing.T) {
 		err  error
 		want apierr.Reason
 	}{
-		{apierr.NoTokens("acme/vm", "us", 3, 1, time.Second), apierr.OutOfTokens},
-		{apierr.Exceeds("acme/vm", "us", 3, 2), apierr.ExceedsLimit},
+		{refuse.NoTokens("acme/vm", "us", 3, 1, time.Second), apierr.OutOfTokens},
+		{refuse.Exceeds("acme/vm", "us", 3, 2), apierr.ExceedsLimit},
 		{apierr.NotFound("acme/vm"), apierr.EntityNotFound},
-		{apierr.Reused("id-1", "us"), apierr.RequestIDReused},
+		{refuse.Reused("id-1", "us"), apierr.RequestIDReused},
 		{apierr.NoQuorum, apierr.NoQuorum},
 		{apierr.DeadlineExceeded, apierr.DeadlineExceeded},
 		{apierr.Internal, apierr.Internal},
@@ -193,7 +194,7 @@ func TestUnknownOutcomeOfAChange(t *testing.T) {
 		if err := create(); err != nil || len(ids) != 1 {
 			t.Errorf("another site answers that it was done: %v, ids %v", err, ids)
 		}
-		ids = others(apierr.Exists("acme/vm"))
+		ids = others(refuse.Exists("acme/vm"))
 		if err := create(); apierr.ReasonOf(err) != apierr.EntityExists || len(ids) != 1 {
 			t.Errorf("another site answers that there was one before: %v, ids %v", err, ids)
 		}

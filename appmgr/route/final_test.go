@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/apierr/refuse"
 )
 
 // TestFinal: the answer after a try that may have run. If the last answer holds for its
@@ -27,15 +28,15 @@ func TestFinal(t *testing.T) {
 		"a first try":                              {moved(1), apierr.Overload("eu", 0), apierr.Overloaded, "eu"},
 		"a first try of a later attempt":           {moved(2), apierr.Overload("eu", 0), apierr.OutcomeUnknown, "eu"},
 		"behind an indeterminate one":              {moved(1, "us", "ap"), apierr.Overload("eu", 0), apierr.OutcomeUnknown, "ap"},
-		"settled":                                  {moved(1, "us"), apierr.NoTokens("acme", "eu", 2, 1, 0), apierr.OutOfTokens, "eu"},
+		"settled":                                  {moved(1, "us"), refuse.NoTokens("acme", "eu", 2, 1, 0), apierr.OutOfTokens, "eu"},
 		"canceled":                                 {moved(1, "us"), apierr.Canceled, apierr.Canceled, "us"},
 		"too late, a later attempt":                {moved(2), apierr.RequestExpired, apierr.RequestExpired, ""},
 		"too late, behind an indeterminate one":    {moved(1, "us"), apierr.RequestExpired, apierr.OutcomeUnknown, "us"},
-		"reused, behind an indeterminate one":      {moved(1, "us"), apierr.Reused("id", "eu"), apierr.OutcomeUnknown, "us"},
+		"reused, behind an indeterminate one":      {moved(1, "us"), refuse.Reused("id", "eu"), apierr.OutcomeUnknown, "us"},
 		"done":                                     {moved(1, "us"), nil, "", ""},
 		"a change":                                 {changed(""), apierr.NoQuorum, apierr.NoQuorum, ""},
 		"a change behind an indeterminate one":     {changed("us"), apierr.NoQuorum, apierr.OutcomeUnknown, "us"},
-		"a change that is settled":                 {changed("us"), apierr.Exists("acme"), apierr.EntityExists, ""},
+		"a change that is settled":                 {changed("us"), refuse.Exists("acme"), apierr.EntityExists, ""},
 		"a change of an entity not found":          {changed("us"), apierr.NotFound("acme"), apierr.OutcomeUnknown, "us"},
 		"a change whose caller gave up":            {changed("us"), apierr.Canceled, apierr.Canceled, "us"},
 		"a change whose last try is indeterminate": {changed("us"), apierr.Unknown("id", "eu", nil), apierr.OutcomeUnknown, "eu"},

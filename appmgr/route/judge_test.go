@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/apierr/refuse"
 	"github.com/samya-db/samya/internal/health"
 )
 
@@ -57,7 +58,7 @@ func TestJudge(t *testing.T) {
 		"unknown to the site":        {fate: answered, err: apierr.Unknown("id", "us", nil), again: true, want: apierr.OutcomeUnknown, indeterminate: true, reach: health.Up},
 		"unknown, time is up":        {fate: answered, err: apierr.Unknown("id", "us", nil), over: late, up: true, want: apierr.OutcomeUnknown, indeterminate: true, reach: health.Up},
 		"canceled at the site":       {fate: answered, err: apierr.Canceled, again: true, want: apierr.OutcomeUnknown, indeterminate: true, reach: health.Up},
-		"no tokens":                  {fate: answered, err: apierr.NoTokens("acme", "us", 2, 1, 0), want: apierr.OutOfTokens, reach: health.Up},
+		"no tokens":                  {fate: answered, err: refuse.NoTokens("acme", "us", 2, 1, 0), want: apierr.OutOfTokens, reach: health.Up},
 		"no entity":                  {fate: answered, err: apierr.NotFound("acme"), want: apierr.EntityNotFound, reach: health.Up},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/samya-db/samya/appmgr/fake"
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/apierr/refuse"
 	"github.com/samya-db/samya/internal/health"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
@@ -35,7 +36,7 @@ func TestTimeUpNamesTheSite(t *testing.T) {
 			"no answer came":           {lost, ctx.Err(), []string{"us"}},
 			"the site does not know":   {answered, apierr.Unknown("id-1", "us", nil), []string{"us"}},
 			"the site was interrupted": {answered, apierr.Wrap(apierr.Canceled, nil), []string{"us"}},
-			"the site has refused":     {answered, apierr.NoTokens("e", "us", 3, 0, 0), nil},
+			"the site has refused":     {answered, refuse.NoTokens("e", "us", 3, 0, 0), nil},
 		} {
 			m := r.router.Movement(fake.Take, time.Second)
 			again, err := r.router.classify(ctx, ctx.Err(), Call{Moves: m, RequestID: "id-1"}, r.router.link("us"), c.f, c.err)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/apierr/refuse"
 	"github.com/samya-db/samya/internal/httpapi"
 )
 
@@ -77,7 +77,7 @@ func TestTornTree(t *testing.T) {
 func TestLackingIsNamed(t *testing.T) {
 	s := newShell(t)
 	s.manager.Intercept = func(string, httpapi.Request, func() error) error {
-		return apierr.NoTokens("acme/vm", "us", 5, 2, 0).LackedBy("acme", 5)
+		return refuse.NoTokens("acme/vm", "us", 5, 2, 0).LackedBy("acme", 5)
 	}
 	s.expect("acquire acme/vm 5", exitOutOfTokens, "samya: acquire 5 of acme/vm: OUT_OF_TOKENS: 5 tokens of acme/vm wanted, 2 left of acme\n"+
 		"  2 tokens of acme are left at site us; try again later, ask for fewer, or wait longer with --wait\n")
@@ -86,7 +86,7 @@ func TestLackingIsNamed(t *testing.T) {
 // TestExceedsLimit: the hint of a refusal for a limit tells the limit and its entity.
 func TestExceedsLimit(t *testing.T) {
 	s := newShell(t)
-	refusal := apierr.Exceeds("acme/vm", "us", 5, 2)
+	refusal := refuse.Exceeds("acme/vm", "us", 5, 2)
 	s.manager.Intercept = func(string, httpapi.Request, func() error) error { return refusal }
 	s.expect("acquire acme/vm 5", exitUsage, "samya: acquire 5 of acme/vm: EXCEEDS_LIMIT: 5 tokens of acme/vm wanted, the limit is 2\n"+
 		"  ask for 2 at most, or raise the limit with: samya entity set-limit acme/vm N\n")

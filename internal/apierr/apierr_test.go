@@ -23,6 +23,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/apierr/refuse"
 	"github.com/samya-db/samya/internal/name"
 	"github.com/samya-db/samya/internal/testfuzz"
 )
@@ -189,7 +190,7 @@ func TestRoundTripProblem(t *testing.T) {
 func TestProblemDocument(t *testing.T) {
 	rec := httptest.NewRecorder()
 	apierr.WriteProblem(rec, httptest.NewRequest(http.MethodPost, "/v1/entities/acme/vm:acquire", nil),
-		apierr.NoTokens("acme/vm", "us", 3, 0, 250*time.Millisecond))
+		refuse.NoTokens("acme/vm", "us", 3, 0, 250*time.Millisecond))
 	const want = `{"type":"tag:samya-db.github.io,2026:out-of-tokens","title":"Not enough tokens left","status":429,` +
 		`"detail":"3 tokens of acme/vm wanted, 0 left","instance":"/v1/entities/acme/vm:acquire",` +
 		`"reason":"OUT_OF_TOKENS","tokens_left":0,"retry_after_ms":250,"site":"us","entity":"acme/vm"}` + "\n"
@@ -199,7 +200,7 @@ func TestProblemDocument(t *testing.T) {
 
 	rec = httptest.NewRecorder()
 	apierr.WriteProblem(rec, httptest.NewRequest(http.MethodPost, "/v1/entities/acme/vm:acquire", nil),
-		apierr.Exceeds("acme/vm", "us", 301, 300).LackedBy("acme", 301))
+		refuse.Exceeds("acme/vm", "us", 301, 300).LackedBy("acme", 301))
 	const exceeds = `{"type":"tag:samya-db.github.io,2026:exceeds-limit","title":"More than the limit","status":400,` +
 		`"detail":"301 tokens of acme/vm wanted, the limit of acme is 300","instance":"/v1/entities/acme/vm:acquire",` +
 		`"reason":"EXCEEDS_LIMIT","limit":300,"site":"us","entity":"acme/vm","lacking":"acme"}` + "\n"

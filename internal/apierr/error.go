@@ -103,31 +103,6 @@ func violations(err error, vs []Violation) []Violation {
 	return vs
 }
 
-// NoTokens returns an OutOfTokens error: entity (empty: any of several) has left tokens
-// at site, fewer than wanted. retryAfter (zero: no advice) says when to try again.
-func NoTokens(entity, site string, wanted, left int64, retryAfter time.Duration) *Error {
-	return &Error{
-		Reason:     OutOfTokens,
-		Message:    fmt.Sprintf("%d tokens of %s wanted, %d left", wanted, cmp.Or(entity, "several entities"), left),
-		Left:       &left,
-		RetryAfter: retryAfter,
-		Site:       site,
-		Entity:     entity,
-	}
-}
-
-// Exceeds returns an ExceedsLimit error: more tokens of entity (empty: any of several)
-// are wanted than limit, the limit that site knows.
-func Exceeds(entity, site string, wanted, limit int64) *Error {
-	return &Error{
-		Reason:  ExceedsLimit,
-		Message: fmt.Sprintf("%d tokens of %s wanted, the limit is %d", wanted, cmp.Or(entity, "several entities"), limit),
-		Limit:   &limit,
-		Site:    site,
-		Entity:  entity,
-	}
-}
-
 // LackedBy sets the entity that lacked the wanted tokens, or has too low a limit, if it
 // is not the entity asked for tokens. It changes e and returns it.
 func (e *Error) LackedBy(lacking string, wanted int64) *Error {
@@ -142,37 +117,9 @@ func (e *Error) LackedBy(lacking string, wanted int64) *Error {
 	return e
 }
 
-// NoParent returns a ParentNotFound error: there is no such parent for entity.
-func NoParent(entity, parent string) *Error {
-	return &Error{Reason: ParentNotFound, Message: fmt.Sprintf("no entity %q to stand above %q", parent, entity), Entity: parent}
-}
-
-// Parental returns a HasChildren error.
-func Parental(entity string) *Error {
-	return &Error{
-		Reason: HasChildren, Entity: entity,
-		Message: fmt.Sprintf("entities stand below %q; delete them first, or all of the subtree at once", entity),
-	}
-}
-
 // NotFound returns an EntityNotFound error.
 func NotFound(entity string) *Error {
 	return &Error{Reason: EntityNotFound, Message: fmt.Sprintf("no entity %q", entity), Entity: entity}
-}
-
-// Exists returns an EntityExists error.
-func Exists(entity string) *Error {
-	return &Error{Reason: EntityExists, Message: fmt.Sprintf("entity %q exists", entity), Entity: entity}
-}
-
-// Reused returns a RequestIDReused error.
-func Reused(requestID, site string) *Error {
-	return &Error{
-		Reason:    RequestIDReused,
-		Message:   fmt.Sprintf("request id %q was used with another body", requestID),
-		RequestID: requestID,
-		Site:      site,
-	}
 }
 
 // Overload returns an Overloaded error of site (empty: the answering process).

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/apierr/refuse"
 )
 
 // TestWhatReasonsProve pins the conclusions from a refused attempt. They are for this
@@ -137,15 +138,15 @@ func TestProblemHeaders(t *testing.T) {
 // for a parent without the tokens.
 func TestMessages(t *testing.T) {
 	for want, e := range map[string]*apierr.Error{
-		"3 tokens of acme wanted, 2 left":                                                        apierr.NoTokens("acme", "us", 3, 2, 0),
-		"3 tokens of several entities wanted, 2 left":                                            apierr.NoTokens("", "us", 3, 2, 0),
-		"3 tokens of acme/vm wanted, 2 left of acme":                                             apierr.NoTokens("acme/vm", "us", 3, 2, 0).LackedBy("acme", 3),
-		"3 tokens of acme wanted, the limit is 2":                                                apierr.Exceeds("acme", "us", 3, 2),
-		"3 tokens of several entities wanted, the limit is 2":                                    apierr.Exceeds("", "us", 3, 2),
-		"no entity \"acme\" to stand above \"acme/vm\"":                                          apierr.NoParent("acme/vm", "acme"),
+		"3 tokens of acme wanted, 2 left":                                                        refuse.NoTokens("acme", "us", 3, 2, 0),
+		"3 tokens of several entities wanted, 2 left":                                            refuse.NoTokens("", "us", 3, 2, 0),
+		"3 tokens of acme/vm wanted, 2 left of acme":                                             refuse.NoTokens("acme/vm", "us", 3, 2, 0).LackedBy("acme", 3),
+		"3 tokens of acme wanted, the limit is 2":                                                refuse.Exceeds("acme", "us", 3, 2),
+		"3 tokens of several entities wanted, the limit is 2":                                    refuse.Exceeds("", "us", 3, 2),
+		"no entity \"acme\" to stand above \"acme/vm\"":                                          refuse.NoParent("acme/vm", "acme"),
 		"no entity \"acme\"":                                                                     apierr.NotFound("acme"),
-		"entity \"acme\" exists":                                                                 apierr.Exists("acme"),
-		"request id \"id\" was used with another body":                                           apierr.Reused("id", "us"),
+		"entity \"acme\" exists":                                                                 refuse.Exists("acme"),
+		"request id \"id\" was used with another body":                                           refuse.Reused("id", "us"),
 		"more work than can be done in time; nothing was done":                                   apierr.Overload("us", time.Second),
 		"the request may or may not have been done":                                              apierr.Unknown("id", "", nil),
 		"the request may or may not have been done; repeat id \"id\" at site \"us\" to find out": apierr.Unknown("id", "us", nil),
@@ -157,16 +158,16 @@ func TestMessages(t *testing.T) {
 			t.Errorf("%q does not begin with the reason", e.Error())
 		}
 	}
-	if e := apierr.NoParent("acme/vm", "acme"); e.Entity != "acme" || e.Reason != apierr.ParentNotFound {
+	if e := refuse.NoParent("acme/vm", "acme"); e.Entity != "acme" || e.Reason != apierr.ParentNotFound {
 		t.Errorf("no parent: %+v", e)
 	}
-	if e := apierr.NoTokens("acme/vm", "us", 3, 2, time.Second).LackedBy("acme", 3); e.Entity != "acme/vm" || e.Lacking != "acme" || *e.Left != 2 || e.Site != "us" || e.RetryAfter != time.Second {
+	if e := refuse.NoTokens("acme/vm", "us", 3, 2, time.Second).LackedBy("acme", 3); e.Entity != "acme/vm" || e.Lacking != "acme" || *e.Left != 2 || e.Site != "us" || e.RetryAfter != time.Second {
 		t.Errorf("lacked by a parent: %+v", e)
 	}
-	if e := apierr.Exceeds("acme", "us", 3, 2); *e.Limit != 2 || e.Left != nil || e.Site != "us" || e.Entity != "acme" {
+	if e := refuse.Exceeds("acme", "us", 3, 2); *e.Limit != 2 || e.Left != nil || e.Site != "us" || e.Entity != "acme" {
 		t.Errorf("exceeds: %+v", e)
 	}
-	if e := apierr.Reused("id", "us"); e.RequestID != "id" || e.Site != "us" {
+	if e := refuse.Reused("id", "us"); e.RequestID != "id" || e.Site != "us" {
 		t.Errorf("reused: %+v", e)
 	}
 }

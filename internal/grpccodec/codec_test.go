@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/apierr/refuse"
 	"github.com/samya-db/samya/internal/grpccodec"
 	"github.com/samya-db/samya/internal/testfuzz"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
@@ -37,7 +37,7 @@ func messages() []proto.Message {
 			Tokens: 3, RequestId: "id", Site: "us", Left: -1, Lease: &samyav1.Lease{Name: "us/id", Remaining: durationpb.New(time.Second)},
 		}}},
 		{Result: &samyav1.Result_Release{Release: &samyav1.ReleaseResponse{Tokens: 1, Parked: true}}},
-		{Result: &samyav1.Result_Failure{Failure: apierr.NoTokens("acme/vm", "us", 3, 0, time.Second).Failure()}},
+		{Result: &samyav1.Result_Failure{Failure: refuse.NoTokens("acme/vm", "us", 3, 0, time.Second).Failure()}},
 	}
 	stream := &samyav1.StreamRequest{Cancels: []uint64{1, 1 << 40}}
 	replies := &samyav1.StreamResponse{Window: 16384}

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/apierr/refuse"
 	"github.com/samya-db/samya/internal/mux"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
@@ -102,7 +102,7 @@ func TestServerWithoutStreams(t *testing.T) {
 	m := newMux(t, listen(t, unaryOnly{acquire: func(ctx context.Context, r *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
 		switch r.GetRequestId() {
 		case "refused":
-			return nil, apierr.NoTokens("acme/vm", "us", 1, 0, time.Second)
+			return nil, refuse.NoTokens("acme/vm", "us", 1, 0, time.Second)
 		case "held":
 			close(held)
 			<-ctx.Done()

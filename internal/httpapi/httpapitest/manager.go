@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/apierr/refuse"
 	"github.com/samya-db/samya/internal/httpapi"
 	"github.com/samya-db/samya/internal/name"
 )
@@ -251,9 +252,9 @@ func (m *Manager) create(r *http.Request) (any, error) {
 	m.mu.Unlock()
 	switch {
 	case exists:
-		return nil, apierr.Exists(body.Name)
+		return nil, refuse.Exists(body.Name)
 	case orphan:
-		return nil, apierr.NoParent(body.Name, body.Parent)
+		return nil, refuse.NoParent(body.Name, body.Parent)
 	}
 	m.Create(body.Name, body.Limit)
 	m.mu.Lock()

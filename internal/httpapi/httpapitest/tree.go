@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/apierr/refuse"
 	"github.com/samya-db/samya/internal/httpapi"
 )
 
@@ -37,7 +38,7 @@ func (m *Manager) charge(e *entity, tokens int64) {
 func (m *Manager) lacking(e *entity, tokens int64) error {
 	for x := e; x != nil && (x == e || !m.Flat); x = m.entities[x.Parent] {
 		if left := x.Limit - x.acquired; left < tokens {
-			err := apierr.NoTokens(e.Name, m.SiteName, tokens, left, 1500*time.Millisecond)
+			err := refuse.NoTokens(e.Name, m.SiteName, tokens, left, 1500*time.Millisecond)
 			if x != e {
 				err = err.LackedBy(x.Name, tokens)
 			}
@@ -62,7 +63,7 @@ func (m *Manager) reparent(r *http.Request, entityName string) (any, error) {
 	case e == nil:
 		return nil, apierr.NotFound(entityName)
 	case body.Parent != "" && m.entities[body.Parent] == nil:
-		return nil, apierr.NoParent(entityName, body.Parent)
+		return nil, refuse.NoParent(entityName, body.Parent)
 	}
 	e.Parent = body.Parent
 	return m.seen(e), nil
@@ -73,7 +74,7 @@ func (m *Manager) reparent(r *http.Request, entityName string) (any, error) {
 func (m *Manager) remove(e *entity, subtree bool) error {
 	for _, child := range m.below(e.Name) {
 		if !subtree {
-			return apierr.Parental(e.Name)
+			return refuse.Parental(e.Name)
 		}
 		if err := m.remove(m.entities[child], true); err != nil {
 			return err
