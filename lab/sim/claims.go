@@ -79,7 +79,8 @@ func (o *observer) verdict(from, to *node, c *askedAs, v message.ClaimVerdict) {
 		ok = o.s.now > retention*95/100 && (epoch+(o.s.now+clockError+slack)/millisecond > c.ask.NotAfter ||
 			from.drained.oldest() > c.ask.NotAfter-retention/millisecond)
 	case c.ask.Kind == message.ReturnLease:
-		ok = v == message.DidRun && q.state == stored.Ran
+		moved := o.departing[from.id] && p.lease != nil && (p.lease.home != from || p.lease.over())
+		ok = v == message.DidRun && q.state == stored.Ran || v == message.NeverRan && moved
 	case v == message.DidRun && c.ask.Kind == message.UndoAcquire:
 		ok = q.ran && stops && (q.state == stored.Undone || q.attempt > bound || !o.sameGeneration(from, p, q))
 	case v == message.DidRun:

@@ -30,7 +30,7 @@ type handoffs struct {
 // handoffView is a site's part, as of its last record.
 type handoffView struct {
 	state handoff.State
-	// moved are the tokens that bequests have brought in so far, less those taken out.
+	// got and gave are the tokens that bequests have brought in and taken out so far.
 	got, gave core.Tokens
 }
 
@@ -160,6 +160,9 @@ func (o *observer) handoffRecord(n *node, q *sequence, durable bool, e *stored.E
 		o.bequeathing = true
 		if durable {
 			o.bequestMade(n, q, b)
+			if view := o.catalogue.last().roster.View(max(1, e.Voters)); view.Has(n.id) && !o.stayed[n.id] {
+				o.s.fail(Leaving, "%s: %v: bequeaths, and votes on the entity: %v", n.id, q.id, view)
+			}
 		}
 	}
 	for _, t := range h.takes {
@@ -173,12 +176,12 @@ func (o *observer) handoffRecord(n *node, q *sequence, durable bool, e *stored.E
 func (o *observer) numbersGrow(n *node, q *sequence, d *Memory, was, is *handoff.State) {
 	out := func(site core.SiteID) bool { r := d.roster(); return r != nil && outside(r, site) }
 	for _, g := range was.Given {
-		if now := givenTo(is, g.Heir); now != g.Number && now != g.Number+1 && !(now == 0 && out(g.Heir)) {
+		if now := givenTo(is, g.Heir); now != g.Number && now != g.Number+1 && (now > 0 || !out(g.Heir)) {
 			o.s.fail(Monotonic, "%s: %v: bequests given %+v become %d", n.id, q.id, g, now)
 		}
 	}
 	for _, t := range was.Taken {
-		if now := takenOf(is, t.Leaver).Number; now != t.Number && now != t.Number+1 && !(now == 0 && out(t.Leaver)) {
+		if now := takenOf(is, t.Leaver).Number; now != t.Number && now != t.Number+1 && (now > 0 || !out(t.Leaver)) {
 			o.s.fail(Monotonic, "%s: %v: bequests taken %+v become %d", n.id, q.id, t, now)
 		}
 	}

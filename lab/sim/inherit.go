@@ -3,7 +3,6 @@ package sim
 import (
 	"slices"
 
-	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/stored"
 )
 
@@ -115,12 +114,3 @@ func (s *sim) heirOf(n *node) *node {
 	}
 	return s.nodes[slices.Index(s.names, seat.Heir)]
 }
-
-// returnsHere reports whether a site may give back tokens of a lease by itself: it asked
-// the home, which is gone, and has inherited the lease.
-func (l *lease) returnsHere(n *node, p *op) bool {
-	return l != nil && l.home == n && p.lease == l && l.granted() != n.id
-}
-
-// granted is the site that granted the lease.
-func (l *lease) granted() core.SiteID { return l.home.s.names[l.by] }

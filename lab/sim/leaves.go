@@ -128,7 +128,7 @@ func (s *sim) inside() []*node {
 	return slices.DeleteFunc(slices.Clone(s.nodes), (*node).outside)
 }
 
-// rosterIn is the roster on a site's disk; nil for none.
+// roster is the roster on a site's disk; nil for none.
 func (m *Memory) roster() *stored.Roster {
 	if m.Catalogue == nil || m.Catalogue.Roster.Version == 0 {
 		return nil

@@ -13,7 +13,7 @@ func (c *repeating) claims(m *message.Claims) {
 		return
 	}
 	for _, a := range m.Answers {
-		c.asking.answered(p, a, c.now.Tick)
+		c.answeredClaim(p, a)
 	}
 	reply := &message.Claims{From: c.cfg.Self, To: m.From}
 	for i := range m.Asks[:min(len(m.Asks), mostAsks)] {
@@ -24,6 +24,23 @@ func (c *repeating) claims(m *message.Claims) {
 	if len(reply.Answers) > 0 {
 		c.out.Messages = append(c.out.Messages, message.Envelope{Claims: reply})
 	}
+}
+
+// answeredClaim takes in a member's answer to a claim. A site that leaves has handed over
+// the lease, or the lease has ended: its heir can tell, which may be this site.
+func (c *repeating) answeredClaim(p *claimPeer, a message.ClaimAnswer) {
+	cl, open := p.open.Get(a.Number)
+	if !open || cl.Kind != message.ReturnLease || a.Verdict != message.NeverRan || !c.roster.draining(p.site) {
+		c.asking.answered(p, a, c.now.Tick)
+		return
+	}
+	heir := c.roster.Seat(p.site).Heir
+	if heir != c.cfg.Self {
+		c.asking.redirect(p, cl, heir)
+		return
+	}
+	c.leasing.giveBack(cl.Lease, cl.Tokens)
+	c.asking.conclude(p, cl, message.DidRun)
 }
 
 // asked carries out another site's ask about a request. It returns the verdict to send
@@ -136,9 +153,12 @@ func (c *repeating) returnAsked(a *message.ClaimAsk, found bool) message.ClaimVe
 	case !c.remembering.roomForAsked():
 		return 0
 	}
-	if l, no := c.leasing.liveLease(a.Lease); l == nil && no.Code != answer.NoLease && c.roster.leaves {
-		// The lease may be on its way to the heir, or there: the site that asks will ask
-		// the heir.
+	if l, no := c.leasing.liveLease(a.Lease); l == nil && c.roster.leaves {
+		if no.Code == answer.Moved {
+			// The site that asks will ask the heir.
+			return message.NeverRan
+		}
+		// The lease is on its way.
 		return 0
 	}
 	r := stored.Request{Kind: stored.ReturnRequest, State: stored.Ran, Attempt: a.Attempt}
