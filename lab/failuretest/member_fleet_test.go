@@ -196,10 +196,11 @@ func (f *fleet) leads() string {
 	ctx, cancel := context.WithTimeout(f.t.Context(), 2*time.Second)
 	defer cancel()
 	m, err := f.asked.ListMembers(ctx)
-	if err != nil || f.site(m.AnsweredBy) == nil {
+	site := strings.TrimPrefix(m.AnsweredBy, "site/")
+	if err != nil || f.site(site) == nil {
 		return f.names()[0]
 	}
-	return m.AnsweredBy
+	return site
 }
 
 // command runs a command on the members, again and again until it has succeeded: a repeat

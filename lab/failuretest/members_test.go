@@ -39,7 +39,7 @@ func TestMembersChange(t *testing.T) {
 			return err
 		})
 	}
-	l := f.load(seed, pick(200.0, 500.0), retention)
+	l := f.load(seed, pick(200.0, 500.0), retention, pick([]string{"in"}, []string{"a1", "a2", "a4", "b1", "b2", "b4", "c1"})...)
 	defer l.stop()
 	pause(t, pick(time.Second, 5*time.Second))
 	if long() {
@@ -111,9 +111,9 @@ func (l *memberLoad) rate() int {
 	return int(float64(l.books.figure("operations")) / l.ended.Sub(l.began).Seconds())
 }
 
-// load begins the load: half of the callers ask the app managers, the others the sites,
-// and learn of those that come and go.
-func (f *fleet) load(seed uint64, rate float64, retention time.Duration) *memberLoad {
+// load begins the load. A part of the callers asks the app managers. The others ask the
+// sites, learn of those that come and go, and prefer a site that joins later.
+func (f *fleet) load(seed uint64, rate float64, retention time.Duration, later ...string) *memberLoad {
 	f.t.Helper()
 	var managers, sites []sdk.Target
 	for _, p := range f.cluster.AppManagers() {
@@ -123,16 +123,22 @@ func (f *fleet) load(seed uint64, rate float64, retention time.Duration) *member
 		sites = append(sites, sdk.Target{Address: p.GRPC, Region: p.Name})
 	}
 	var clients []*sdk.Client
-	for i, targets := range [][]sdk.Target{managers, sites, managers, sites} {
+	near := func(region string, targets []sdk.Target) {
 		// What has no outcome may be asked again as long as sites remember.
-		c, err := sdk.New(sdk.Config{
-			Targets: targets, Region: []string{"us", "us", "eu", "as"}[i],
-			Timeout: retention * 2 / 3, RepeatTime: retention / 4,
-		})
+		c, err := sdk.New(sdk.Config{Targets: targets, Region: region, Timeout: retention * 2 / 3, RepeatTime: retention / 4})
 		if err != nil {
 			f.t.Fatal(err)
 		}
 		clients = append(clients, c)
+	}
+	for _, at := range managers {
+		near(at.Region, managers)
+	}
+	for _, at := range sites {
+		near(at.Region, sites)
+	}
+	for _, region := range later {
+		near(region, sites)
 	}
 	calls, cut := context.WithCancel(f.t.Context())
 	ctx, stop := context.WithCancel(calls)
