@@ -77,7 +77,7 @@ chaos: ## The failure tests at length, on real processes: kills, pauses, failing
 	SAMYA_TEST_PROCESS=long TMPDIR=$(BIN)/process $(BOTH) $(GO) test -count=1 -timeout 30m -v $(TEST_FLAGS) ./lab/failuretest
 
 # The tests that draw their faults, in an order drawn by DRAW and with fresh seeds.
-CHAOS_TESTS := TestChaos TestRetries TestKillAtAnyWriteOrSync TestDiskErrorsAtAnyCall TestKillUnderLoad TestHistoriesOfOneSiteAreLinearizable
+CHAOS_TESTS := TestChaos TestRetries TestKillAtAnyWriteOrSync TestDiskErrorsAtAnyCall TestKillUnderLoad TestHistoriesOfOneSiteAreLinearizable TestMembersChange
 
 .PHONY: chaos-briefly
 chaos-briefly: ## The short forms of the failure tests that draw their faults, again with other seeds, for CHAOS_BUDGET seconds
@@ -94,6 +94,11 @@ chaos-briefly: ## The short forms of the failure tests that draw their faults, a
 retries: ## Of those the one in which 100 clients retry through failing sites and app managers
 	mkdir -p bin/process
 	SAMYA_TEST_PROCESS=long TMPDIR=$(BIN)/process $(BOTH) $(GO) test -count=1 -timeout 10m -v $(TEST_FLAGS) -run 'TestRetries$$' ./lab/failuretest
+
+.PHONY: members
+members: ## And the one in which the members change: 3, 5, 7, 5 sites, each replaced, one lost, with kills
+	mkdir -p bin/process
+	SAMYA_TEST_PROCESS=long TMPDIR=$(BIN)/process $(BOTH) $(GO) test -count=1 -timeout 30m -v $(TEST_FLAGS) -run 'TestMembersChange$$' ./lab/failuretest
 
 # Each mode of the protocol; on a violation the seed and how to replay it are told.
 .PHONY: sim

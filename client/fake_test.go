@@ -119,6 +119,7 @@ type server struct {
 	retold    chan struct{}
 	unwatched bool
 	mute      bool // a watch tells a list, and then nothing
+	nameless  bool // it does not tell what it is
 	leases    func(name string) error
 	probes    int // health checks answered
 	closed    int // connections closed by clients
@@ -325,6 +326,9 @@ func (c *fakeConn) Invoke(ctx context.Context, _ string, req, resp any, opts ...
 		c.s.probes++
 		c.s.mu.Unlock()
 	case *samyav1.ListSitesResponse:
+		if c.s.nameless {
+			return status.Error(codes.Unavailable, "not now")
+		}
 		if resp.AnsweredBy = "site/" + c.s.name; c.s.front {
 			resp.AnsweredBy = c.s.name
 		}

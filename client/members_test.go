@@ -355,6 +355,42 @@ func TestLeasesOfSitesThatLeave(t *testing.T) {
 	}
 }
 
+// TestLeaseWhileItsHomeIsDown: a target that has not told its name yet, as a site that has
+// just joined, may be asked for a lease of another site. Its refusal settles nothing.
+func TestLeaseWhileItsHomeIsDown(t *testing.T) {
+	for what, known := range map[string][]string{"learned": {"au"}, "of the configuration": {"au", "eu"}} {
+		for _, commit := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				au, eu := w.site("au", near), w.site("eu", near)
+				foreign := 0
+				eu.nameless = true
+				eu.holds(func(string) error {
+					foreign++
+					return apierr.Invalid("lease", "is one of site au, this is site eu").GRPCStatus().Err()
+				})
+				w.seat(2, seat("au", seatMember, ""), seat("eu", seatMember, ""))
+				bubble(t, w, begins(known...), "au", func(c *Client) {
+					hearing(t)
+					au.set(connectivity.TransientFailure)
+					back := time.AfterFunc(3*time.Second, func() { au.set(connectivity.Ready) })
+					defer back.Stop()
+					var err error
+					l := c.LeaseNamed("au/x", "acme/vm")
+					if commit {
+						_, _, err = l.Commit(t.Context(), 1)
+					} else {
+						_, err = l.Renew(t.Context(), time.Minute)
+					}
+					if err != nil || foreign == 0 {
+						t.Errorf("%s, commit %t: %v after %d refusals", what, commit, err, foreign)
+					}
+				})
+			})
+		}
+	}
+}
+
 // TestReleasesOfSitesThatLeave: tokens of a lease go back to its heir.
 func TestReleasesOfSitesThatLeave(t *testing.T) {
 	for _, state := range []samyav1.MemberState{seatDraining, seatGone, seatLost} {

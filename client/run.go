@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -157,6 +158,9 @@ func (c *Client) ask(ctx context.Context, q question) error {
 		}
 		now = time.Now()
 		settled := q.judge(fate, err)
+		if site == "" && q.foreign() {
+			settled = false
+		}
 		t.learn(at, fate, q.last, now)
 		if settled {
 			return q.failed(q.end(nil))
@@ -224,6 +228,13 @@ func (q *question) judge(fate mux.Fate, err error) (settled bool) {
 		return !q.moves
 	}
 	return true
+}
+
+// foreign reports whether a target refused the question as one for another site. A target
+// whose name is not known yet may be any site.
+func (q *question) foreign() bool {
+	return q.site != "" && q.last.Reason == apierr.InvalidField &&
+		slices.ContainsFunc(q.last.Violations, func(v apierr.Violation) bool { return v.Field == "lease" })
 }
 
 // settleHome has the question go to the heir of a site that has left. It reports that the

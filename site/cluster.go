@@ -31,7 +31,7 @@ func (s cluster) ListSites(context.Context, *samyav1.ListSitesRequest) (*samyav1
 	}
 	resp := &samyav1.ListSitesResponse{Cluster: s.cfg.Cluster, AnsweredBy: "site/" + s.cfg.Name, MembersVersion: s.sites.Load().version}
 	look := s.look()
-	for _, id := range s.members() {
+	for _, id := range slices.Sorted(slices.Values(s.members())) { // the catalogue has them in the order of their seats
 		resp.Sites = append(resp.Sites, look(id))
 	}
 	return resp, nil

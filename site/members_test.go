@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -140,6 +141,27 @@ func TestUsedNames(t *testing.T) {
 	_, used := errors.AsType[*core.UsedNameError](err)
 	if _, stale := errors.AsType[*core.StaleError](err); !used && !stale {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestSitesAreListedByName: sites are listed in the order of their names, not of their
+// seats.
+func TestSitesAreListedByName(t *testing.T) {
+	t.Parallel()
+	c := sitetest.Start(t, []string{"eu", "us"}, nil)
+	c.Join("as")
+	addMember(t, c, "us", "as")
+	settled(t, c, "us", 3)
+	resp, err := c.Admin("us").ListSites(t.Context(), &samyav1.ListSitesRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, s := range resp.GetSites() {
+		names = append(names, s.GetName())
+	}
+	if want := []string{"as", "eu", "us"}; !slices.Equal(names, want) {
+		t.Errorf("listed as %v, want %v", names, want)
 	}
 }
 

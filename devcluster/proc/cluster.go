@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -47,12 +48,14 @@ type Config struct {
 // several goroutines at once.
 type Cluster struct {
 	cfg         Config
-	sites       []*Process
 	appManagers []*Process
 	spawn       *spawner
 	deaths      chan *DeathError
 	stopOnce    sync.Once
 	stopErr     error
+
+	mu    sync.Mutex
+	sites []*Process // those of the configuration, then those that joined
 }
 
 // Start starts all processes and waits until each is ready. It picks free ports, and
@@ -119,34 +122,17 @@ func start(ctx context.Context, cfg Config, logs string) (_ *Cluster, err error)
 // plan lays out the processes and holds their ports.
 func (c *Cluster) plan(ctx context.Context, held *ports, logs string) error {
 	var seeds []string
-	add := func(name, data string, args ...string) (*Process, error) {
-		p := &Process{
-			Name: name, Data: data, Log: filepath.Join(logs, name+".log"),
-			bin: c.cfg.Bin, spawn: c.spawn, died: c.report, stop: syscall.SIGTERM,
-		}
-		for _, addr := range []*string{&p.GRPC, &p.HTTP, &p.Gossip} {
-			var err error
-			if *addr, err = held.next(ctx); err != nil {
-				return nil, fmt.Errorf("ports of %s: %w", name, err)
-			}
-		}
-		p.Args = append(args,
-			"--cluster", c.cfg.Cluster, "--grpc", p.GRPC, "--http", p.HTTP, "--gossip", p.Gossip,
-			"--preset", "local", "--latency", c.cfg.Latency, LifelineFlag)
-		return p, nil
-	}
 	for _, s := range c.cfg.Sites {
-		p, err := add(s, filepath.Join(c.cfg.Dir, s), "site", "--name", s, "--region", s)
+		p, err := c.site(ctx, held, logs, s)
 		if err != nil {
 			return err
 		}
-		p.Args = append(p.Args, "--data", p.Data, "--members", strings.Join(c.cfg.Sites, ","))
-		p.Args = append(p.Args, c.cfg.SiteArgs...)
+		p.Args = append(p.Args, "--members", strings.Join(c.cfg.Sites, ","))
 		c.sites = append(c.sites, p)
 		seeds = append(seeds, p.Gossip)
 	}
 	for _, r := range c.cfg.AppManagers {
-		p, err := add("am-"+r, "", "appmgr", "--name", "am-"+r, "--region", r)
+		p, err := c.process(ctx, held, logs, "am-"+r, "appmgr", "--name", "am-"+r, "--region", r)
 		if err != nil {
 			return err
 		}
@@ -158,6 +144,54 @@ func (c *Cluster) plan(ctx context.Context, held *ports, logs string) error {
 		p.Args = append(p.Args, "--join", strings.Join(without(seeds, p.Gossip), ","))
 	}
 	return nil
+}
+
+// process lays out a process, and holds its ports.
+func (c *Cluster) process(ctx context.Context, held *ports, logs, name string, args ...string) (*Process, error) {
+	p := &Process{
+		Name: name, Log: filepath.Join(logs, name+".log"),
+		bin: c.cfg.Bin, spawn: c.spawn, died: c.report, stop: syscall.SIGTERM,
+	}
+	for _, addr := range []*string{&p.GRPC, &p.HTTP, &p.Gossip} {
+		var err error
+		if *addr, err = held.next(ctx); err != nil {
+			return nil, fmt.Errorf("ports of %s: %w", name, err)
+		}
+	}
+	p.Args = append(args,
+		"--cluster", c.cfg.Cluster, "--grpc", p.GRPC, "--http", p.HTTP, "--gossip", p.Gossip,
+		"--preset", "local", "--latency", c.cfg.Latency, LifelineFlag)
+	return p, nil
+}
+
+// site lays out a site, but for the sites that it knows of.
+func (c *Cluster) site(ctx context.Context, held *ports, logs, name string) (*Process, error) {
+	p, err := c.process(ctx, held, logs, name, "site", "--name", name, "--region", name)
+	if err != nil {
+		return nil, err
+	}
+	p.Data = filepath.Join(c.cfg.Dir, name)
+	p.Args = append(append(p.Args, "--data", p.Data), c.cfg.SiteArgs...)
+	return p, nil
+}
+
+// Join starts a site that joins the cluster by the gossip addresses of some processes. Such
+// a site is ready only once it was given a seat; Join does not wait for that. The site is
+// stopped with the cluster.
+func (c *Cluster) Join(ctx context.Context, name string, seeds ...string) (*Process, error) {
+	var held ports
+	p, err := c.site(ctx, &held, filepath.Join(c.cfg.Dir, "logs"), name)
+	if err := errors.Join(err, held.release()); err != nil {
+		return nil, fmt.Errorf("have %s join: %w", name, err)
+	}
+	p.Args = append(p.Args, "--join", strings.Join(seeds, ","))
+	if err := p.Start(); err != nil {
+		return nil, fmt.Errorf("have %s join: %w", name, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sites = append(c.sites, p)
+	return p, nil
 }
 
 // without returns addrs without an address; all of addrs if no other is left.
@@ -185,22 +219,26 @@ func (c *Cluster) report(death *DeathError) {
 // Deaths returns the channel of processes that ended without having been asked to.
 func (c *Cluster) Deaths() <-chan *DeathError { return c.deaths }
 
-// Sites returns the site processes, in the order of the configuration.
-func (c *Cluster) Sites() []*Process { return c.sites }
+// Sites returns the site processes, in the order of the configuration; then those that
+// joined.
+func (c *Cluster) Sites() []*Process {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.sites)
+}
 
 // AppManagers returns the app manager processes, in the order of the
 // configuration.
 func (c *Cluster) AppManagers() []*Process { return c.appManagers }
 
 // Site returns the site of index i in the configuration.
-func (c *Cluster) Site(i int) *Process { return c.sites[i] }
+func (c *Cluster) Site(i int) *Process { return c.Sites()[i] }
 
 // AppManager returns the app manager of index i in the configuration.
 func (c *Cluster) AppManager(i int) *Process { return c.appManagers[i] }
 
 func (c *Cluster) all() []*Process {
-	all := append([]*Process(nil), c.sites...)
-	return append(all, c.appManagers...)
+	return append(c.Sites(), c.appManagers...)
 }
 
 // WaitReady waits until every process answers that it is ready. It fails when ctx is
@@ -230,7 +268,7 @@ func (c *Cluster) WaitReady(ctx context.Context) error {
 func (c *Cluster) Stop(ctx context.Context) error {
 	c.stopOnce.Do(func() {
 		c.spawn.refuse()
-		c.stopErr = errors.Join(c.stop(ctx, c.appManagers), c.stop(ctx, c.sites))
+		c.stopErr = errors.Join(c.stop(ctx, c.appManagers), c.stop(ctx, c.Sites()))
 		c.spawn.close()
 	})
 	return c.stopErr

@@ -138,6 +138,35 @@ func TestKillAndStartAgainKeepPortsAndData(t *testing.T) {
 	}
 }
 
+// TestJoin: a site that joins later has ports and data of its own, and ends with the
+// cluster.
+func TestJoin(t *testing.T) {
+	c := start(t, config(t.TempDir()))
+	p, err := c.Join(t.Context(), "as", c.Site(0).Gossip, c.Site(1).Gossip)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), deadline)
+	defer cancel()
+	if err := p.WaitReady(ctx); err != nil {
+		t.Fatal(err)
+	}
+	args := strings.Join(p.Args, " ")
+	if !strings.HasSuffix(args, "--join "+c.Site(0).Gossip+","+c.Site(1).Gossip) || strings.Contains(args, "--members") {
+		t.Errorf("started with %s", args)
+	}
+	if c.Site(2) != p || p.Data == c.Site(0).Data || portsOf(p) == portsOf(c.Site(0)) {
+		t.Errorf("%s on %v with %s is not the third site, or not itself", p.Name, portsOf(p), p.Data)
+	}
+	pid := p.PID()
+	if err := c.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !gone(pid) {
+		t.Errorf("process %d of %s is still there", pid, p.Name)
+	}
+}
+
 func TestUnexpectedDeathIsTold(t *testing.T) {
 	c := start(t, config(t.TempDir()))
 	resp, err := http.Get("http://" + c.Site(0).HTTP + "/die")
