@@ -128,6 +128,7 @@ func movesOf(v *answer.View) *samyav1.Moves {
 		m.Stars = append(m.Stars, &samyav1.StarMove{Leader: string(st.Leader), Counter: st.Counter, Applied: st.Applied})
 	}
 	m.Sent, m.Received = transfersOf(v.Moves.Sent), transfersOf(v.Moves.Received)
+	m.Handed, m.Inherited = transfersOf(v.Moves.Handed), transfersOf(v.Moves.Inherited)
 	return m
 }
 

@@ -354,6 +354,7 @@ func (r *reply) share() shares.Share {
 		sh.Stars = append(sh.Stars, shares.Star{Leader: st.GetLeader(), Counter: st.GetCounter(), Applied: st.GetApplied()})
 	}
 	sh.Sent, sh.Received = transfers(moves.GetSent()), transfers(moves.GetReceived())
+	sh.Handed, sh.Inherited = transfers(moves.GetHanded()), transfers(moves.GetInherited())
 	return sh
 }
 

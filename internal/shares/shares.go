@@ -30,6 +30,9 @@ type Share struct {
 	Stars []Star
 	// Sent and Received are the last transfers to and from other sites.
 	Sent, Received []Transfer
+	// Handed and Inherited are the last bequests to and from other sites: a site that
+	// leaves hands over its books. Tokens are 1 for a bequest that is not acknowledged.
+	Handed, Inherited []Transfer
 }
 
 // Star is a part in an instance decided by its members.
@@ -88,6 +91,7 @@ func Merge(all []Share) Cut {
 	m.majority(latest.Applied)
 	m.stars()
 	flying := m.transfers()
+	m.handoffs()
 	cut := Cut{Sums: sums(all, latest)}
 	accounted := flying
 	for i := range all {
@@ -218,6 +222,22 @@ func (m *merger) transfers() (flying int64) {
 		}
 	}
 	return flying
+}
+
+// handoffs asks the lagging side of each bequest again. Both sides count the tokens out of
+// a bequest that was taken and is not acknowledged.
+func (m *merger) handoffs() {
+	for l := range m.all {
+		for h := range m.all {
+			handed, taken := last(m.all[l].Handed, m.all[h].Site), last(m.all[h].Inherited, m.all[l].Site)
+			if l != h && (handed.Seq < taken.Seq || handed.Tokens > 0) {
+				m.again[l] = true
+			}
+			if l != h && handed.Seq > taken.Seq {
+				m.again[h] = true
+			}
+		}
+	}
 }
 
 func last(moves []Transfer, site string) Transfer {

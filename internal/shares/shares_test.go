@@ -44,6 +44,19 @@ func taken(from string, seq uint64) func(*shares.Share) {
 	return func(s *shares.Share) { s.Received = append(s.Received, shares.Transfer{Site: from, Seq: seq}) }
 }
 
+// net moves tokens from those left to those out.
+func net(n int64) func(*shares.Share) {
+	return func(s *shares.Share) { s.Left, s.Net = s.Left-n, s.Net+n }
+}
+
+func handed(to string, seq uint64, open int64) func(*shares.Share) {
+	return func(s *shares.Share) { s.Handed = append(s.Handed, shares.Transfer{Site: to, Seq: seq, Tokens: open}) }
+}
+
+func inherited(from string, seq uint64) func(*shares.Share) {
+	return func(s *shares.Share) { s.Inherited = append(s.Inherited, shares.Transfer{Site: from, Seq: seq}) }
+}
+
 func star(leader string, counter uint64, applied bool) func(*shares.Share) {
 	return func(s *shares.Share) {
 		s.Stars = append(s.Stars, shares.Star{Leader: leader, Counter: counter, Applied: applied})
@@ -103,6 +116,29 @@ func TestMerge(t *testing.T) {
 			[]shares.Share{of("a", 30, 0, sent("b", 4, 10)), of("b", 50, 0, taken("a", 2))},
 			[]string{"b"},
 			80, 0, 20, 0,
+		},
+		{
+			"a bequest is taken and acknowledged",
+			[]shares.Share{of("a", 50, 0, handed("b", 1, 0)), of("b", 50, 0, net(20), inherited("a", 1))},
+			nil, 80, 20, 0, 0,
+		},
+		{
+			"both sites count the tokens out of a bequest",
+			[]shares.Share{of("a", 50, 0, net(20), handed("b", 1, 1)), of("b", 50, 0, net(20), inherited("a", 1))},
+			[]string{"a"},
+			60, 40, 0, 0,
+		},
+		{
+			"the leaver told before it opened the bequest, the heir after it took it",
+			[]shares.Share{of("a", 50, 0, net(20)), of("b", 50, 0, net(20), inherited("a", 1))},
+			[]string{"a"},
+			60, 40, 0, 0,
+		},
+		{
+			"the leaver told after it closed the bequest, the heir before it took it",
+			[]shares.Share{of("a", 50, 0, handed("b", 2, 0)), of("b", 50, 0, inherited("a", 1))},
+			[]string{"b"},
+			100, 0, 0, 0,
 		},
 		{
 			"one has not applied what a majority decided, its part is still aside",

@@ -141,6 +141,7 @@ func share(site core.SiteID, round int, v *answer.View) shares.Share {
 		return list
 	}
 	sh.Sent, sh.Received = transfers(v.Moves.Sent), transfers(v.Moves.Received)
+	sh.Handed, sh.Inherited = transfers(v.Moves.Handed), transfers(v.Moves.Inherited)
 	return sh
 }
 

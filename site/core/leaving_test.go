@@ -14,6 +14,7 @@ import (
 const leavingRetention = 20_000
 
 func newLeavingRig(t *testing.T, n int) *rig {
+	t.Helper()
 	return newRig(t, n, func(c *core.Config) { c.Retention = leavingRetention })
 }
 

@@ -44,6 +44,19 @@ func (e *entity) moves() answer.Moves {
 			m.Received = append(m.Received, answer.TransferMove{Site: d.Donor, Seq: d.Seq})
 		}
 	}
+	if h := e.handoff(); h != nil {
+		st := h.State()
+		for _, g := range st.Given {
+			move := answer.TransferMove{Site: g.Heir, Seq: g.Number}
+			if st.Open != nil && st.Open.Heir == g.Heir {
+				move.Tokens = 1
+			}
+			m.Handed = append(m.Handed, move)
+		}
+		for _, t := range st.Taken {
+			m.Inherited = append(m.Inherited, answer.TransferMove{Site: t.Leaver, Seq: t.Number})
+		}
+	}
 	return m
 }
 

@@ -474,7 +474,12 @@ type Moves struct {
 	// without another request, as it is found out what repeated requests have done.
 	Returning int64 `protobuf:"varint,10,opt,name=returning,proto3" json:"returning,omitempty"`
 	// Told to CutEntity only: the tokens of the entity's leases.
-	Leased        int64 `protobuf:"varint,11,opt,name=leased,proto3" json:"leased,omitempty"`
+	Leased int64 `protobuf:"varint,11,opt,name=leased,proto3" json:"leased,omitempty"`
+	// The number of the last bequest to each heir of a site that leaves; its tokens
+	// are 1 until the heir has acknowledged it, and 0 then.
+	Handed []*TransferMove `protobuf:"bytes,12,rep,name=handed,proto3" json:"handed,omitempty"`
+	// The number of the last bequest taken from each site that leaves.
+	Inherited     []*TransferMove `protobuf:"bytes,13,rep,name=inherited,proto3" json:"inherited,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -584,6 +589,20 @@ func (x *Moves) GetLeased() int64 {
 		return x.Leased
 	}
 	return 0
+}
+
+func (x *Moves) GetHanded() []*TransferMove {
+	if x != nil {
+		return x.Handed
+	}
+	return nil
+}
+
+func (x *Moves) GetInherited() []*TransferMove {
+	if x != nil {
+		return x.Inherited
+	}
+	return nil
 }
 
 // StarMove is a part in an instance decided by its members.
@@ -1918,7 +1937,7 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"\x0fredistributions\x18\b \x01(\x04R\x0fredistributions\x12\x1c\n" +
 	"\ttransfers\x18\t \x01(\x04R\ttransfers\x12%\n" +
 	"\x05moves\x18\n" +
-	" \x01(\v2\x0f.samya.v1.MovesR\x05moves\"\xd6\x02\n" +
+	" \x01(\v2\x0f.samya.v1.MovesR\x05moves\"\xbc\x03\n" +
 	"\x05Moves\x12\x18\n" +
 	"\aapplied\x18\x01 \x01(\x04R\aapplied\x12(\n" +
 	"\x05stars\x18\x02 \x03(\v2\x12.samya.v1.StarMoveR\x05stars\x12\x14\n" +
@@ -1932,7 +1951,9 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"\x03own\x18\t \x01(\x03R\x03own\x12\x1c\n" +
 	"\treturning\x18\n" +
 	" \x01(\x03R\treturning\x12\x16\n" +
-	"\x06leased\x18\v \x01(\x03R\x06leased\"V\n" +
+	"\x06leased\x18\v \x01(\x03R\x06leased\x12.\n" +
+	"\x06handed\x18\f \x03(\v2\x16.samya.v1.TransferMoveR\x06handed\x124\n" +
+	"\tinherited\x18\r \x03(\v2\x16.samya.v1.TransferMoveR\tinherited\"V\n" +
 	"\bStarMove\x12\x16\n" +
 	"\x06leader\x18\x01 \x01(\tR\x06leader\x12\x18\n" +
 	"\acounter\x18\x02 \x01(\x04R\acounter\x12\x18\n" +
@@ -2095,42 +2116,44 @@ var file_samya_v1_entities_proto_depIdxs = []int32{
 	5,  // 3: samya.v1.Moves.stars:type_name -> samya.v1.StarMove
 	6,  // 4: samya.v1.Moves.sent:type_name -> samya.v1.TransferMove
 	6,  // 5: samya.v1.Moves.received:type_name -> samya.v1.TransferMove
-	1,  // 6: samya.v1.CreateEntityResponse.entity:type_name -> samya.v1.Entity
-	0,  // 7: samya.v1.GetEntityRequest.consistency:type_name -> samya.v1.Consistency
-	25, // 8: samya.v1.GetEntityRequest.max_age:type_name -> google.protobuf.Duration
-	1,  // 9: samya.v1.WatchEntityResponse.entity:type_name -> samya.v1.Entity
-	2,  // 10: samya.v1.WatchEntityResponse.usage:type_name -> samya.v1.Usage
-	1,  // 11: samya.v1.GetEntityResponse.entity:type_name -> samya.v1.Entity
-	2,  // 12: samya.v1.GetEntityResponse.usage:type_name -> samya.v1.Usage
-	1,  // 13: samya.v1.ListEntitiesResponse.entities:type_name -> samya.v1.Entity
-	1,  // 14: samya.v1.UpdateEntityResponse.entity:type_name -> samya.v1.Entity
-	1,  // 15: samya.v1.MoveEntityResponse.entity:type_name -> samya.v1.Entity
-	1,  // 16: samya.v1.CutEntityResponse.entity:type_name -> samya.v1.Entity
-	2,  // 17: samya.v1.CutEntityResponse.usage:type_name -> samya.v1.Usage
-	1,  // 18: samya.v1.ReconcileEntityResponse.entity:type_name -> samya.v1.Entity
-	7,  // 19: samya.v1.EntityService.CreateEntity:input_type -> samya.v1.CreateEntityRequest
-	9,  // 20: samya.v1.EntityService.GetEntity:input_type -> samya.v1.GetEntityRequest
-	13, // 21: samya.v1.EntityService.ListEntities:input_type -> samya.v1.ListEntitiesRequest
-	15, // 22: samya.v1.EntityService.UpdateEntity:input_type -> samya.v1.UpdateEntityRequest
-	10, // 23: samya.v1.EntityService.WatchEntity:input_type -> samya.v1.WatchEntityRequest
-	17, // 24: samya.v1.EntityService.DeleteEntity:input_type -> samya.v1.DeleteEntityRequest
-	19, // 25: samya.v1.EntityService.MoveEntity:input_type -> samya.v1.MoveEntityRequest
-	21, // 26: samya.v1.EntityService.CutEntity:input_type -> samya.v1.CutEntityRequest
-	23, // 27: samya.v1.EntityService.ReconcileEntity:input_type -> samya.v1.ReconcileEntityRequest
-	8,  // 28: samya.v1.EntityService.CreateEntity:output_type -> samya.v1.CreateEntityResponse
-	12, // 29: samya.v1.EntityService.GetEntity:output_type -> samya.v1.GetEntityResponse
-	14, // 30: samya.v1.EntityService.ListEntities:output_type -> samya.v1.ListEntitiesResponse
-	16, // 31: samya.v1.EntityService.UpdateEntity:output_type -> samya.v1.UpdateEntityResponse
-	11, // 32: samya.v1.EntityService.WatchEntity:output_type -> samya.v1.WatchEntityResponse
-	18, // 33: samya.v1.EntityService.DeleteEntity:output_type -> samya.v1.DeleteEntityResponse
-	20, // 34: samya.v1.EntityService.MoveEntity:output_type -> samya.v1.MoveEntityResponse
-	22, // 35: samya.v1.EntityService.CutEntity:output_type -> samya.v1.CutEntityResponse
-	24, // 36: samya.v1.EntityService.ReconcileEntity:output_type -> samya.v1.ReconcileEntityResponse
-	28, // [28:37] is the sub-list for method output_type
-	19, // [19:28] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	6,  // 6: samya.v1.Moves.handed:type_name -> samya.v1.TransferMove
+	6,  // 7: samya.v1.Moves.inherited:type_name -> samya.v1.TransferMove
+	1,  // 8: samya.v1.CreateEntityResponse.entity:type_name -> samya.v1.Entity
+	0,  // 9: samya.v1.GetEntityRequest.consistency:type_name -> samya.v1.Consistency
+	25, // 10: samya.v1.GetEntityRequest.max_age:type_name -> google.protobuf.Duration
+	1,  // 11: samya.v1.WatchEntityResponse.entity:type_name -> samya.v1.Entity
+	2,  // 12: samya.v1.WatchEntityResponse.usage:type_name -> samya.v1.Usage
+	1,  // 13: samya.v1.GetEntityResponse.entity:type_name -> samya.v1.Entity
+	2,  // 14: samya.v1.GetEntityResponse.usage:type_name -> samya.v1.Usage
+	1,  // 15: samya.v1.ListEntitiesResponse.entities:type_name -> samya.v1.Entity
+	1,  // 16: samya.v1.UpdateEntityResponse.entity:type_name -> samya.v1.Entity
+	1,  // 17: samya.v1.MoveEntityResponse.entity:type_name -> samya.v1.Entity
+	1,  // 18: samya.v1.CutEntityResponse.entity:type_name -> samya.v1.Entity
+	2,  // 19: samya.v1.CutEntityResponse.usage:type_name -> samya.v1.Usage
+	1,  // 20: samya.v1.ReconcileEntityResponse.entity:type_name -> samya.v1.Entity
+	7,  // 21: samya.v1.EntityService.CreateEntity:input_type -> samya.v1.CreateEntityRequest
+	9,  // 22: samya.v1.EntityService.GetEntity:input_type -> samya.v1.GetEntityRequest
+	13, // 23: samya.v1.EntityService.ListEntities:input_type -> samya.v1.ListEntitiesRequest
+	15, // 24: samya.v1.EntityService.UpdateEntity:input_type -> samya.v1.UpdateEntityRequest
+	10, // 25: samya.v1.EntityService.WatchEntity:input_type -> samya.v1.WatchEntityRequest
+	17, // 26: samya.v1.EntityService.DeleteEntity:input_type -> samya.v1.DeleteEntityRequest
+	19, // 27: samya.v1.EntityService.MoveEntity:input_type -> samya.v1.MoveEntityRequest
+	21, // 28: samya.v1.EntityService.CutEntity:input_type -> samya.v1.CutEntityRequest
+	23, // 29: samya.v1.EntityService.ReconcileEntity:input_type -> samya.v1.ReconcileEntityRequest
+	8,  // 30: samya.v1.EntityService.CreateEntity:output_type -> samya.v1.CreateEntityResponse
+	12, // 31: samya.v1.EntityService.GetEntity:output_type -> samya.v1.GetEntityResponse
+	14, // 32: samya.v1.EntityService.ListEntities:output_type -> samya.v1.ListEntitiesResponse
+	16, // 33: samya.v1.EntityService.UpdateEntity:output_type -> samya.v1.UpdateEntityResponse
+	11, // 34: samya.v1.EntityService.WatchEntity:output_type -> samya.v1.WatchEntityResponse
+	18, // 35: samya.v1.EntityService.DeleteEntity:output_type -> samya.v1.DeleteEntityResponse
+	20, // 36: samya.v1.EntityService.MoveEntity:output_type -> samya.v1.MoveEntityResponse
+	22, // 37: samya.v1.EntityService.CutEntity:output_type -> samya.v1.CutEntityResponse
+	24, // 38: samya.v1.EntityService.ReconcileEntity:output_type -> samya.v1.ReconcileEntityResponse
+	30, // [30:39] is the sub-list for method output_type
+	21, // [21:30] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_samya_v1_entities_proto_init() }

@@ -268,6 +268,9 @@ type Moves struct {
 	Stars    []StarMove
 	Sent     []TransferMove
 	Received []TransferMove
+	// Handed are the last bequests to heirs, with Tokens 1 until they are acknowledged;
+	// Inherited are the last bequests taken from sites that leave.
+	Handed, Inherited []TransferMove
 }
 
 // StarMove is a part in an instance decided by its own members.
