@@ -284,13 +284,13 @@ func (f *fleet) lose(name string, tries int, replace ...string) {
 	f.t.Helper()
 	p := f.site(name)
 	c := dial(f.t, p)
-	slices, transfers, leases := false, false, 0
+	slice, transfer, leases := false, false, 0
 	for try := range tries {
 		moment := anyTime
 		if try%2 == 1 {
 			moment = whileOffering
 		}
-		for tick := 0; tick < 200; tick++ {
+		for range 200 {
 			ctx, cancel := context.WithTimeout(f.t.Context(), time.Second)
 			s, ok := c.tryShare(ctx)
 			cancel()
@@ -304,8 +304,8 @@ func (f *fleet) lose(name string, tries int, replace ...string) {
 		if err != nil {
 			f.t.Fatal(err)
 		}
-		slices, transfers, leases = instanceOpen(f.t, p), transferOpen(f.t, p), len(state.Leases)
-		if leases > 0 && (slices || transfers) || try == tries-1 {
+		slice, transfer, leases = instanceOpen(f.t, p), transferOpen(f.t, p), len(state.Leases)
+		if leases > 0 && (slice || transfer) || try == tries-1 {
 			break
 		}
 		f.again(p)
@@ -319,7 +319,7 @@ func (f *fleet) lose(name string, tries int, replace ...string) {
 	f.mu.Lock()
 	delete(f.sites, name)
 	f.mu.Unlock()
-	what := fmt.Sprintf("%s destroyed: %d leases, slice open %t, transfer open %t", name, leases, slices, transfers)
+	what := fmt.Sprintf("%s destroyed: %d leases, slice open %t, transfer open %t", name, leases, slice, transfer)
 	f.t.Log(what)
 	f.changes = append(f.changes, what)
 	if len(replace) > 0 {
