@@ -67,6 +67,7 @@ func TestAllOfAReplyIsMerged(t *testing.T) {
 		Applied: 8, Pledged: true, Owed: 9, Stars: []*samyav1.StarMove{{Leader: "eu", Counter: 10, Applied: true}},
 		Sent:     []*samyav1.TransferMove{{Site: "eu", Seq: 11, Tokens: 12}},
 		Received: []*samyav1.TransferMove{{Site: "au", Seq: 13, Tokens: 14}},
+		Handed:   []*samyav1.TransferMove{{Site: "eu", Seq: 17, Tokens: 1}}, Inherited: []*samyav1.TransferMove{{Site: "au", Seq: 18}},
 	}
 	r := reply{site: "us", resp: resp, round: 15}
 	want := shares.Share{
@@ -74,6 +75,7 @@ func TestAllOfAReplyIsMerged(t *testing.T) {
 		Stars:    []shares.Star{{Leader: "eu", Counter: 10, Applied: true}},
 		Sent:     []shares.Transfer{{Site: "eu", Seq: 11, Tokens: 12}},
 		Received: []shares.Transfer{{Site: "au", Seq: 13, Tokens: 14}},
+		Handed:   []shares.Transfer{{Site: "eu", Seq: 17, Tokens: 1}}, Inherited: []shares.Transfer{{Site: "au", Seq: 18}},
 	}
 	if got := r.share(); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
