@@ -74,7 +74,7 @@ test: bin/grpcurl ## Vet, and run the tests: units, clusters in one process and 
 .PHONY: chaos
 chaos: ## The failure tests at length, on real processes: kills, pauses, failing disks, partitions, memory
 	mkdir -p bin/process
-	SAMYA_TEST_PROCESS=long TMPDIR=$(BIN)/process $(BOTH) $(GO) test -count=1 -timeout 30m -v $(TEST_FLAGS) ./lab/failuretest
+	SAMYA_TEST_PROCESS=long TMPDIR=$(BIN)/process $(BOTH) $(GO) test -count=1 -timeout 40m -v $(TEST_FLAGS) ./lab/failuretest
 
 # The tests that draw their faults, in an order drawn by DRAW and with fresh seeds.
 CHAOS_TESTS := TestChaos TestRetries TestKillAtAnyWriteOrSync TestDiskErrorsAtAnyCall TestKillUnderLoad TestHistoriesOfOneSiteAreLinearizable TestMembersChange

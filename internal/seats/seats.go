@@ -32,9 +32,12 @@ func (b *Book) Learn(list *samyav1.ListMembersResponse) *Book {
 	if known.GetVersion() > list.GetVersion() {
 		return b
 	}
-	if known.GetVersion() == list.GetVersion() && known != nil {
+	if known != nil {
 		list = proto.CloneOf(list)
-		list.Members = merge(known.GetMembers(), list.GetMembers())
+		if known.GetVersion() == list.GetVersion() {
+			list.Members = merge(known.GetMembers(), list.GetMembers())
+		}
+		b.keepAddresses(list.GetMembers())
 	}
 	if proto.Equal(known, list) {
 		return b
@@ -44,6 +47,16 @@ func (b *Book) Learn(list *samyav1.ListMembersResponse) *Book {
 		learned.byName[m.GetName()] = m
 	}
 	return learned
+}
+
+// keepAddresses completes seats whose address is not told with what is known. A site that
+// has just started knows the seats, and hears of the addresses a moment later.
+func (b *Book) keepAddresses(told []*samyav1.Member) {
+	for _, m := range told {
+		if known := b.seat(m.GetName()); m.GetAddress() == "" && known.GetAddress() != "" {
+			m.Address, m.Region = known.GetAddress(), known.GetRegion()
+		}
+	}
 }
 
 // merge joins two lists of the same version, both in the order of names. Of a seat in both

@@ -3,6 +3,7 @@ package seats
 import (
 	"testing"
 
+	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
@@ -57,6 +58,35 @@ func TestLearn(t *testing.T) {
 	}
 	if heir := b.Learn(list(3, seat("a", member, ""), seat("b", draining, "c"))).Heir("b"); heir != "c" {
 		t.Errorf("another heir: %q", heir)
+	}
+}
+
+// TestAddressesStay: a list without the address of a site, as a site tells that has just
+// started, takes no known address away. Another address counts.
+func TestAddressesStay(t *testing.T) {
+	at := func(address, region string, state samyav1.MemberState) *samyav1.Member {
+		m := seat("b", state, "")
+		m.Address, m.Region = address, region
+		return m
+	}
+	b := (*Book)(nil).Learn(list(3, seat("a", member, ""), at("b:7001", "us", member)))
+	for what, test := range map[string]struct {
+		told *samyav1.ListMembersResponse
+		want string
+	}{
+		"the same version":  {list(3, seat("a", member, ""), at("", "", member)), "b:7001 us"},
+		"a later version":   {list(4, seat("a", member, ""), at("", "", draining)), "b:7001 us"},
+		"another address":   {list(3, seat("a", member, ""), at("b:7002", "eu", member)), "b:7002 eu"},
+		"another, later on": {list(4, seat("a", member, ""), at("b:7002", "eu", member)), "b:7002 eu"},
+	} {
+		before := proto.CloneOf(test.told)
+		m := b.Learn(test.told).List().GetMembers()[1]
+		if got := m.GetAddress() + " " + m.GetRegion(); got != test.want || m.GetState() != before.GetMembers()[1].GetState() {
+			t.Errorf("%s: %v, want %s", what, m, test.want)
+		}
+		if !proto.Equal(test.told, before) {
+			t.Errorf("%s: the list that was told has changed", what)
+		}
 	}
 }
 

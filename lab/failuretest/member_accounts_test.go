@@ -53,10 +53,27 @@ type memberAccounts struct {
 	// heirs has the heir of each site that has left; lost are the sites written off.
 	heirs map[string]string
 	lost  map[string]bool
-	// died is when a site was destroyed, and ended when it was written off; zero before.
-	died, ended time.Time
-	counts      map[string]int
-	faults      []string
+	// losses are the times from the end of a lost machine to its write-off.
+	losses []*loss
+	parked []parkedRelease
+	counts map[string]int
+	faults []string
+}
+
+// loss is the time from the end of a machine to its write-off; to is zero before that.
+type loss struct{ from, to time.Time }
+
+// overlaps reports whether a time is within a loss in part.
+func (l *loss) overlaps(from, to time.Time) bool {
+	return !to.Before(l.from) && (l.to.IsZero() || from.Before(l.to))
+}
+
+// parkedRelease is a release of which it was to be found out yet whether another site has
+// executed it.
+type parkedRelease struct {
+	of     string
+	tokens int64
+	at     time.Time
 }
 
 // siteTokens is an entity at a site.
@@ -138,18 +155,27 @@ func (a *memberAccounts) left(site, heir string) {
 	a.heirs[site] = heir
 }
 
-// destroyed notes that the data of a site is gone.
-func (a *memberAccounts) destroyed(site string) {
+// dies notes that a machine is about to be destroyed.
+func (a *memberAccounts) dies(site string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.lost[site], a.died, a.ended = true, time.Now(), time.Time{}
+	a.lost[site] = true
+	a.losses = append(a.losses, &loss{from: time.Now()})
 }
 
-// writtenOff notes that the callers can know of the loss.
+// lives notes that the machine that was about to be destroyed last goes on after all.
+func (a *memberAccounts) lives(site string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.lost, site)
+	a.losses = a.losses[:len(a.losses)-1]
+}
+
+// writtenOff notes that the callers can know of the last loss.
 func (a *memberAccounts) writtenOff() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.ended = time.Now()
+	a.losses[len(a.losses)-1].to = time.Now()
 }
 
 // keeper is the site that has the books of another now.
@@ -168,11 +194,20 @@ func (a *memberAccounts) isLost(site string) bool {
 }
 
 // overlaps reports whether a call that began then and ends now was under way between the
-// destruction of a machine and its write-off.
+// end of a machine and its write-off.
 func (a *memberAccounts) overlaps(began time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return !a.died.IsZero() && (a.ended.IsZero() || began.Before(a.ended))
+	return slices.ContainsFunc(a.losses, func(l *loss) bool { return l.overlaps(began, time.Now()) })
+}
+
+// park notes a parked release.
+func (a *memberAccounts) park(of string, tokens int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, e := range upward(of) {
+		a.parked = append(a.parked, parkedRelease{e, tokens, time.Now()})
+	}
 }
 
 // fault notes an error that no caller may see.
@@ -181,6 +216,9 @@ func (a *memberAccounts) fault(format string, args ...any) {
 	defer a.mu.Unlock()
 	a.faults = append(a.faults, time.Now().UTC().Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
 }
+
+// parkedTime is how long a release may be parked while all sites are up.
+const parkedTime = 10 * time.Second
 
 // bounds are the bounds of what the sites that are left have acquired of an entity.
 func (a *memberAccounts) bounds(of string) (low, high int64) {
@@ -191,7 +229,15 @@ func (a *memberAccounts) bounds(of string) (low, high int64) {
 			low += tokens
 		}
 	}
-	return low - a.less[of], low + a.more[of]
+	high = low + a.more[of]
+	for _, p := range a.parked {
+		// A parked release is dropped if it waits for the word of a site that is lost. It
+		// waits for few seconds, unless that site is down.
+		if p.of == of && slices.ContainsFunc(a.losses, func(l *loss) bool { return l.overlaps(p.at, p.at.Add(parkedTime)) }) {
+			high += p.tokens
+		}
+	}
+	return low - a.less[of], high
 }
 
 // gone is what the callers acquired at lost sites and did not release there.

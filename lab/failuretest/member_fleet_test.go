@@ -55,13 +55,15 @@ const (
 func newFleet(t *testing.T, seed uint64, books *memberAccounts, retention time.Duration) *fleet {
 	t.Helper()
 	founders := []string{"us", "eu", "as"}
+	protocol := []string{"majority", "star", "auto"}[seed%3]
+	t.Logf("seed %d, protocol %s", seed, protocol)
 	f := &fleet{
 		t: t, rng: rand.New(rand.NewPCG(seed, 1)), books: books, bin: samya(t),
 		sites: map[string]*proc.Process{}, leaving: map[string]bool{}, kills: map[string]int{},
 	}
 	f.cluster = start(t, proc.Config{
 		Bin: f.bin, Sites: founders, AppManagers: founders[:2],
-		SiteArgs: []string{"--request-retention", retention.String(), "--clock-skew", "500ms"},
+		SiteArgs: []string{"--request-retention", retention.String(), "--clock-skew", "500ms", "--protocol", protocol},
 	})
 	for i, name := range founders {
 		f.sites[name] = f.cluster.Site(i)
@@ -278,16 +280,26 @@ func (f *fleet) ready() {
 	}
 }
 
-// lose destroys a machine while leases, and instances or transfers are open there, and
-// writes the site off. tries bounds the kills until such a moment is found.
-func (f *fleet) lose(name string, tries int, replace ...string) {
+// openAt is what is open at a site: leases, and an instance or a direct transfer.
+type openAt struct {
+	leases          int
+	slice, transfer bool
+}
+
+func withAny(o openAt) bool      { return o.leases > 0 && (o.slice || o.transfer) }
+func withSlice(o openAt) bool    { return o.leases > 0 && o.slice }
+func withTransfer(o openAt) bool { return o.leases > 0 && o.transfer }
+
+// lose destroys a machine while enough is open there, and writes the site off. tries bounds
+// the kills until such a moment is found.
+func (f *fleet) lose(name string, tries int, enough func(openAt) bool, replace ...string) {
 	f.t.Helper()
 	p := f.site(name)
 	c := dial(f.t, p)
-	slice, transfer, leases := false, false, 0
+	var open openAt
 	for try := range tries {
 		moment := anyTime
-		if try%2 == 1 {
+		if try%3 > 0 {
 			moment = whileOffering
 		}
 		for range 200 {
@@ -299,27 +311,28 @@ func (f *fleet) lose(name string, tries int, replace ...string) {
 			}
 			_ = wan.Wait(f.t.Context(), 2*time.Millisecond) // the next look tells
 		}
+		f.books.dies(name)
 		kill(f.t, p)
 		state, err := loaded(f.t, copyData(f.t, p), name)
 		if err != nil {
 			f.t.Fatal(err)
 		}
-		slice, transfer, leases = instanceOpen(f.t, p), transferOpen(f.t, p), len(state.Leases)
-		if leases > 0 && (slice || transfer) || try == tries-1 {
+		open = openAt{len(state.Leases), instanceOpen(f.t, p), transferOpen(f.t, p)}
+		if enough(open) || try == tries-1 {
 			break
 		}
 		f.again(p)
+		f.books.lives(name)
 		f.ready()
 		pause(f.t, between(f.rng, 200*time.Millisecond, time.Second))
 	}
-	f.books.destroyed(name)
 	if err := os.RemoveAll(p.Data); err != nil {
 		f.t.Error(err)
 	}
 	f.mu.Lock()
 	delete(f.sites, name)
 	f.mu.Unlock()
-	what := fmt.Sprintf("%s destroyed: %d leases, slice open %t, transfer open %t", name, leases, slice, transfer)
+	what := fmt.Sprintf("%s destroyed: %d leases, slice open %t, transfer open %t", name, open.leases, open.slice, open.transfer)
 	f.t.Log(what)
 	f.changes = append(f.changes, what)
 	if len(replace) > 0 {

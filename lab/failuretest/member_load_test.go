@@ -175,10 +175,7 @@ func (c *memberCaller) released(what string, began time.Time, of string, tokens 
 	c.books.book(of, site, -tokens)
 	if parked {
 		c.books.count("parked", 1)
-		// Such a release is dropped if it waits for the word of a site that is lost.
-		if c.books.overlaps(began) {
-			c.books.unclear(of, tokens, 0)
-		}
+		c.books.park(of, tokens)
 	}
 }
 

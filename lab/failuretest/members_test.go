@@ -25,7 +25,6 @@ import (
 // done it: only that machine knew. Leases of that machine end with the write-off.
 func TestMembersChange(t *testing.T) {
 	seed := seedOf(t)
-	t.Logf("seed %d", seed)
 	books := newMemberAccounts()
 	retention := pick(12*time.Second, 15*time.Second)
 	f := newFleet(t, seed, books, retention)
@@ -39,7 +38,7 @@ func TestMembersChange(t *testing.T) {
 			return err
 		})
 	}
-	l := f.load(seed, pick(200.0, 500.0), retention, pick([]string{"in"}, []string{"a1", "a2", "a4", "b1", "b2", "b4", "c1"})...)
+	l := f.load(seed, pick(200.0, 500.0), retention, pick([]string{"in"}, []string{"a1", "a2", "a4", "b1", "b2", "b4", "c1", "c2"})...)
 	defer l.stop()
 	pause(t, pick(time.Second, 5*time.Second))
 	if long() {
@@ -47,7 +46,7 @@ func TestMembersChange(t *testing.T) {
 	} else {
 		f.add("in", joiner, leader)
 		f.drain("as", "in", leaver, leader)
-		f.lose("eu", 4)
+		f.lose("eu", 4, withAny)
 	}
 	pause(t, pick(time.Second, 5*time.Second))
 	l.stop()
@@ -81,7 +80,7 @@ func TestMembersChange(t *testing.T) {
 }
 
 // atLength goes from 3 sites to 5, to 7 and back to 5, replaces each of the five, and
-// replaces one that is lost.
+// replaces two that are lost.
 func (f *fleet) atLength() {
 	f.t.Helper()
 	f.add("a1", joiner, leader)
@@ -93,8 +92,9 @@ func (f *fleet) atLength() {
 	for i, name := range []string{"us", "eu", "a1", "a2", "a3"} {
 		f.replace(name, fmt.Sprint("b", i+1), joiner, leader, leaver, leaver)
 	}
-	f.lose("b2", 8, "c1")
-	if got, want := f.names(), []string{"b1", "b3", "b4", "b5", "c1"}; !slices.Equal(got, want) {
+	f.lose("b2", 12, withTransfer, "c1")
+	f.lose("b4", 12, withSlice, "c2")
+	if got, want := f.names(), []string{"b1", "b3", "b5", "c1", "c2"}; !slices.Equal(got, want) {
 		f.t.Errorf("the sites are %v, want %v", got, want)
 	}
 }
