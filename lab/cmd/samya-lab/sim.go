@@ -71,7 +71,7 @@ also tells what happened before.`,
 	f.IntVar(&o.workers, "workers", 2, "how many run at a time: seeds")
 	f.BoolVar(&o.trees, "trees", true, "half of the seeds with entities that stand below one another; --trees=false leaves them out")
 	f.BoolVar(&o.joins, "joins", false, "some sites join while the cluster runs")
-	f.BoolVar(&o.leaves, "leaves", false, "members leave while the cluster runs, and some sites join")
+	f.BoolVar(&o.leaves, "drains", false, "members leave while the cluster runs, and some sites join")
 	f.BoolVar(&o.upgrades, "upgrades", true, "a third of the seeds with sites of two builds, and a raise of the version; --upgrades=false leaves them out")
 	f.BoolVar(&o.short, "short", false, "shorter seeds, none refused as trivial")
 	f.IntVar(&o.history, "history", sim.DefaultHistory, "how many of the last things that happened a violation of a single seed tells")

@@ -172,7 +172,7 @@ func (r *simResult) add(o *simOptions, run sim.Options, reports []sim.Report, v 
 		replay += " --joins"
 	}
 	if o.leaves {
-		replay += " --leaves"
+		replay += " --drains"
 	}
 	if !o.trees {
 		replay += " --trees=false"
