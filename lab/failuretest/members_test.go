@@ -144,9 +144,10 @@ func (f *fleet) load(seed uint64, rate float64, retention time.Duration, later .
 	ctx, stop := context.WithCancel(calls)
 	var all sync.WaitGroup
 	for i := range memberCallers {
+		// A batch is a call with several operations, and calls that take long delay the next.
 		c := &memberCaller{
 			books: f.books, client: clients[i%len(clients)], rng: rand.New(rand.NewPCG(seed, uint64(100+i))),
-			every: time.Duration(float64(memberCallers) * 1.3 / rate * float64(time.Second)), held: map[string]int64{},
+			every: time.Duration(float64(memberCallers) * 1.1 / rate * float64(time.Second)), held: map[string]int64{},
 		}
 		all.Go(func() { c.run(ctx, calls) })
 	}
