@@ -58,7 +58,7 @@ func TestWhatAReleaseOwes(t *testing.T) {
 			p := &op{s: s, kind: release, key: key, entity: "e0", tokens: 4, at: make([]recorded, 5), taken: -1}
 			s.opsByKey[key] = p
 			b := s.nodes[1]
-			b.durable, b.claims = NewMemory(1), make(map[message.ClaimNumber]askedAs)
+			b.durable, b.drained, b.claims = NewMemory(1), NewMemory(1), make(map[message.ClaimNumber]askedAs)
 			for i := range tc.transactions {
 				r := &tc.transactions[i]
 				s.observe.batch = r
