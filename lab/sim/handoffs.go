@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/samya-db/samya/avantan/handoff"
+	"github.com/samya-db/samya/avantan/transfer"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/message"
 	"github.com/samya-db/samya/site/core/stored"
@@ -401,13 +402,25 @@ func (o *observer) leaveMessage(from *node, m *message.Leave) {
 	}
 }
 
+// inFlight reports whether tokens of a site's entity are under way to a receiver, empty for
+// any. A site may know that its tokens were credited before that is durable.
+func (o *observer) inFlight(n *node, e *stored.Entity, to core.SiteID) bool {
+	return slices.ContainsFunc(e.Transfer.Debits, func(d transfer.Debit) bool {
+		if d.Amount == 0 || to != "" && d.Receiver != to {
+			return false
+		}
+		at := o.s.nodes[o.place(d.Receiver)].durable.Entities[e.Name]
+		return at.Generation == e.Generation && !slices.ContainsFunc(at.Transfer.Credits, func(c transfer.Credit) bool {
+			return c.Donor == n.id && c.Seq >= d.Seq
+		})
+	})
+}
+
 // clear reports why something is under way between a site and a site that leaves.
 func (o *observer) clear(n, of *node) error {
 	for name, e := range n.drained.Entities {
-		for _, d := range e.Transfer.Debits {
-			if d.Receiver == of.id && d.Amount > 0 {
-				return fmt.Errorf("%q: %+v", name, d)
-			}
+		if o.inFlight(n, &e, of.id) {
+			return fmt.Errorf("%q: %+v", name, e.Transfer.Debits)
 		}
 		for i := range e.Star.Slices {
 			s := &e.Star.Slices[i]

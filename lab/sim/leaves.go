@@ -221,7 +221,7 @@ func (o *observer) empty(n *node) error {
 		}
 		for name, b := range d.Books {
 			e := d.Entities[name]
-			if b.Left != 0 || b.Net != 0 || e.Protocol.Pledge != nil && e.Protocol.Pledge.Offered != 0 || e.Handoff.Open != nil || d == n.drained && e.Transfer.InFlight() > 0 {
+			if b.Left != 0 || b.Net != 0 || e.Protocol.Pledge != nil && e.Protocol.Pledge.Offered != 0 || e.Handoff.Open != nil || d == n.drained && o.inFlight(n, &e, "") {
 				return fmt.Errorf("%q: %+v, %+v", name, b, e)
 			}
 			if slices.ContainsFunc(e.Star.Slices, func(s star.Slice) bool { return !s.Committed }) {

@@ -311,8 +311,10 @@ func (c *asking) askFresh() {
 		p := &c.queries.peers[i]
 		from := p.fresh
 		p.fresh = 0
-		if p.lost {
-			p.next = c.now.Tick + 1
+		if p.lost || p.gone {
+			if p.open.Len() > 0 {
+				p.next = c.now.Tick + 1
+			}
 			continue
 		}
 		for from != 0 && p.open.Len() > 0 {
@@ -369,8 +371,7 @@ func (c *asking) askAgain() {
 		if p.next == 0 || p.next > c.now.Tick {
 			continue
 		}
-		if p.lost {
-			c.concludeAll(p, message.Forgotten)
+		if c.concludeOut(p) {
 			continue
 		}
 		p.cursor, p.unanswered = c.askFrom(p, p.cursor+1)

@@ -24,6 +24,18 @@ func (c *asking) concludeAll(p *claimPeer, verdict message.ClaimVerdict) {
 	}
 }
 
+// concludeOut ends the claims on a site that is out, and reports whether it is. An acquire
+// may have waited here since before the site was out.
+func (c *asking) concludeOut(p *claimPeer) bool {
+	switch {
+	case p.lost:
+		c.concludeAll(p, message.Forgotten)
+	case p.gone:
+		c.concludeAll(p, message.NeverRan)
+	}
+	return p.lost || p.gone
+}
+
 // conclude ends a claim on a site with a verdict of this site.
 func (c *asking) conclude(p *claimPeer, cl *claim, verdict message.ClaimVerdict) {
 	p.drop(cl.Number, c.cfg.MaxClaims)

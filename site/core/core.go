@@ -110,7 +110,7 @@ func New(cfg Config, from stored.Restored) (*Core, error) {
 		Reachable: c.seemsUp, Lost: c.roster.lost, Rand: cfg.Rand,
 	}
 	c.transferMachine = transfer.Config{
-		Self: cfg.Self, Members: c.roster.names, Lost: c.roster.lost, Window: cfg.Window,
+		Self: cfg.Self, Members: c.roster.names, Lost: c.roster.out, Window: cfg.Window,
 		// Half of Backoff lies above the farthest round trip.
 		Backoff: 2 * cfg.Window, MaxBackoff: max(2*cfg.Window, cfg.MaxResend), Rand: cfg.Rand,
 	}

@@ -17,7 +17,7 @@ func (c *leaving) dismiss(site SiteID) {
 		return
 	}
 	if p.lost = c.roster.lost(site); p.lost {
-		c.asking.concludeAll(p, message.Forgotten)
+		c.asking.concludeOut(p)
 		return
 	}
 	p.gone = true
@@ -34,5 +34,5 @@ func (c *leaving) dismiss(site SiteID) {
 		}
 		c.asking.redirect(p, cl, heir)
 	}
-	c.asking.concludeAll(p, message.NeverRan)
+	c.asking.concludeOut(p)
 }

@@ -179,3 +179,40 @@ func TestTwoSitesBecomeOne(t *testing.T) {
 	r.advance(1000)
 	r.wantCode(r.answer(call), answer.Invalid)
 }
+
+// TestAnAcquireOutlastsASite: an acquire waits, with an earlier attempt at a site that is
+// gone before the acquire is answered. The site that answers asks nobody in vain.
+func TestAnAcquireOutlastsASite(t *testing.T) {
+	var gone core.Tick
+	for _, waits := range []bool{false, true} {
+		r := newLeavingRig(t, 3)
+		r.create("e", 30)
+		for _, site := range r.names {
+			r.wantCode(r.acquire(site, "e", 10, "all of "+string(site)), answer.OK)
+		}
+		r.drainSite("a", "c", "a")
+		if !waits {
+			for r.state("b", "c") != "gone" {
+				r.advance(10)
+			}
+			gone = r.now.Tick
+			continue
+		}
+		r.advance(gone - 15 - r.now.Tick)
+		call := r.nextCall()
+		r.step("b", &input.Acquire{
+			Call: call, Entity: "e", Tokens: 5, Request: key("waits"), Wait: 5000,
+			Tries: input.Tries{Attempt: 2 << 8, Tried: []core.SiteID{"c"}, NotAfter: r.now.Wall + 10_000},
+		})
+		r.advance(16)
+		r.unanswered(call)
+		if s := r.state("b", "c"); s != "gone" {
+			t.Fatalf("c is %q", s)
+		}
+		r.advance(10_000)
+		r.wantCode(r.answer(call), answer.OutOfTokens)
+		if s := r.cores["b"].Status(); s.Claims != 0 {
+			t.Errorf("%d claims are open", s.Claims)
+		}
+	}
+}
