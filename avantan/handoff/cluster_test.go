@@ -196,7 +196,8 @@ func (c *cluster) crash(n *node) {
 	}
 }
 
-// receive hands a copy of a message to its receiver, which refuses those of lost sites.
+// receive hands a copy of a message to its receiver. A receiver refuses messages of lost
+// sites.
 func (c *cluster) receive(m *Message) Output {
 	n := c.node(m.To)
 	if slices.Contains(n.lost, m.From) {

@@ -255,7 +255,7 @@ func TestNoEmptyLists(t *testing.T) {
 	}
 }
 
-// TestBegin: what a bequest takes along, by what the site holds.
+// TestBegin: the estate of a bequest follows from the holdings of the site.
 func TestBegin(t *testing.T) {
 	for _, test := range []struct {
 		name      string

@@ -54,12 +54,12 @@ func TestSimulation(t *testing.T) {
 // tally counts events by kind, so that a simulation of nothing is noticed.
 type tally struct {
 	events, crashes int
-	// left, owed, out, below and items are the bequests with each of these; parts those
-	// of which a part was accepted, again those that came again.
+	// left, owed, out, below and items are the bequests with each of these; parts are
+	// bequests accepted in part, again are bequests that came again.
 	left, owed, out, below, items, parts, again int
-	// undone are crashes that lost a transaction, full the bequests that did not fit, back
-	// those with an item that the heir has frozen, dropped those to sites that were lost,
-	// refused the messages of such sites.
+	// undone are crashes that lost a transaction. full are bequests that did not fit, back
+	// are bequests with an item frozen at the heir, dropped are bequests to lost sites, and
+	// refused are messages of lost sites.
 	undone, full, back, dropped, refused int
 	// departures are the sites that had nothing any more, after healing.
 	departures int

@@ -5,9 +5,9 @@ import "slices"
 // How instances end that have a member in R that is written off. See the package comment.
 
 // lostIn is the set of members of R that are written off, and the part of it in doubt:
-// the members whose vote is not known here. What was heard of them before is as good as
-// ever, and a leader has accepted. If the set has grown, answers that did not know of it
-// count no more, and the slice is looked after at once.
+// the members with a vote unknown here. Votes heard before the loss count as ever, and a
+// leader has accepted. If the set has grown, answers that did not know of the set count no
+// more, and the slice is looked after at once.
 func (s *step) lostIn(i int) (lost, doubt siteSet) {
 	c := &s.cares[i]
 	if s.lost != 0 {

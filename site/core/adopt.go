@@ -3,7 +3,6 @@ package core
 import (
 	"errors"
 	"fmt"
-	"hash/fnv"
 
 	"github.com/samya-db/samya/avantan"
 )
@@ -96,12 +95,7 @@ func (c *rebalancing) adoptNext() {
 }
 
 // turnOf is the voter of an entity whose turn it is in a round.
-func (c *rebalancing) turnOf(e *entity) SiteID {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(e.name))
-	view := c.roster.view(e.voters)
-	return view[(h.Sum64()+c.adopting.round)%uint64(len(view))]
-}
+func (c *rebalancing) turnOf(e *entity) SiteID { return c.roster.turn(e, c.adopting.round) }
 
 // adopts reports whether it is this site's turn to have an entity adopt the latest view,
 // or to ask how far the entity is if others vote.

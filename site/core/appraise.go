@@ -2,7 +2,6 @@ package core
 
 import (
 	"fmt"
-	"hash/fnv"
 
 	"github.com/samya-db/samya/avantan"
 )
@@ -144,7 +143,7 @@ func (c *auditing) appraiseNext() {
 			return true
 		}
 		a.found = true
-		if e.voters >= c.roster.Losses && c.appraiser(e) == c.cfg.Self {
+		if e.voters >= c.roster.Losses && c.roster.turn(e, c.appraising.round) == c.cfg.Self {
 			if s := c.auditOf(e); s.number == 0 || c.now.Tick > s.begun+auditFor {
 				c.beginAudit(e)
 				begun++
@@ -160,12 +159,4 @@ func (c *auditing) appraiseNext() {
 	default:
 		*a = appraising{}
 	}
-}
-
-// appraiser is the voter whose turn it is to appraise an entity in a round.
-func (c *auditing) appraiser(e *entity) SiteID {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(e.name))
-	view := c.roster.view(e.voters)
-	return view[(h.Sum64()+c.appraising.round)%uint64(len(view))]
 }

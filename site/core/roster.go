@@ -1,6 +1,7 @@
 package core
 
 import (
+	"hash/fnv"
 	"iter"
 	"math/bits"
 	"slices"
@@ -203,6 +204,14 @@ func (r *roster) lost(site SiteID) bool { return r.in(site, stored.SeatLost) }
 
 // draining reports whether a site leaves.
 func (r *roster) draining(site SiteID) bool { return r.in(site, stored.SeatDraining) }
+
+// turn is the voter with the turn to look after an entity in a round.
+func (r *roster) turn(e *entity, round uint64) SiteID {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(e.name))
+	view := r.view(e.voters)
+	return view[(h.Sum64()+round)%uint64(len(view))]
+}
 
 // rank counts the members with lower names than this site's.
 func (r *roster) rank() int {
