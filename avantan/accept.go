@@ -19,7 +19,7 @@ func (s *step) build() {
 			s.pledge(l.proposal.Press)
 		}
 		contributions := l.contributions
-		if s.state.Pledge != nil {
+		if s.offers() {
 			contributions = append(contributions, *s.state.Pledge)
 		}
 		v = &Value{Contributions: sorted(contributions), Policy: l.proposal.Policy, Change: l.proposal.Change}
@@ -39,7 +39,7 @@ func (s *step) build() {
 	}
 	if fresh {
 		s.state.Built = true
-		if s.state.Pledge != nil {
+		if s.offers() {
 			s.state.expose(l.ballot)
 		}
 	}
@@ -131,7 +131,7 @@ func (s *step) onAcceptOk(m *Message) {
 
 // accepted decides once a majority has accepted.
 func (s *step) accepted() {
-	if s.lead.oks.len() >= s.view().quorum() {
+	if s.lead.oks.len() >= s.quorum() {
 		s.decide(s.lead.value)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -55,6 +56,15 @@ func (b *books) TakeBack(t Instance, pledge Contribution) {
 	}
 	delete(b.offers, t)
 	b.left += offer
+}
+
+// Forfeit keeps a debt: nothing of it is gone.
+func (b *books) Forfeit(t Instance, pledge Contribution) {
+	lost := b.offers[t]
+	b.TakeBack(t, pledge)
+	if lost > 0 {
+		b.left -= lost
+	}
 }
 
 func delta(v *Value) (Tokens, error) {
@@ -163,6 +173,9 @@ type node struct {
 	m       *Machine
 	b       *books
 	up      bool
+	// recovers says that the site knows of the loss of a majority.
+	recovers bool
+
 	disk    State
 	diskB   *books
 	flushes []flush
@@ -185,6 +198,13 @@ type cluster struct {
 	promises map[seat]Ballot
 	// first is the view of the first instance.
 	first View
+	// lost are the sites lost for good. settled is the last instance that a survivor had
+	// applied when they were lost.
+	lost    map[SiteID]bool
+	settled Instance
+	// secret are instances that lost sites have decided, and of which survivors may hear
+	// yet.
+	secret map[Instance]*Value
 }
 
 type vote struct {
@@ -200,7 +220,7 @@ type seat struct {
 func newCluster(left map[SiteID]Tokens, rand func(SiteID) Rand) *cluster {
 	c := &cluster{
 		value: map[Instance]*Value{}, proposed: map[vote]*Value{}, accepts: map[vote]map[SiteID]bool{},
-		promises: map[seat]Ballot{}, first: slices.Sorted(maps.Keys(left)),
+		promises: map[seat]Ballot{}, secret: map[Instance]*Value{}, first: slices.Sorted(maps.Keys(left)),
 	}
 	c.join(left, rand)
 	return c
@@ -222,11 +242,22 @@ func (c *cluster) join(left map[SiteID]Tokens, rand func(SiteID) Rand) {
 		if err := cfg.Validate(); err != nil {
 			panic(err)
 		}
+		n := &node{id: id, cfg: cfg, up: true}
+		cfg.Lost = func(s SiteID) bool { return n.recovers && c.lost[s] }
+		cfg.Serving = func() iter.Seq[SiteID] {
+			return func(yield func(SiteID) bool) {
+				for n := range c.survivors() {
+					if !yield(n.id) {
+						return
+					}
+				}
+			}
+		}
 		b := &books{
 			self: id, left: left[id], offers: map[Instance]Tokens{}, got: map[Instance]bool{},
 			limit: c.total, half: 2, view: c.first, c: c,
 		}
-		n := &node{id: id, cfg: cfg, b: b, up: true, diskB: b.clone()}
+		n.b, n.diskB = b, b.clone()
 		n.m = New(cfg, b, State{})
 		c.nodes = append(c.nodes, n)
 	}
@@ -249,6 +280,12 @@ func (c *cluster) viewOf(t Instance) View {
 // alone is the only voter of an instance, if there is only one.
 func (c *cluster) alone(t Instance) (SiteID, bool) {
 	v := c.viewOf(t)
+	if t > c.settled {
+		v = slices.DeleteFunc(slices.Clone(v), func(s SiteID) bool { return c.lost[s] })
+	}
+	if len(v) == 0 {
+		return "", false
+	}
 	return v[0], len(v) == 1
 }
 
@@ -281,7 +318,7 @@ func (c *cluster) decided(t Instance, v *Value) {
 		return
 	}
 	for vt, voters := range c.accepts {
-		if vt.t == t && len(voters) >= c.viewOf(t).quorum() && c.proposed[vt].Equal(v) {
+		if vt.t == t && len(voters) >= c.quorum(vt) && c.proposed[vt].Equal(v) {
 			return
 		}
 	}
@@ -302,6 +339,10 @@ func (c *cluster) observe(m *Message) {
 	case AcceptOk:
 		c.accept(at, m.From)
 	case ElectionOk:
+		if m.Ballot.epoch() > 0 && !c.viewOf(m.Instance).Has(m.From) {
+			// A survivor without a vote promises nothing.
+			return
+		}
 	case Refuse:
 		promised = m.Promised
 	default:
@@ -316,17 +357,25 @@ func (c *cluster) observe(m *Message) {
 	}
 }
 
+// quorum is the number of votes that choose at a ballot.
+func (c *cluster) quorum(at vote) int {
+	v := c.viewOf(at.t)
+	if lost := at.b.epoch(); lost > 0 {
+		return len(v) - int(lost)
+	}
+	return v.quorum()
+}
+
 func (c *cluster) accept(at vote, site SiteID) {
 	if c.accepts[at] == nil {
 		c.accepts[at] = map[SiteID]bool{}
 	}
 	c.accepts[at][site] = true
-	quorum := c.viewOf(at.t).quorum()
-	if len(c.accepts[at]) < quorum {
+	if len(c.accepts[at]) < c.quorum(at) {
 		return
 	}
 	for other, voters := range c.accepts {
-		if other.t == at.t && len(voters) >= quorum && !c.proposed[other].Equal(c.proposed[at]) {
+		if other.t == at.t && other.b.epoch() == at.b.epoch() && len(voters) >= c.quorum(other) && !c.proposed[other].Equal(c.proposed[at]) {
 			c.fail("instance %d: chosen at %v and at %v differ", at.t, at.b, other.b)
 		}
 	}
@@ -390,6 +439,7 @@ func (c *cluster) crash(n *node) {
 			delete(c.value, t)
 		}
 	}
+	c.unlearn(n)
 	n.up, n.flushes = false, nil
 	n.b = n.diskB.clone()
 	n.m = New(n.cfg, n.b, n.disk.Clone())
@@ -424,6 +474,10 @@ func (c *cluster) check() error {
 		if p := c.promises[seat{n.m.State().Applied + 1, n.id}]; n.m.State().Promised.Compare(p) < 0 {
 			return fmt.Errorf("%s: promised %v before, now %v", n.id, p, n.m.State().Promised)
 		}
+	}
+	if len(c.lost) > 0 {
+		c.relearn()
+		return c.bounded()
 	}
 	if err := c.conserved(live); err != nil {
 		return err

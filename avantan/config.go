@@ -3,6 +3,7 @@ package avantan
 import (
 	"errors"
 	"fmt"
+	"iter"
 )
 
 // MaxMembers is the largest number of sites that a view may have.
@@ -56,6 +57,13 @@ type Config struct {
 	// sit out its Window for a voter that is down. Nil means all are up. A wrong
 	// answer costs time or leaves a site out of R, never safety.
 	Reachable func(SiteID) bool
+	// Lost reports whether a site is lost for good, by the word of an operator, after a
+	// majority was lost: see Machine.Recover. It never reports one of these sites as not
+	// lost again. Nil means that none is.
+	Lost func(SiteID) bool
+	// Serving yields the sites that are not lost and may have applied instances, voters or
+	// not. A leader asks them all once Lost has named a voter. Nil means the voters only.
+	Serving func() iter.Seq[SiteID]
 	// Rand draws the back-offs.
 	Rand Rand
 }

@@ -73,8 +73,8 @@ func (s *step) apply(v *Value) bool {
 		return false
 	}
 	t := s.instance()
-	if _, in := v.Of(s.cfg.Self); !in && s.state.Pledge != nil {
-		s.ledger.TakeBack(t, *s.state.Pledge)
+	if _, in := v.Of(s.cfg.Self); !in {
+		s.unpledge(t, s.doubtful())
 	}
 	s.ledger.Apply(t, v)
 	s.state.settle(t)

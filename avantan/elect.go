@@ -23,6 +23,9 @@ type lead struct {
 	value *Value
 	// oks are the members that have accepted value at ballot.
 	oks siteSet
+	// learners are the sites without a vote that have still to say that they have not
+	// applied the instance.
+	learners []SiteID
 	// refused is set once a member has promised a higher ballot.
 	refused bool
 }
@@ -45,7 +48,7 @@ func (s *step) begin(p Proposal) {
 // restart cannot use it again.
 func (s *step) elect(p Proposal, own bool) {
 	s.pending = nil
-	number := max(s.state.Promised.Number, s.seen)
+	number := max(s.state.Promised.Number, s.seen, s.epoch()<<epochShift)
 	if number >= MaxNumber || s.instance() > MaxNumber {
 		s.violation("ballots or instances are used up")
 		s.deadline = 0
@@ -61,10 +64,17 @@ func (s *step) elect(p Proposal, own bool) {
 	s.lead = &lead{ballot: b, proposal: p, own: own}
 	self, _ := s.view().index(s.cfg.Self)
 	s.lead.answers.add(self)
-	s.lead.adoptedAt, s.lead.adopted = s.state.AcceptedAt, s.state.Accepted
+	s.lead.adoptedAt, s.lead.adopted = s.vote()
 	s.deadline = after(s.now, s.cfg.Window)
-	s.broadcast(s.view(), Message{Kind: Election, Instance: s.instance(), Ballot: b, Press: p.Press})
+	s.lead.learners = s.learners()
+	s.broadcast(s.view(), s.election())
+	s.broadcast(s.lead.learners, s.election())
 	s.collected()
+}
+
+// election is the message of the first phase under way.
+func (s *step) election() Message {
+	return Message{Kind: Election, Instance: s.instance(), Ballot: s.lead.ballot, Press: s.lead.proposal.Press}
 }
 
 // onElection answers a leader's Election-GetValue with a promise and an offer
@@ -92,11 +102,9 @@ func (s *step) onElection(m *Message) {
 		// value with it.
 		s.pledge(m.Press)
 	}
-	ok := Message{
-		Kind: ElectionOk, Instance: m.Instance, Ballot: m.Ballot,
-		AcceptedAt: s.state.AcceptedAt, Value: s.state.Accepted,
-	}
-	if s.state.Pledge != nil {
+	ok := Message{Kind: ElectionOk, Instance: m.Instance, Ballot: m.Ballot}
+	ok.AcceptedAt, ok.Value = s.vote()
+	if s.offers() {
 		s.state.expose(m.Ballot)
 		ok.Contribution = new(*s.state.Pledge)
 	}
@@ -151,10 +159,15 @@ func (s *step) onElectionOk(m *Message) {
 	s.collected()
 }
 
+// elected reports whether all have answered whom the second phase needs.
+func (s *step) elected() bool {
+	return s.lead.answers.len() >= s.quorum() && len(s.lead.learners) == 0
+}
+
 // collected ends the first phase early if no further promise is expected.
 func (s *step) collected() {
 	l := s.lead
-	if l.answers.len() >= s.view().quorum() && (s.cfg.Wait == WaitQuorum || l.answers.covers(s.reachable())) {
+	if s.elected() && (s.cfg.Wait == WaitQuorum || l.answers.covers(s.reachable())) {
 		s.build()
 	}
 }
@@ -180,7 +193,7 @@ func (s *step) onRefuse(m *Message) {
 // windowEnds settles for a majority or gives up.
 func (s *step) windowEnds() {
 	l := s.lead
-	if l.answers.len() >= s.view().quorum() {
+	if s.elected() {
 		s.build()
 		return
 	}

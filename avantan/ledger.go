@@ -10,6 +10,10 @@ type Ledger interface {
 	// TakeBack makes a pledged offer usable again: no value with it can be
 	// decided any more, or t was decided without it.
 	TakeBack(t Instance, pledge Contribution)
+	// Forfeit gives a pledge up: instance t was settled without it, but sites lost for
+	// good may have decided t with it, and have granted its tokens. A positive offer is
+	// gone; of a debt, nothing is.
+	Forfeit(t Instance, pledge Contribution)
 	// CanApply returns an error if this site cannot apply the value: it must not accept
 	// a policy or a change that this build does not know. A value once found good must
 	// stay good until the instance is applied.

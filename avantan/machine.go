@@ -269,8 +269,14 @@ func (s *step) onPresent(m *Message) {
 		s.onDecision(m)
 		return
 	}
+	if s.learned(m) {
+		return
+	}
 	if err := s.checkVote(m); err != nil {
 		s.report(err)
+		return
+	}
+	if !s.current(m) {
 		return
 	}
 	switch m.Kind {
@@ -298,6 +304,9 @@ func (s *step) check(m *Message) error {
 	}
 	if m.To != s.cfg.Self {
 		return m.malformed("To is another site")
+	}
+	if s.cfg.lost(m.From) {
+		return m.malformed("the sender is lost for good")
 	}
 	if !m.names(s.cfg.known) {
 		return fmt.Errorf("%w: %v from %q to %q: %w", errMessage, m.Kind, m.From, m.To, ErrStranger)

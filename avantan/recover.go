@@ -122,11 +122,9 @@ func (s *step) onCatchUpAsk(m *Message) {
 	switch {
 	case m.Applied < s.state.Applied:
 		s.catchUp(m.From, m.Applied)
-		if s.lead != nil && s.lead.value == nil && s.view().Has(m.From) {
+		if s.lead != nil && s.lead.value == nil && (s.view().Has(m.From) || slices.Contains(s.lead.learners, m.From)) {
 			// The site could not answer the election before.
-			s.send(m.From, Message{
-				Kind: Election, Instance: s.instance(), Ballot: s.lead.ballot, Press: s.lead.proposal.Press,
-			})
+			s.send(m.From, s.election())
 		}
 	case m.Applied > s.state.Applied:
 		s.send(m.From, Message{Kind: CatchUpAsk, Applied: s.state.Applied})
@@ -168,13 +166,12 @@ func (s *step) onCatchUp(m *Message) {
 
 // install replaces this site's knowledge by the sender's snapshot.
 func (s *step) install(m *Message) bool {
+	t, doubtful := s.instance(), s.doubtful()
 	if err := s.ledger.Install(m.Applied, m.Snapshot); err != nil {
 		s.report(err)
 		return false
 	}
-	if s.state.Pledge != nil {
-		s.ledger.TakeBack(s.instance(), *s.state.Pledge)
-	}
+	s.unpledge(t, doubtful)
 	s.state.Kept = slices.Clone(m.Kept)
 	s.state.drop(s.cfg.Self, m.Applied)
 	s.state.settle(m.Applied)

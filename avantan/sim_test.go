@@ -19,7 +19,7 @@ var (
 // nothing stays stuck. A seed that fails is replayed with -sim.seed.
 func TestSimulation(t *testing.T) {
 	for _, size := range []int{1, 2, 3, 5, 7} {
-		t.Run(fmt.Sprintf("sites=%d", size), func(t *testing.T) { simulateAll(t, size, false) })
+		t.Run(fmt.Sprintf("sites=%d", size), func(t *testing.T) { simulateAll(t, size, simulate) })
 	}
 }
 
@@ -27,12 +27,12 @@ func TestSimulation(t *testing.T) {
 // that join, leave and come back.
 func TestSimulationOfViews(t *testing.T) {
 	for _, size := range []int{2, 3, 4, 6} {
-		t.Run(fmt.Sprintf("sites=%d", size), func(t *testing.T) { simulateAll(t, size, true) })
+		t.Run(fmt.Sprintf("sites=%d", size), func(t *testing.T) { simulateAll(t, size, simulateViews) })
 	}
 }
 
 // simulateAll runs all seeds for a size of cluster.
-func simulateAll(t *testing.T, size int, views bool) {
+func simulateAll(t *testing.T, size int, simulate func(size int, seed uint64) (instances int, err error)) {
 	t.Helper()
 	t.Parallel()
 	first, last := uint64(1), uint64(*simSeeds)
@@ -41,7 +41,7 @@ func simulateAll(t *testing.T, size int, views bool) {
 	}
 	instances := 0
 	for seed := first; seed <= last; seed++ {
-		n, err := simulate(size, seed, views)
+		n, err := simulate(size, seed)
 		if err != nil {
 			t.Fatalf("sites=%d seed=%d: %v", size, seed, err)
 		}
@@ -62,9 +62,21 @@ type sim struct {
 	views int
 	// faults are the chances, in thousandths, of this run.
 	drop, repeat, crash, partition, begin, wake int
+	// limits allows changes of the limit.
+	limits bool
 }
 
-func simulate(size int, seed uint64, views bool) (instances int, err error) {
+func simulate(size int, seed uint64) (instances int, err error) {
+	s, r := newSim(size, seed, false)
+	return s.all(200 + r.IntN(400*size))
+}
+
+func simulateViews(size int, seed uint64) (instances int, err error) {
+	s, r := newSim(size, seed, true)
+	return s.all(200 + r.IntN(400*size))
+}
+
+func newSim(size int, seed uint64, views bool) (*sim, *rand.Rand) {
 	r := rand.New(rand.NewPCG(seed, uint64(size)))
 	left := map[SiteID]Tokens{}
 	for i := range size {
@@ -82,7 +94,7 @@ func simulate(size int, seed uint64, views bool) (instances int, err error) {
 		cluster: newCluster(left, random),
 		r:       r, groups: make([]int, size),
 		drop: r.IntN(150), repeat: r.IntN(200), crash: r.IntN(25), partition: r.IntN(10), begin: 5 + r.IntN(60),
-		wake: 1 + r.IntN(30),
+		wake: 1 + r.IntN(30), limits: true,
 	}
 	s.join(later, random)
 	if views {
@@ -97,11 +109,13 @@ func simulate(size int, seed uint64, views bool) (instances int, err error) {
 		// Calmer: more instances are decided in a row.
 		s.drop, s.crash, s.partition = s.drop/5, s.crash/5, s.partition/5
 	}
-	for event := range 200 + r.IntN(400*size) {
-		s.event()
-		if err := s.check(); err != nil {
-			return 0, fmt.Errorf("event %d: %w", event, err)
-		}
+	return s, r
+}
+
+// all lets a number of random things happen, then heals all.
+func (s *sim) all(events int) (instances int, err error) {
+	if err := s.events(events); err != nil {
+		return 0, err
 	}
 	if err := s.heal(); err != nil {
 		return 0, fmt.Errorf("after healing: %w", err)
@@ -109,16 +123,43 @@ func simulate(size int, seed uint64, views bool) (instances int, err error) {
 	return len(s.value), nil
 }
 
+// events lets a number of random things happen.
+func (s *sim) events(n int) error {
+	for event := range n {
+		s.event()
+		if err := s.check(); err != nil {
+			return fmt.Errorf("event %d: %w", event, err)
+		}
+	}
+	return nil
+}
+
 // changedView is a change that adds a site to a view or takes one out.
 func (s *sim) changedView(v View) []byte {
 	site := s.nodes[s.r.IntN(len(s.nodes))].id
-	changed := []byte(viewChange)
+	if s.lost[site] && !v.Has(site) {
+		return nil
+	}
+	changed, live := []byte(viewChange), false
 	for _, n := range s.nodes {
 		if v.Has(n.id) != (n.id == site) || len(v) == 1 && n.id == v[0] {
 			changed = fmt.Append(changed, " ", n.id)
+			live = live || !s.lost[n.id]
 		}
 	}
+	if !live {
+		return nil
+	}
 	return changed
+}
+
+// anyone is a random site that is not lost.
+func (s *sim) anyone() *node {
+	for {
+		if n := s.nodes[s.r.IntN(len(s.nodes))]; !s.lost[n.id] {
+			return n
+		}
+	}
 }
 
 func (s *sim) chance(thousandths int) bool { return s.r.IntN(1000) < thousandths }
@@ -131,8 +172,10 @@ func (s *sim) reaches(m *Message) bool {
 
 // event lets a random thing happen.
 func (s *sim) event() {
-	n := s.nodes[s.r.IntN(len(s.nodes))]
+	n := s.anyone()
 	switch {
+	case len(s.lost) > 0 && !n.recovers && s.chance(30):
+		s.recovers(n)
 	case s.chance(s.crash):
 		s.cluster.crash(n)
 	case !n.up:
@@ -145,7 +188,7 @@ func (s *sim) event() {
 		clear(s.groups)
 	case s.chance(s.begin):
 		p := &Proposal{Press: Press(s.r.IntN(2))}
-		if s.chance(300) {
+		if s.limits && s.chance(300) {
 			p.Change = fmt.Append(nil, s.r.IntN(100)-50)
 		}
 		if s.views > 0 && s.chance(s.views) {
@@ -204,13 +247,16 @@ func (s *sim) next() (next Tick, found bool) {
 // limit, and able to decide another.
 func (s *sim) heal() error {
 	clear(s.groups)
-	for _, n := range s.nodes {
+	for n := range s.survivors() {
 		n.up = true
+		if len(s.lost) > 0 && !n.recovers {
+			s.recovers(n)
+		}
 	}
 	if err := s.run(); err != nil {
 		return err
 	}
-	for _, n := range s.nodes {
+	for n := range s.survivors() {
 		if n.m.State().Pledge != nil || n.m.Open() {
 			return fmt.Errorf("%s: stuck in instance %d: %+v", n.id, n.m.State().Applied+1, *n.m.State())
 		}
@@ -218,9 +264,12 @@ func (s *sim) heal() error {
 	if err := s.refresh(); err != nil {
 		return err
 	}
+	if s.dead() {
+		return nil
+	}
 	before := len(s.value)
 	for range 60 {
-		s.step(s.nodes[s.r.IntN(len(s.nodes))], Input{Begin: &Proposal{}})
+		s.step(s.anyone(), Input{Begin: &Proposal{}})
 		if err := s.run(); err != nil {
 			return err
 		}
@@ -233,8 +282,8 @@ func (s *sim) heal() error {
 
 // refresh has all sites ask all others. Then they have to be the same.
 func (s *sim) refresh() error {
-	for _, n := range s.nodes {
-		for _, peer := range s.nodes {
+	for n := range s.survivors() {
+		for peer := range s.survivors() {
 			s.step(n, Input{Refresh: peer.id})
 		}
 	}
@@ -253,10 +302,12 @@ func (s *sim) run() error {
 		if len(s.net) > 0 {
 			m := s.net[0]
 			s.net = s.net[1:]
-			s.receive(&m)
+			if s.node(m.To).up {
+				s.receive(&m)
+			}
 		} else if at, ok := s.next(); ok {
 			s.now = max(s.now, at)
-			for _, n := range s.nodes {
+			for n := range s.survivors() {
 				if at, ok := n.m.WakeAt(); ok && at <= s.now {
 					s.step(n, Input{})
 				}
@@ -272,8 +323,11 @@ func (s *sim) run() error {
 }
 
 func (s *sim) same() error {
-	a := s.nodes[0]
-	for _, n := range s.nodes[1:] {
+	var a *node
+	for n := range s.survivors() {
+		if a == nil {
+			a = n
+		}
 		if n.m.State().Applied != a.m.State().Applied || n.b.limit != a.b.limit {
 			return fmt.Errorf("%s is at %d with limit %d, %s at %d with limit %d",
 				a.id, a.m.State().Applied, a.b.limit, n.id, n.m.State().Applied, n.b.limit)

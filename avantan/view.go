@@ -56,7 +56,7 @@ func (v View) and(w View) View {
 func (s *step) reachable() siteSet {
 	var set siteSet
 	for i, site := range s.view() {
-		if site == s.cfg.Self || s.cfg.Reachable == nil || s.cfg.Reachable(site) {
+		if site == s.cfg.Self || !s.cfg.lost(site) && (s.cfg.Reachable == nil || s.cfg.Reachable(site)) {
 			set.add(i)
 		}
 	}

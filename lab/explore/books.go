@@ -172,6 +172,11 @@ func (b *books) TakeBack(t avantan.Instance, pledge avantan.Contribution) {
 	b.offers = slices.Delete(b.offers, i, i+1)
 }
 
+// Forfeit implements avantan.Ledger. No bound loses a majority for good.
+func (b *books) Forfeit(t avantan.Instance, _ avantan.Contribution) {
+	b.fail(Exclusivity, "gives up the offer to instance %d, and nobody is lost", t)
+}
+
 // CanApply implements avantan.Ledger.
 func (b *books) CanApply(v *avantan.Value) error {
 	if b.values.get(b.values.id(v)).grants == nil && len(v.Contributions) > 0 {

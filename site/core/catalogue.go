@@ -222,6 +222,9 @@ func (cat *catalogue) Pledge(avantan.Instance, avantan.Press) (avantan.Contribut
 // TakeBack implements avantan.Ledger; there is never anything to take back.
 func (cat *catalogue) TakeBack(avantan.Instance, avantan.Contribution) {}
 
+// Forfeit implements avantan.Ledger; there is never anything to give up.
+func (cat *catalogue) Forfeit(avantan.Instance, avantan.Contribution) {}
+
 func decodeChanges(v *avantan.Value) ([]stored.CatalogueChange, error) {
 	if len(v.Change) == 0 {
 		return nil, nil

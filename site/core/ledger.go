@@ -61,6 +61,16 @@ func (l *entityLedger) takeBack(pledge avantan.Contribution) {
 	l.c.dirtyBooks(l.e)
 }
 
+// Forfeit implements avantan.Ledger.
+func (l *entityLedger) Forfeit(_ avantan.Instance, pledge avantan.Contribution) {
+	if pledge.Offered <= 0 {
+		l.takeBack(pledge)
+		return
+	}
+	l.c.keepWhole(l.e, l.e.books.Grant(pledge.Offered, 0))
+	l.c.dirtyBooks(l.e)
+}
+
 // CanApply implements avantan.Ledger.
 func (l *entityLedger) CanApply(v *avantan.Value) error {
 	_, err := l.outcome(v)
