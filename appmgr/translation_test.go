@@ -75,6 +75,10 @@ func TestNothingOfARequestIsLost(t *testing.T) {
 			"DELETE", "/v1/members/eu?lost=true&request_id=r", "",
 			&samyav1.RemoveMemberRequest{Name: "eu", Lost: true, RequestId: "r"},
 		},
+		{
+			"POST", "/v1/members:recover", `{"survivors":["us"],"lost":["as","eu"],"machines_destroyed":true,"check":true}`,
+			&samyav1.RecoverClusterRequest{Survivors: []string{"us"}, Lost: []string{"as", "eu"}, MachinesDestroyed: true, Check: true},
+		},
 		{"PUT", "/v1/version", `{"version":3,"request_id":"r"}`, &samyav1.RaiseVersionRequest{Version: 3, RequestId: "r"}},
 		{"PUT", "/v1/forecast", `{"model":"none"}`, &samyav1.SetForecastRequest{Model: "none"}},
 		{

@@ -168,11 +168,11 @@ type flush struct {
 
 // node is a site of a cluster under test.
 type node struct {
-	id      SiteID
-	cfg     *Config
-	m       *Machine
-	b       *books
-	up      bool
+	id  SiteID
+	cfg *Config
+	m   *Machine
+	b   *books
+	up  bool
 	// recovers says that the site knows of the loss of a majority.
 	recovers bool
 

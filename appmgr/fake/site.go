@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -49,6 +50,8 @@ type Site struct {
 	Health healthpb.HealthServer
 	// ahead, in nanoseconds, is how far the site's clock is ahead. Probes read it at any time.
 	ahead atomic.Int64
+	// recovered says that the site was told to go on without others.
+	recovered atomic.Bool
 	// Arrived gets the requests that come by unary calls; nil: none. A test sets it before Up.
 	Arrived func(any)
 
@@ -375,6 +378,20 @@ func (f *Site) RaiseVersion(_ context.Context, r *samyav1.RaiseVersionRequest) (
 		return nil, apierr.New(apierr.VersionMismatch, "the cluster stays at version 2: site eu has a build that speaks versions 1 to 2")
 	}
 	return &samyav1.RaiseVersionResponse{Version: r.GetVersion()}, nil
+}
+
+// Recovered reports whether the site was told to go on without others.
+func (f *Site) Recovered() bool { return f.recovered.Load() }
+
+// RecoverCluster implements samyav1.ClusterServiceServer.
+func (f *Site) RecoverCluster(_ context.Context, r *samyav1.RecoverClusterRequest) (*samyav1.RecoverClusterResponse, error) {
+	if f.Name == "us" && slices.Contains(r.GetLost(), "picky") {
+		return nil, apierr.New(apierr.MemberState, "the survivors are a majority of the members")
+	}
+	if !r.GetCheck() {
+		f.recovered.Store(true)
+	}
+	return &samyav1.RecoverClusterResponse{Sites: []string{f.Name}}, nil
 }
 
 // GetForecast implements samyav1.ClusterServiceServer.

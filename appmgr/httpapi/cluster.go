@@ -11,19 +11,20 @@ import (
 )
 
 var clusterHandlers = map[string]handler{
-	"ListSites":    (*api).listSites,
-	"InspectSites": (*api).inspectSites,
-	"ListMembers":  (*api).listMembers,
-	"WatchMembers": (*api).watchMembers,
-	"AddMember":    (*api).addMember,
-	"DrainMember":  (*api).drainMember,
-	"RemoveMember": (*api).removeMember,
-	"GetMode":      (*api).getMode,
-	"SetMode":      (*api).setMode,
-	"GetVersion":   (*api).getVersion,
-	"RaiseVersion": (*api).raiseVersion,
-	"GetForecast":  (*api).getForecast,
-	"SetForecast":  (*api).setForecast,
+	"ListSites":      (*api).listSites,
+	"InspectSites":   (*api).inspectSites,
+	"ListMembers":    (*api).listMembers,
+	"WatchMembers":   (*api).watchMembers,
+	"AddMember":      (*api).addMember,
+	"DrainMember":    (*api).drainMember,
+	"RemoveMember":   (*api).removeMember,
+	"RecoverCluster": (*api).recoverCluster,
+	"GetMode":        (*api).getMode,
+	"SetMode":        (*api).setMode,
+	"GetVersion":     (*api).getVersion,
+	"RaiseVersion":   (*api).raiseVersion,
+	"GetForecast":    (*api).getForecast,
+	"SetForecast":    (*api).setForecast,
 }
 
 // listTime bounds a list of sites.
@@ -57,6 +58,16 @@ func (a *api) drainMember(w http.ResponseWriter, r *http.Request, site string) e
 
 func (a *api) removeMember(w http.ResponseWriter, r *http.Request, site string) error {
 	return find(w, r, &samyav1.RemoveMemberRequest{Name: site}, a.Service.RemoveMember, changedMemberJSON)
+}
+
+func (a *api) recoverCluster(w http.ResponseWriter, r *http.Request, _ string) error {
+	in := &samyav1.RecoverClusterRequest{}
+	if err := a.read(w, r, fieldsOf(in)); err != nil {
+		return err
+	}
+	return answer(w, r, http.StatusOK, in, a.Service.RecoverCluster, func(out *samyav1.RecoverClusterResponse) recovery {
+		return recovery{Sites: out.GetSites()}
+	})
 }
 
 func (a *api) inspectSites(w http.ResponseWriter, r *http.Request, _ string) error {

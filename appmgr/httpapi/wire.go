@@ -367,6 +367,11 @@ func versionsJSON(r *samyav1.GetVersionResponse) versionStatus {
 	return out
 }
 
+// recovery has the sites that go on after the loss of a majority.
+type recovery struct {
+	Sites []string `json:"sites"`
+}
+
 // forecasts is the answer to GetForecast or SetForecast.
 type forecasts interface {
 	GetComplete() bool

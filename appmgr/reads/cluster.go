@@ -1,6 +1,7 @@
 package reads
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/samya-db/samya/appmgr/route"
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/checks"
 	"github.com/samya-db/samya/internal/name"
 	"github.com/samya-db/samya/internal/versions"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
@@ -115,6 +117,30 @@ func (s *Reads) SetForecast(ctx context.Context, in *samyav1.SetForecastRequest)
 		return nil, err
 	}
 	return &samyav1.SetForecastResponse{Complete: complete, Sites: sites}, nil
+}
+
+// RecoverCluster implements samyav1.ClusterServiceServer. All survivors are asked first
+// whether they can go on without the lost sites. None goes on unless all can.
+func (s *Reads) RecoverCluster(ctx context.Context, in *samyav1.RecoverClusterRequest) (*samyav1.RecoverClusterResponse, error) {
+	if err := checks.Recover(in); err != nil {
+		return nil, apierr.FromName(err)
+	}
+	asks := []*samyav1.RecoverClusterRequest{proto.CloneOf(in)}
+	asks[0].Check = true
+	if !in.GetCheck() {
+		asks = append(asks, in)
+	}
+	survivors := slices.Sorted(slices.Values(in.GetSurvivors()))
+	for _, ask := range asks {
+		for _, survivor := range survivors {
+			refusal, err := everywhere(ctx, s, samyav1.ClusterService_RecoverCluster_FullMethodName, ask, survivor,
+				func(string, *samyav1.RecoverClusterResponse, error) {})
+			if err = cmp.Or(err, refusal); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return &samyav1.RecoverClusterResponse{Sites: survivors}, nil
 }
 
 // forecasts makes a call at every member site. If no site answers, it fails with the

@@ -17,12 +17,12 @@ import (
 func (p *program) clusterCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cluster",
-		Short: "Show and raise the version of a cluster",
+		Short: "Show and raise the version of a cluster, or recover it",
 		Args:  exactly(),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	t := p.talk(cmd)
-	cmd.AddCommand(t.clusterVersion())
+	cmd.AddCommand(t.clusterVersion(), t.clusterRecover())
 	return cmd
 }
 

@@ -191,7 +191,7 @@ func (c *memberChange) sureOfLoss(ctx context.Context, yes bool) error {
 	case m == nil, m.State != "member" && m.State != "draining":
 		// The sites say what is wrong, or have nothing to do.
 		return nil
-	case m.Health == "serving" || m.Health == "overloaded":
+	case serves(m):
 		return &hintError{
 			fmt.Errorf("%s serves, so its data is not lost; nothing was changed", m.Name),
 			"drain it: samya member drain " + m.Name + "; if it has just died, try again in some seconds",
@@ -205,6 +205,9 @@ func (c *memberChange) sureOfLoss(ctx context.Context, yes bool) error {
 		"pass --yes to write it off without being asked", "nothing was changed",
 	)
 }
+
+// serves reports whether a site answers its callers.
+func serves(m *httpapi.Member) bool { return m.Health == "serving" || m.Health == "overloaded" }
 
 // removedLine tells of a removed site in words.
 func removedLine(m httpapi.Member) string {

@@ -147,6 +147,40 @@ func TestMemberRemove(t *testing.T) {
 	s.progress("member remove eu --lost", "eu is written off\n")
 }
 
+// TestClusterRecover: the survivors go on, and the lost sites are written off. A site that
+// serves is not given up, and nobody is without an answer.
+func TestClusterRecover(t *testing.T) {
+	s := newShell(t)
+	const command = "cluster recover --survivors us --lost-sites eu,west --machines-destroyed"
+	for args, want := range map[string]string{
+		"cluster recover":                        "--survivors: missing",
+		"cluster recover --survivors us":         "--machines-destroyed: missing",
+		strings.Replace(command, " us", " U", 1): "survivors: ",
+		"cluster recover --survivors eu --lost-sites us --machines-destroyed -y": "us serves, so its machine is not destroyed",
+		command: "What only they have decided is lost",
+	} {
+		s.stdin = "no\n"
+		if code, _, stderr := s.run(args); code == exitOK || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit status %d, %s, want %q", args, code, stderr, want)
+		}
+	}
+	if slices.ContainsFunc(s.manager.Requests(), func(r string) bool { return strings.Contains(r, ":recover") }) {
+		t.Error("the cluster was recovered")
+	}
+	s.stdin = ""
+	s.expect("member add west --no-wait", exitOK, "west: joining, waits for the site to start, with an address to join\n")
+	s.progress(command+" --yes", `us decide without eu, west
+eu waits for 12 entities to adopt the new voters
+eu is written off
+west waits for 12 entities to adopt the new voters
+west is written off
+the cluster goes on with us; add sites with samya member add, as one more loss may stop it again
+`)
+	s.progress(command+" --yes", `us decide without eu, west
+the cluster goes on with us; add sites with samya member add, as one more loss may stop it again
+`)
+}
+
 // TestMemberReplace: a site is replaced in steps, and a repeat goes on with the next.
 func TestMemberReplace(t *testing.T) {
 	s := newShell(t)

@@ -1,4 +1,5 @@
-// Package checks has the checks of acquires, releases, atomic batches, reconciliations and drains. App managers and
+// Package checks has the checks of acquires, releases, atomic batches, reconciliations, drains and
+// recoveries. App managers and
 // sites make them alike, each at its own boundary: the bounds and formats of all fields,
 // and how a request's fields fit together. The package refuses to know which sites there
 // are, what time it is, and what a request finds at a site.
@@ -7,6 +8,7 @@ package checks
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -53,6 +55,42 @@ func Reconcile(r *samyav1.ReconcileEntityRequest) (cutid.Cut, error) {
 	return cut, errors.Join(
 		name.Entity("name", r.GetName()), name.Limit("in_use", r.GetInUse()), err, RequestID("request_id", r.GetRequestId()),
 	)
+}
+
+// Recover checks all fields of a recovery after the loss of a majority.
+func Recover(r *samyav1.RecoverClusterRequest) error {
+	errs := []error{sites("survivors", r.GetSurvivors()), sites("lost", r.GetLost())}
+	for _, s := range r.GetLost() {
+		if slices.Contains(r.GetSurvivors(), s) {
+			errs = append(errs, &name.Error{Field: "lost", Problem: fmt.Sprintf("names %q, as survivors does", s)})
+			break
+		}
+	}
+	if !r.GetMachinesDestroyed() {
+		errs = append(errs, &name.Error{Field: "machines_destroyed", Problem: "must be set: a lost site that still serves would grant tokens that others grant too"})
+	}
+	return errors.Join(errs...)
+}
+
+// mostSites is the largest number of sites in a list.
+const mostSites = 63
+
+// sites checks a list of sites.
+func sites(field string, list []string) error {
+	switch sorted := slices.Sorted(slices.Values(list)); {
+	case len(list) == 0:
+		return &name.Error{Field: field, Problem: "missing"}
+	case len(list) > mostSites:
+		return &name.Error{Field: field, Problem: fmt.Sprintf("%d sites, at most %d", len(list), mostSites)}
+	case len(slices.Compact(sorted)) < len(list):
+		return &name.Error{Field: field, Problem: "names a site twice"}
+	}
+	for _, s := range list {
+		if err := name.Site(field, s); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Drain checks all fields of a drain, and of the end of one.

@@ -34,6 +34,31 @@ func TestDrain(t *testing.T) {
 	}
 }
 
+// TestRecover: each fault of a recovery is told with its field.
+func TestRecover(t *testing.T) {
+	for what, c := range map[string]struct {
+		survivors, lost string
+		destroyed       bool
+		field           string
+	}{
+		"good":            {"eu us", "as", true, ""},
+		"no word":         {"eu us", "as", false, "machines_destroyed"},
+		"nobody survives": {"", "as", true, "survivors"},
+		"nobody is lost":  {"eu", "", true, "lost"},
+		"both":            {"eu us", "as us", true, "lost"},
+		"twice":           {"eu eu", "as", true, "survivors"},
+		"a bad name":      {"eu", "AS", true, "lost"},
+		"too many":        {"eu", strings.Repeat("x ", mostSites+1), true, "lost"},
+	} {
+		err := Recover(&samyav1.RecoverClusterRequest{
+			Survivors: strings.Fields(c.survivors), Lost: strings.Fields(c.lost), MachinesDestroyed: c.destroyed,
+		})
+		if (err == nil) != (c.field == "") || err != nil && !strings.HasPrefix(err.Error(), c.field+":") {
+			t.Errorf("%s: %v, want a fault of %q", what, err, c.field)
+		}
+	}
+}
+
 // TestReconcile: each fault of a reconciliation is told with its field.
 func TestReconcile(t *testing.T) {
 	cut := cutid.Cut{Entity: "e", Generation: 3, Version: 2, Counted: 9, Leased: 4}

@@ -68,6 +68,7 @@ func TestEveryFieldIsSent(t *testing.T) {
 		{call(func(c *httpapi.Client) (any, error) { return c.KeepMember(ctx, "eu", "id") }), `POST /v1/members/eu:drain {"cancel":true,"request_id":"id"}`},
 		{call(func(c *httpapi.Client) (any, error) { return c.RemoveMember(ctx, "eu", false, "") }), `DELETE /v1/members/eu`},
 		{call(func(c *httpapi.Client) (any, error) { return c.RemoveMember(ctx, "eu", true, "id") }), `DELETE /v1/members/eu?lost=true&request_id=id`},
+		{call(func(c *httpapi.Client) (any, error) { return c.RecoverCluster(ctx, []string{"us"}, []string{"eu"}) }), `POST /v1/members:recover {"lost":["eu"],"machines_destroyed":true,"survivors":["us"]}`},
 		{call(func(c *httpapi.Client) (any, error) { return c.RaiseVersion(ctx, 2, "") }), `PUT /v1/version {"version":2}`},
 		{call(func(c *httpapi.Client) (any, error) { return c.RaiseVersion(ctx, 2, "id") }), `PUT /v1/version {"request_id":"id","version":2}`},
 		{call(func(c *httpapi.Client) (any, error) { return c.SetForecast(ctx, "none") }), `PUT /v1/forecast {"model":"none"}`},

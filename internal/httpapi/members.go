@@ -140,5 +140,19 @@ func (c *Client) RemoveMember(ctx context.Context, name string, lost bool, reque
 	return m, err
 }
 
+// RecoverCluster has the survivors go on after a majority was lost. The caller knows that
+// the machines of the lost sites are destroyed.
+func (c *Client) RecoverCluster(ctx context.Context, survivors, lost []string) (Recovery, error) {
+	body := map[string]any{"survivors": survivors, "lost": lost, "machines_destroyed": true}
+	var r Recovery
+	err := c.do(ctx, http.MethodPost, "/v1/members:recover", nil, body, &r)
+	return r, err
+}
+
+// Recovery has the sites that go on after the loss of a majority.
+type Recovery struct {
+	Sites []string `json:"sites"`
+}
+
 // memberPath is the path of a site.
 func memberPath(name string) string { return "/v1/members/" + url.PathEscape(name) }

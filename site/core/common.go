@@ -163,12 +163,20 @@ func (c *common) seemsUp(site SiteID) bool {
 // and none has just been waited for in vain.
 func (c *common) majorityThere(e *entity) bool {
 	up, voters := 0, c.roster.view(e.voters)
+	destroyed := 0
 	for _, m := range voters {
-		if m == c.cfg.Self || c.seemsUp(m) {
+		switch {
+		case c.roster.destroyed(m):
+			destroyed++
+		case m == c.cfg.Self || c.seemsUp(m):
 			up++
 		}
 	}
-	return up > len(voters)/2 && c.now.Tick >= e.rebalance.noQuorum
+	enough := len(voters)/2 + 1
+	if destroyed > 0 {
+		enough = len(voters) - destroyed
+	}
+	return up >= enough && c.now.Tick >= e.rebalance.noQuorum
 }
 
 func (c *common) protocolEvents(name string, out *avantan.Output) {

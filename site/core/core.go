@@ -100,7 +100,7 @@ func New(cfg Config, from stored.Restored) (*Core, error) {
 	c := newCore(&common{cfg: cfg, mods: mods, space: newSpace(), roster: newRoster(cfg.Self, cfg.Members, decided)})
 	c.requests = newRequestTable(from.Blocks, cfg.Skew, newTenantsOf(&cfg, &from))
 	c.machine = avantan.Config{
-		Self: cfg.Self, Known: c.roster.knows,
+		Self: cfg.Self, Known: c.roster.knows, Lost: c.roster.destroyed, Serving: c.roster.survivors,
 		Wait: mods.Wait, Window: cfg.Window, Patience: cfg.Patience,
 		Backoff: cfg.Backoff, MaxBackoff: cfg.MaxBackoff, Rand: cfg.Rand, Policy: cfg.Policy,
 	}
@@ -145,6 +145,10 @@ func (c *Core) Step(now input.Now, in input.Input) {
 	if !c.clock.started {
 		c.leasing.startClock()
 		c.leasing.startLeases()
+	}
+	if in, recovers := in.(*input.Recover); recovers {
+		c.recovered(in)
+		return
 	}
 	if !c.fence.open {
 		c.fencing.stepFenced(in)

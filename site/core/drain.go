@@ -1,6 +1,8 @@
 package core
 
 import (
+	"slices"
+
 	"github.com/samya-db/samya/site/core/stored"
 )
 
@@ -25,7 +27,7 @@ func (c *Core) Drain(e *Effects) {
 		rec.Catalogue = &stored.Catalogue{
 			Generation: c.cat.generation, Numbered: c.cat.numbered, Mode: c.mode,
 			Protocol: c.cat.protocol.State().Clone(), Roster: c.roster.changed(), SettledIn: c.settledIn && c.roster.Changed > 0,
-			Version: c.cat.recordedVersion(),
+			Version: c.cat.recordedVersion(), Destroyed: slices.Clone(c.roster.without),
 		}
 	}
 	if len(rec.Block.Records) > 0 {

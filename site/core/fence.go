@@ -88,7 +88,7 @@ func (c *fencing) startFence(from *stored.Restored) {
 		g.open = true
 		return
 	}
-	g.need = c.roster.size() / 2
+	g.need = c.roster.left() / 2
 	if len(g.peers) > 0 {
 		g.nextRound = 1
 	}
@@ -259,7 +259,7 @@ func (c *fencing) ask(p *fencedPeer) {
 // vouch handles a message about data. Nobody vouches for a site that is out, also while
 // this site is not vouched for itself.
 func (c *fencing) vouch(from SiteID, e *message.Envelope) {
-	if c.roster.out(from) {
+	if c.roster.banned(from) {
 		return
 	}
 	c.meet([]SiteID{from})

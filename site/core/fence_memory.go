@@ -55,10 +55,10 @@ func (c *fencing) answerAsk(p *fencedPeer, asked message.Mark) {
 	// The vouched mark is durable before the answer leaves.
 	c.fence.flush = c.fence.flush || p.dirty
 	yes := message.Vouch{Kind: message.VouchYes, Asked: asked}
-	if c.roster.Changed > 0 {
-		yes.Members = c.roster.size()
+	if c.roster.Changed > 0 || len(c.roster.without) > 0 {
+		yes.Members = c.roster.left()
 		for i := range c.roster.Seats {
-			if site := c.roster.Seats[i].Site; c.roster.out(site) {
+			if site := c.roster.Seats[i].Site; c.roster.banned(site) {
 				yes.Out = append(yes.Out, site)
 			}
 		}

@@ -242,7 +242,7 @@ func (c *leaving) retireSite(site SiteID) {
 // reports whether it did: the message has no effect then. The site is told, and may ask
 // for the catalogue, which says so too.
 func (c *leaving) outside(from SiteID, e *message.Envelope) bool {
-	if !c.roster.out(from) {
+	if !c.roster.banned(from) {
 		return false
 	}
 	catalogue := e.Entity == "" && e.Gossip == nil && e.Claims == nil && e.Vouch == nil && e.Leave == nil

@@ -113,14 +113,14 @@ func (c *fencing) fenceMembers() {
 	g := &c.fence
 	for i := range g.peers {
 		p := &g.peers[i]
-		p.newcomer, p.out = !c.roster.serves(p.Site), c.roster.out(p.Site)
+		p.newcomer, p.out = !c.roster.serves(p.Site) || c.roster.destroyed(p.Site), c.roster.banned(p.Site)
 	}
 	for m := range c.roster.peers() {
 		if c.fenced(m) != nil {
 			continue
 		}
 		p := g.recall(m)
-		p.newcomer = !c.roster.serves(m)
+		p.newcomer, p.out = !c.roster.serves(m) || c.roster.destroyed(m), c.roster.banned(m)
 		g.peers = append(g.peers, p)
 		if g.start.Run != 0 {
 			g.nextRound = max(1, c.now.Tick)

@@ -3,6 +3,7 @@ package core
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/star"
@@ -17,6 +18,7 @@ func (c *Core) restore(from *stored.Restored) error {
 	var state avantan.State
 	if r := from.Catalogue; r != nil {
 		c.settledIn = c.settledIn || r.SettledIn
+		c.roster.without = slices.Sorted(slices.Values(r.Destroyed))
 		c.cat.generation, c.cat.numbered, c.mode, state = r.Generation, r.Numbered, r.Mode, r.Protocol
 		if err := errors.Join(state.Validate(), validMode(r.Mode)); err != nil {
 			return fmt.Errorf("catalogue: %w", err)

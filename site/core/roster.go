@@ -28,6 +28,9 @@ type roster struct {
 	// leavers are the places of sites that drain. leaves says that this site is one.
 	leavers members
 	leaves  bool
+	// without are the sites destroyed by the word of an operator, sorted. The catalogue
+	// need not have decided yet that they are lost.
+	without []SiteID
 	// views are the views of known versions.
 	views map[uint16]avantan.View
 	// behind is the number of entities whose view is of an older version.

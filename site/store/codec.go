@@ -77,9 +77,7 @@ func encodeEntity(e *stored.Entity) ([]byte, error) {
 		Parent: e.Parent, Shape: e.Shape, WrittenOff: int64(e.WrittenOff), Born: uint32(e.Born), Voters: uint32(e.Voters), Appraised: uint32(e.Appraised),
 		Debt: int64(e.Debt), DebtSince: uint64(e.DebtSince), Held: uint64(e.Held),
 	}
-	for _, site := range e.DebtHeard {
-		p.DebtHeard = append(p.DebtHeard, string(site))
-	}
+	p.DebtHeard = encodeSites(e.DebtHeard)
 	for _, r := range e.Results {
 		p.Results = append(p.Results, &storev1.LimitResult{
 			RequestId: r.RequestID, Body: r.Body, Outcome: uint32(r.Outcome), Limit: int64(r.Limit), Version: r.Version,
@@ -106,9 +104,7 @@ func decodeEntity(name string, raw []byte) (stored.Entity, error) {
 		WrittenOff: core.Tokens(p.GetWrittenOff()),
 		Debt:       core.Tokens(p.GetDebt()), DebtSince: avantan.Instance(p.GetDebtSince()), Held: avantan.Instance(p.GetHeld()),
 	}
-	for _, site := range p.GetDebtHeard() {
-		e.DebtHeard = append(e.DebtHeard, core.SiteID(site))
-	}
+	e.DebtHeard = decodeSites(p.GetDebtHeard())
 	for _, r := range p.GetResults() {
 		e.Results = append(e.Results, stored.LimitResult{
 			RequestID: r.GetRequestId(), Body: r.GetBody(), Outcome: answer.Code(r.GetOutcome()),
@@ -119,11 +115,25 @@ func decodeEntity(name string, raw []byte) (stored.Entity, error) {
 	return e, nil
 }
 
+func encodeSites(sites []core.SiteID) (names []string) {
+	for _, site := range sites {
+		names = append(names, string(site))
+	}
+	return names
+}
+
+func decodeSites(names []string) (sites []core.SiteID) {
+	for _, n := range names {
+		sites = append(sites, core.SiteID(n))
+	}
+	return sites
+}
+
 func encodeCatalogue(c *stored.Catalogue) ([]byte, error) {
 	return proto.Marshal(&storev1.Catalogue{
 		Generation: c.Generation, Numbered: c.Numbered, Protocol: encodeProtocol(&c.Protocol),
 		Mode: c.Mode.Protocol, ModeVersion: c.Mode.Version, Roster: encodeRoster(&c.Roster), SettledIn: c.SettledIn,
-		Version: uint32(c.Version),
+		Version: uint32(c.Version), Destroyed: encodeSites(c.Destroyed),
 	})
 }
 
@@ -181,7 +191,7 @@ func decodeCatalogue(raw []byte) (*stored.Catalogue, error) {
 		return nil, fmt.Errorf("catalogue: %w", err)
 	}
 	return &stored.Catalogue{
-		Roster: roster, SettledIn: p.GetSettledIn(),
+		Roster: roster, SettledIn: p.GetSettledIn(), Destroyed: decodeSites(p.GetDestroyed()),
 		Generation: p.GetGeneration(), Numbered: p.GetNumbered(), Protocol: decodeProtocol(p.GetProtocol()),
 		Mode:    answer.DecidedMode{Protocol: p.GetMode(), Version: p.GetModeVersion()},
 		Version: versions.Version(p.GetVersion()),

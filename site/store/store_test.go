@@ -137,7 +137,7 @@ func full() *stored.Records {
 		},
 		Catalogue: &stored.Catalogue{
 			Generation: 4, Numbered: 10, Mode: answer.DecidedMode{Protocol: "auto", Version: 3}, Protocol: state,
-			SettledIn: true,
+			SettledIn: true, Destroyed: []core.SiteID{"as", "us"},
 			Roster: stored.Roster{Version: 3, Changed: 7, Losses: 2, Seats: []stored.Seat{
 				{Site: "as", State: stored.SeatDraining, Votes: []uint16{1}, Heir: "eu"}, {Site: "eu", State: stored.SeatMember, Since: 5, Incarnation: 9, Votes: []uint16{2, 3}},
 			}},

@@ -39,12 +39,16 @@ func (m *Manager) ofMembers(r *http.Request) (any, error) {
 		Name   string `json:"name"`
 		Heir   string `json:"heir"`
 		Cancel bool   `json:"cancel"`
+
+		Survivors []string `json:"survivors"`
 	}
 	if err := json.NewDecoder(r.Body).Decode(&body); err != nil && !errors.Is(err, io.EOF) {
 		return nil, apierr.Wrap(apierr.MalformedJSON, err)
 	}
 	site, drain := strings.CutSuffix(strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, "/v1/members"), "/"), ":drain")
 	switch {
+	case r.URL.Path == "/v1/members:recover":
+		return httpapi.Recovery{Sites: body.Survivors}, nil
 	case r.Method == http.MethodGet && m.Stale > 0 && m.before.Version != 0 && m.before.Version < m.membersVersion:
 		m.Stale--
 		return m.before, nil

@@ -708,6 +708,125 @@ func (x *SplitEntity) GetOperations() uint64 {
 	return 0
 }
 
+type RecoverClusterRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The sites that are left, 1 to 63 names.
+	Survivors []string `protobuf:"bytes,1,rep,name=survivors,proto3" json:"survivors,omitempty"`
+	// All other sites that join, are members or drain, 1 to 63 names.
+	Lost []string `protobuf:"bytes,2,rep,name=lost,proto3" json:"lost,omitempty"`
+	// The caller's word that the machines of the lost sites are destroyed: none of
+	// them serves anybody, and none will be started again. Must be set.
+	MachinesDestroyed bool `protobuf:"varint,3,opt,name=machines_destroyed,json=machinesDestroyed,proto3" json:"machines_destroyed,omitempty"`
+	// Change nothing, and tell whether it could be done.
+	Check         bool `protobuf:"varint,4,opt,name=check,proto3" json:"check,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RecoverClusterRequest) Reset() {
+	*x = RecoverClusterRequest{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecoverClusterRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecoverClusterRequest) ProtoMessage() {}
+
+func (x *RecoverClusterRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecoverClusterRequest.ProtoReflect.Descriptor instead.
+func (*RecoverClusterRequest) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *RecoverClusterRequest) GetSurvivors() []string {
+	if x != nil {
+		return x.Survivors
+	}
+	return nil
+}
+
+func (x *RecoverClusterRequest) GetLost() []string {
+	if x != nil {
+		return x.Lost
+	}
+	return nil
+}
+
+func (x *RecoverClusterRequest) GetMachinesDestroyed() bool {
+	if x != nil {
+		return x.MachinesDestroyed
+	}
+	return false
+}
+
+func (x *RecoverClusterRequest) GetCheck() bool {
+	if x != nil {
+		return x.Check
+	}
+	return false
+}
+
+type RecoverClusterResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The survivors that go on without the lost sites, by name; with check, those that
+	// could.
+	Sites         []string `protobuf:"bytes,1,rep,name=sites,proto3" json:"sites,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RecoverClusterResponse) Reset() {
+	*x = RecoverClusterResponse{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecoverClusterResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecoverClusterResponse) ProtoMessage() {}
+
+func (x *RecoverClusterResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecoverClusterResponse.ProtoReflect.Descriptor instead.
+func (*RecoverClusterResponse) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *RecoverClusterResponse) GetSites() []string {
+	if x != nil {
+		return x.Sites
+	}
+	return nil
+}
+
 // SiteForecast is by which model one site forecasts demand.
 type SiteForecast struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -727,7 +846,7 @@ type SiteForecast struct {
 
 func (x *SiteForecast) Reset() {
 	*x = SiteForecast{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[7]
+	mi := &file_samya_v1_cluster_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -739,7 +858,7 @@ func (x *SiteForecast) String() string {
 func (*SiteForecast) ProtoMessage() {}
 
 func (x *SiteForecast) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[7]
+	mi := &file_samya_v1_cluster_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -752,7 +871,7 @@ func (x *SiteForecast) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SiteForecast.ProtoReflect.Descriptor instead.
 func (*SiteForecast) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{7}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *SiteForecast) GetSite() string {
@@ -798,7 +917,7 @@ type GetForecastRequest struct {
 
 func (x *GetForecastRequest) Reset() {
 	*x = GetForecastRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[8]
+	mi := &file_samya_v1_cluster_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -810,7 +929,7 @@ func (x *GetForecastRequest) String() string {
 func (*GetForecastRequest) ProtoMessage() {}
 
 func (x *GetForecastRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[8]
+	mi := &file_samya_v1_cluster_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -823,7 +942,7 @@ func (x *GetForecastRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetForecastRequest.ProtoReflect.Descriptor instead.
 func (*GetForecastRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{8}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{10}
 }
 
 type GetForecastResponse struct {
@@ -838,7 +957,7 @@ type GetForecastResponse struct {
 
 func (x *GetForecastResponse) Reset() {
 	*x = GetForecastResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[9]
+	mi := &file_samya_v1_cluster_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -850,7 +969,7 @@ func (x *GetForecastResponse) String() string {
 func (*GetForecastResponse) ProtoMessage() {}
 
 func (x *GetForecastResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[9]
+	mi := &file_samya_v1_cluster_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -863,7 +982,7 @@ func (x *GetForecastResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetForecastResponse.ProtoReflect.Descriptor instead.
 func (*GetForecastResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{9}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *GetForecastResponse) GetComplete() bool {
@@ -890,7 +1009,7 @@ type SetForecastRequest struct {
 
 func (x *SetForecastRequest) Reset() {
 	*x = SetForecastRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[10]
+	mi := &file_samya_v1_cluster_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -902,7 +1021,7 @@ func (x *SetForecastRequest) String() string {
 func (*SetForecastRequest) ProtoMessage() {}
 
 func (x *SetForecastRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[10]
+	mi := &file_samya_v1_cluster_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -915,7 +1034,7 @@ func (x *SetForecastRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetForecastRequest.ProtoReflect.Descriptor instead.
 func (*SetForecastRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{10}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SetForecastRequest) GetModel() string {
@@ -937,7 +1056,7 @@ type SetForecastResponse struct {
 
 func (x *SetForecastResponse) Reset() {
 	*x = SetForecastResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[11]
+	mi := &file_samya_v1_cluster_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -949,7 +1068,7 @@ func (x *SetForecastResponse) String() string {
 func (*SetForecastResponse) ProtoMessage() {}
 
 func (x *SetForecastResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[11]
+	mi := &file_samya_v1_cluster_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -962,7 +1081,7 @@ func (x *SetForecastResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetForecastResponse.ProtoReflect.Descriptor instead.
 func (*SetForecastResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{11}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SetForecastResponse) GetComplete() bool {
@@ -993,7 +1112,7 @@ type Mode struct {
 
 func (x *Mode) Reset() {
 	*x = Mode{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[12]
+	mi := &file_samya_v1_cluster_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1005,7 +1124,7 @@ func (x *Mode) String() string {
 func (*Mode) ProtoMessage() {}
 
 func (x *Mode) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[12]
+	mi := &file_samya_v1_cluster_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1018,7 +1137,7 @@ func (x *Mode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mode.ProtoReflect.Descriptor instead.
 func (*Mode) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{12}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Mode) GetProtocol() string {
@@ -1055,7 +1174,7 @@ type SiteMode struct {
 
 func (x *SiteMode) Reset() {
 	*x = SiteMode{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[13]
+	mi := &file_samya_v1_cluster_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1067,7 +1186,7 @@ func (x *SiteMode) String() string {
 func (*SiteMode) ProtoMessage() {}
 
 func (x *SiteMode) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[13]
+	mi := &file_samya_v1_cluster_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1080,7 +1199,7 @@ func (x *SiteMode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SiteMode.ProtoReflect.Descriptor instead.
 func (*SiteMode) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{13}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SiteMode) GetSite() string {
@@ -1126,7 +1245,7 @@ type GetModeRequest struct {
 
 func (x *GetModeRequest) Reset() {
 	*x = GetModeRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[14]
+	mi := &file_samya_v1_cluster_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1138,7 +1257,7 @@ func (x *GetModeRequest) String() string {
 func (*GetModeRequest) ProtoMessage() {}
 
 func (x *GetModeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[14]
+	mi := &file_samya_v1_cluster_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1151,7 +1270,7 @@ func (x *GetModeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetModeRequest.ProtoReflect.Descriptor instead.
 func (*GetModeRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{14}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{16}
 }
 
 type GetModeResponse struct {
@@ -1168,7 +1287,7 @@ type GetModeResponse struct {
 
 func (x *GetModeResponse) Reset() {
 	*x = GetModeResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[15]
+	mi := &file_samya_v1_cluster_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1180,7 +1299,7 @@ func (x *GetModeResponse) String() string {
 func (*GetModeResponse) ProtoMessage() {}
 
 func (x *GetModeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[15]
+	mi := &file_samya_v1_cluster_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1193,7 +1312,7 @@ func (x *GetModeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetModeResponse.ProtoReflect.Descriptor instead.
 func (*GetModeResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{15}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *GetModeResponse) GetMode() *Mode {
@@ -1231,7 +1350,7 @@ type SetModeRequest struct {
 
 func (x *SetModeRequest) Reset() {
 	*x = SetModeRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[16]
+	mi := &file_samya_v1_cluster_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1243,7 +1362,7 @@ func (x *SetModeRequest) String() string {
 func (*SetModeRequest) ProtoMessage() {}
 
 func (x *SetModeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[16]
+	mi := &file_samya_v1_cluster_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1256,7 +1375,7 @@ func (x *SetModeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetModeRequest.ProtoReflect.Descriptor instead.
 func (*SetModeRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{16}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *SetModeRequest) GetProtocol() string {
@@ -1290,7 +1409,7 @@ type SetModeResponse struct {
 
 func (x *SetModeResponse) Reset() {
 	*x = SetModeResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[17]
+	mi := &file_samya_v1_cluster_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1302,7 +1421,7 @@ func (x *SetModeResponse) String() string {
 func (*SetModeResponse) ProtoMessage() {}
 
 func (x *SetModeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[17]
+	mi := &file_samya_v1_cluster_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1315,7 +1434,7 @@ func (x *SetModeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetModeResponse.ProtoReflect.Descriptor instead.
 func (*SetModeResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{17}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SetModeResponse) GetMode() *Mode {
@@ -1348,7 +1467,7 @@ type SiteVersion struct {
 
 func (x *SiteVersion) Reset() {
 	*x = SiteVersion{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[18]
+	mi := &file_samya_v1_cluster_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1360,7 +1479,7 @@ func (x *SiteVersion) String() string {
 func (*SiteVersion) ProtoMessage() {}
 
 func (x *SiteVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[18]
+	mi := &file_samya_v1_cluster_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1373,7 +1492,7 @@ func (x *SiteVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SiteVersion.ProtoReflect.Descriptor instead.
 func (*SiteVersion) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{18}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SiteVersion) GetSite() string {
@@ -1433,7 +1552,7 @@ type GetVersionRequest struct {
 
 func (x *GetVersionRequest) Reset() {
 	*x = GetVersionRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[19]
+	mi := &file_samya_v1_cluster_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1445,7 +1564,7 @@ func (x *GetVersionRequest) String() string {
 func (*GetVersionRequest) ProtoMessage() {}
 
 func (x *GetVersionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[19]
+	mi := &file_samya_v1_cluster_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1458,7 +1577,7 @@ func (x *GetVersionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetVersionRequest.ProtoReflect.Descriptor instead.
 func (*GetVersionRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{19}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{21}
 }
 
 type GetVersionResponse struct {
@@ -1475,7 +1594,7 @@ type GetVersionResponse struct {
 
 func (x *GetVersionResponse) Reset() {
 	*x = GetVersionResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[20]
+	mi := &file_samya_v1_cluster_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1487,7 +1606,7 @@ func (x *GetVersionResponse) String() string {
 func (*GetVersionResponse) ProtoMessage() {}
 
 func (x *GetVersionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[20]
+	mi := &file_samya_v1_cluster_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1500,7 +1619,7 @@ func (x *GetVersionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetVersionResponse.ProtoReflect.Descriptor instead.
 func (*GetVersionResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{20}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *GetVersionResponse) GetVersion() uint32 {
@@ -1537,7 +1656,7 @@ type RaiseVersionRequest struct {
 
 func (x *RaiseVersionRequest) Reset() {
 	*x = RaiseVersionRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[21]
+	mi := &file_samya_v1_cluster_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1549,7 +1668,7 @@ func (x *RaiseVersionRequest) String() string {
 func (*RaiseVersionRequest) ProtoMessage() {}
 
 func (x *RaiseVersionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[21]
+	mi := &file_samya_v1_cluster_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1562,7 +1681,7 @@ func (x *RaiseVersionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseVersionRequest.ProtoReflect.Descriptor instead.
 func (*RaiseVersionRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{21}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RaiseVersionRequest) GetVersion() uint32 {
@@ -1589,7 +1708,7 @@ type RaiseVersionResponse struct {
 
 func (x *RaiseVersionResponse) Reset() {
 	*x = RaiseVersionResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[22]
+	mi := &file_samya_v1_cluster_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1601,7 +1720,7 @@ func (x *RaiseVersionResponse) String() string {
 func (*RaiseVersionResponse) ProtoMessage() {}
 
 func (x *RaiseVersionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[22]
+	mi := &file_samya_v1_cluster_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1614,7 +1733,7 @@ func (x *RaiseVersionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseVersionResponse.ProtoReflect.Descriptor instead.
 func (*RaiseVersionResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{22}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RaiseVersionResponse) GetVersion() uint32 {
@@ -1652,7 +1771,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[23]
+	mi := &file_samya_v1_cluster_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1664,7 +1783,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[23]
+	mi := &file_samya_v1_cluster_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1677,7 +1796,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{23}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Member) GetName() string {
@@ -1767,7 +1886,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[24]
+	mi := &file_samya_v1_cluster_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1779,7 +1898,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[24]
+	mi := &file_samya_v1_cluster_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1792,7 +1911,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{24}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Drain) GetEntities() int64 {
@@ -1852,7 +1971,7 @@ type ListMembersRequest struct {
 
 func (x *ListMembersRequest) Reset() {
 	*x = ListMembersRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[25]
+	mi := &file_samya_v1_cluster_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1864,7 +1983,7 @@ func (x *ListMembersRequest) String() string {
 func (*ListMembersRequest) ProtoMessage() {}
 
 func (x *ListMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[25]
+	mi := &file_samya_v1_cluster_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1877,7 +1996,7 @@ func (x *ListMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMembersRequest.ProtoReflect.Descriptor instead.
 func (*ListMembersRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{25}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{27}
 }
 
 type ListMembersResponse struct {
@@ -1899,7 +2018,7 @@ type ListMembersResponse struct {
 
 func (x *ListMembersResponse) Reset() {
 	*x = ListMembersResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[26]
+	mi := &file_samya_v1_cluster_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1911,7 +2030,7 @@ func (x *ListMembersResponse) String() string {
 func (*ListMembersResponse) ProtoMessage() {}
 
 func (x *ListMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[26]
+	mi := &file_samya_v1_cluster_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1924,7 +2043,7 @@ func (x *ListMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMembersResponse.ProtoReflect.Descriptor instead.
 func (*ListMembersResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{26}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ListMembersResponse) GetMembers() []*Member {
@@ -1970,7 +2089,7 @@ type WatchMembersRequest struct {
 
 func (x *WatchMembersRequest) Reset() {
 	*x = WatchMembersRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[27]
+	mi := &file_samya_v1_cluster_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1982,7 +2101,7 @@ func (x *WatchMembersRequest) String() string {
 func (*WatchMembersRequest) ProtoMessage() {}
 
 func (x *WatchMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[27]
+	mi := &file_samya_v1_cluster_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1995,7 +2114,7 @@ func (x *WatchMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchMembersRequest.ProtoReflect.Descriptor instead.
 func (*WatchMembersRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{27}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{29}
 }
 
 type WatchMembersResponse struct {
@@ -2008,7 +2127,7 @@ type WatchMembersResponse struct {
 
 func (x *WatchMembersResponse) Reset() {
 	*x = WatchMembersResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[28]
+	mi := &file_samya_v1_cluster_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2020,7 +2139,7 @@ func (x *WatchMembersResponse) String() string {
 func (*WatchMembersResponse) ProtoMessage() {}
 
 func (x *WatchMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[28]
+	mi := &file_samya_v1_cluster_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2033,7 +2152,7 @@ func (x *WatchMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchMembersResponse.ProtoReflect.Descriptor instead.
 func (*WatchMembersResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{28}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *WatchMembersResponse) GetList() *ListMembersResponse {
@@ -2055,7 +2174,7 @@ type AddMemberRequest struct {
 
 func (x *AddMemberRequest) Reset() {
 	*x = AddMemberRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[29]
+	mi := &file_samya_v1_cluster_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2067,7 +2186,7 @@ func (x *AddMemberRequest) String() string {
 func (*AddMemberRequest) ProtoMessage() {}
 
 func (x *AddMemberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[29]
+	mi := &file_samya_v1_cluster_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2080,7 +2199,7 @@ func (x *AddMemberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddMemberRequest.ProtoReflect.Descriptor instead.
 func (*AddMemberRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{29}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *AddMemberRequest) GetName() string {
@@ -2109,7 +2228,7 @@ type AddMemberResponse struct {
 
 func (x *AddMemberResponse) Reset() {
 	*x = AddMemberResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[30]
+	mi := &file_samya_v1_cluster_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2121,7 +2240,7 @@ func (x *AddMemberResponse) String() string {
 func (*AddMemberResponse) ProtoMessage() {}
 
 func (x *AddMemberResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[30]
+	mi := &file_samya_v1_cluster_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2134,7 +2253,7 @@ func (x *AddMemberResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddMemberResponse.ProtoReflect.Descriptor instead.
 func (*AddMemberResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{30}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *AddMemberResponse) GetMember() *Member {
@@ -2168,7 +2287,7 @@ type DrainMemberRequest struct {
 
 func (x *DrainMemberRequest) Reset() {
 	*x = DrainMemberRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[31]
+	mi := &file_samya_v1_cluster_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2180,7 +2299,7 @@ func (x *DrainMemberRequest) String() string {
 func (*DrainMemberRequest) ProtoMessage() {}
 
 func (x *DrainMemberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[31]
+	mi := &file_samya_v1_cluster_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2193,7 +2312,7 @@ func (x *DrainMemberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainMemberRequest.ProtoReflect.Descriptor instead.
 func (*DrainMemberRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{31}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *DrainMemberRequest) GetName() string {
@@ -2236,7 +2355,7 @@ type DrainMemberResponse struct {
 
 func (x *DrainMemberResponse) Reset() {
 	*x = DrainMemberResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[32]
+	mi := &file_samya_v1_cluster_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2248,7 +2367,7 @@ func (x *DrainMemberResponse) String() string {
 func (*DrainMemberResponse) ProtoMessage() {}
 
 func (x *DrainMemberResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[32]
+	mi := &file_samya_v1_cluster_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2261,7 +2380,7 @@ func (x *DrainMemberResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainMemberResponse.ProtoReflect.Descriptor instead.
 func (*DrainMemberResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{32}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *DrainMemberResponse) GetMember() *Member {
@@ -2293,7 +2412,7 @@ type RemoveMemberRequest struct {
 
 func (x *RemoveMemberRequest) Reset() {
 	*x = RemoveMemberRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[33]
+	mi := &file_samya_v1_cluster_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2305,7 +2424,7 @@ func (x *RemoveMemberRequest) String() string {
 func (*RemoveMemberRequest) ProtoMessage() {}
 
 func (x *RemoveMemberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[33]
+	mi := &file_samya_v1_cluster_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2318,7 +2437,7 @@ func (x *RemoveMemberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveMemberRequest.ProtoReflect.Descriptor instead.
 func (*RemoveMemberRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{33}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *RemoveMemberRequest) GetName() string {
@@ -2354,7 +2473,7 @@ type RemoveMemberResponse struct {
 
 func (x *RemoveMemberResponse) Reset() {
 	*x = RemoveMemberResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[34]
+	mi := &file_samya_v1_cluster_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2366,7 +2485,7 @@ func (x *RemoveMemberResponse) String() string {
 func (*RemoveMemberResponse) ProtoMessage() {}
 
 func (x *RemoveMemberResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[34]
+	mi := &file_samya_v1_cluster_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2379,7 +2498,7 @@ func (x *RemoveMemberResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveMemberResponse.ProtoReflect.Descriptor instead.
 func (*RemoveMemberResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{34}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *RemoveMemberResponse) GetMember() *Member {
@@ -2404,7 +2523,7 @@ type ListSitesRequest struct {
 
 func (x *ListSitesRequest) Reset() {
 	*x = ListSitesRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[35]
+	mi := &file_samya_v1_cluster_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2416,7 +2535,7 @@ func (x *ListSitesRequest) String() string {
 func (*ListSitesRequest) ProtoMessage() {}
 
 func (x *ListSitesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[35]
+	mi := &file_samya_v1_cluster_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2429,7 +2548,7 @@ func (x *ListSitesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSitesRequest.ProtoReflect.Descriptor instead.
 func (*ListSitesRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{35}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{37}
 }
 
 type ListSitesResponse struct {
@@ -2448,7 +2567,7 @@ type ListSitesResponse struct {
 
 func (x *ListSitesResponse) Reset() {
 	*x = ListSitesResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[36]
+	mi := &file_samya_v1_cluster_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2460,7 +2579,7 @@ func (x *ListSitesResponse) String() string {
 func (*ListSitesResponse) ProtoMessage() {}
 
 func (x *ListSitesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[36]
+	mi := &file_samya_v1_cluster_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2473,7 +2592,7 @@ func (x *ListSitesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSitesResponse.ProtoReflect.Descriptor instead.
 func (*ListSitesResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{36}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ListSitesResponse) GetSites() []*Site {
@@ -2533,7 +2652,7 @@ type Site struct {
 
 func (x *Site) Reset() {
 	*x = Site{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[37]
+	mi := &file_samya_v1_cluster_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2545,7 +2664,7 @@ func (x *Site) String() string {
 func (*Site) ProtoMessage() {}
 
 func (x *Site) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[37]
+	mi := &file_samya_v1_cluster_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2558,7 +2677,7 @@ func (x *Site) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Site.ProtoReflect.Descriptor instead.
 func (*Site) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{37}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Site) GetName() string {
@@ -2677,7 +2796,14 @@ const file_samya_v1_cluster_proto_rawDesc = "" +
 	"\x04left\x18\x02 \x03(\x03R\x04left\x12\x1e\n" +
 	"\n" +
 	"operations\x18\x03 \x01(\x04R\n" +
-	"operations\"\x88\x01\n" +
+	"operations\"\x8e\x01\n" +
+	"\x15RecoverClusterRequest\x12\x1c\n" +
+	"\tsurvivors\x18\x01 \x03(\tR\tsurvivors\x12\x12\n" +
+	"\x04lost\x18\x02 \x03(\tR\x04lost\x12-\n" +
+	"\x12machines_destroyed\x18\x03 \x01(\bR\x11machinesDestroyed\x12\x14\n" +
+	"\x05check\x18\x04 \x01(\bR\x05check\".\n" +
+	"\x16RecoverClusterResponse\x12\x14\n" +
+	"\x05sites\x18\x01 \x03(\tR\x05sites\"\x88\x01\n" +
 	"\fSiteForecast\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x14\n" +
 	"\x05model\x18\x02 \x01(\tR\x05model\x12\x1e\n" +
@@ -2820,7 +2946,7 @@ const file_samya_v1_cluster_proto_rawDesc = "" +
 	"\x17SITE_HEALTH_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13SITE_HEALTH_SERVING\x10\x01\x12\x1a\n" +
 	"\x16SITE_HEALTH_OVERLOADED\x10\x02\x12\x1b\n" +
-	"\x17SITE_HEALTH_UNREACHABLE\x10\x032\x84\v\n" +
+	"\x17SITE_HEALTH_UNREACHABLE\x10\x032\x82\f\n" +
 	"\x0eClusterService\x12`\n" +
 	"\tListSites\x12\x1a.samya.v1.ListSitesRequest\x1a\x1b.samya.v1.ListSitesResponse\"\x1a\xea\x8e\x19\x16\b\x01\x18\x01*\x10\n" +
 	"\x03GET\x12\t/v1/sites\x12h\n" +
@@ -2833,7 +2959,9 @@ const file_samya_v1_cluster_proto_rawDesc = "" +
 	"\vDrainMember\x12\x1c.samya.v1.DrainMemberRequest\x1a\x1d.samya.v1.DrainMemberResponse\",\xea\x8e\x19(\b\x04\x10\x01 \x01* \n" +
 	"\x04POST\x12\x18/v1/members/{name}:drain\x12w\n" +
 	"\fRemoveMember\x12\x1d.samya.v1.RemoveMemberRequest\x1a\x1e.samya.v1.RemoveMemberResponse\"(\xea\x8e\x19$\b\x04\x10\x01 \x01*\x1c\n" +
-	"\x06DELETE\x12\x12/v1/members/{name}\x12Y\n" +
+	"\x06DELETE\x12\x12/v1/members/{name}\x12|\n" +
+	"\x0eRecoverCluster\x12\x1f.samya.v1.RecoverClusterRequest\x1a .samya.v1.RecoverClusterResponse\"'\xea\x8e\x19#\b\x04\x10\x01 \x01*\x1b\n" +
+	"\x04POST\x12\x13/v1/members:recover\x12Y\n" +
 	"\aGetMode\x12\x18.samya.v1.GetModeRequest\x1a\x19.samya.v1.GetModeResponse\"\x19\xea\x8e\x19\x15\b\x01\x18\x01*\x0f\n" +
 	"\x03GET\x12\b/v1/mode\x12[\n" +
 	"\aSetMode\x12\x18.samya.v1.SetModeRequest\x1a\x19.samya.v1.SetModeResponse\"\x1b\xea\x8e\x19\x17\b\x04\x10\x01 \x01*\x0f\n" +
@@ -2863,107 +2991,111 @@ func file_samya_v1_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_samya_v1_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_samya_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
+var file_samya_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
 var file_samya_v1_cluster_proto_goTypes = []any{
-	(MemberState)(0),             // 0: samya.v1.MemberState
-	(SiteHealth)(0),              // 1: samya.v1.SiteHealth
-	(*InspectSitesRequest)(nil),  // 2: samya.v1.InspectSitesRequest
-	(*InspectSitesResponse)(nil), // 3: samya.v1.InspectSitesResponse
-	(*SiteInspection)(nil),       // 4: samya.v1.SiteInspection
-	(*Partition)(nil),            // 5: samya.v1.Partition
-	(*Repartitioning)(nil),       // 6: samya.v1.Repartitioning
-	(*SwitchPause)(nil),          // 7: samya.v1.SwitchPause
-	(*SplitEntity)(nil),          // 8: samya.v1.SplitEntity
-	(*SiteForecast)(nil),         // 9: samya.v1.SiteForecast
-	(*GetForecastRequest)(nil),   // 10: samya.v1.GetForecastRequest
-	(*GetForecastResponse)(nil),  // 11: samya.v1.GetForecastResponse
-	(*SetForecastRequest)(nil),   // 12: samya.v1.SetForecastRequest
-	(*SetForecastResponse)(nil),  // 13: samya.v1.SetForecastResponse
-	(*Mode)(nil),                 // 14: samya.v1.Mode
-	(*SiteMode)(nil),             // 15: samya.v1.SiteMode
-	(*GetModeRequest)(nil),       // 16: samya.v1.GetModeRequest
-	(*GetModeResponse)(nil),      // 17: samya.v1.GetModeResponse
-	(*SetModeRequest)(nil),       // 18: samya.v1.SetModeRequest
-	(*SetModeResponse)(nil),      // 19: samya.v1.SetModeResponse
-	(*SiteVersion)(nil),          // 20: samya.v1.SiteVersion
-	(*GetVersionRequest)(nil),    // 21: samya.v1.GetVersionRequest
-	(*GetVersionResponse)(nil),   // 22: samya.v1.GetVersionResponse
-	(*RaiseVersionRequest)(nil),  // 23: samya.v1.RaiseVersionRequest
-	(*RaiseVersionResponse)(nil), // 24: samya.v1.RaiseVersionResponse
-	(*Member)(nil),               // 25: samya.v1.Member
-	(*Drain)(nil),                // 26: samya.v1.Drain
-	(*ListMembersRequest)(nil),   // 27: samya.v1.ListMembersRequest
-	(*ListMembersResponse)(nil),  // 28: samya.v1.ListMembersResponse
-	(*WatchMembersRequest)(nil),  // 29: samya.v1.WatchMembersRequest
-	(*WatchMembersResponse)(nil), // 30: samya.v1.WatchMembersResponse
-	(*AddMemberRequest)(nil),     // 31: samya.v1.AddMemberRequest
-	(*AddMemberResponse)(nil),    // 32: samya.v1.AddMemberResponse
-	(*DrainMemberRequest)(nil),   // 33: samya.v1.DrainMemberRequest
-	(*DrainMemberResponse)(nil),  // 34: samya.v1.DrainMemberResponse
-	(*RemoveMemberRequest)(nil),  // 35: samya.v1.RemoveMemberRequest
-	(*RemoveMemberResponse)(nil), // 36: samya.v1.RemoveMemberResponse
-	(*ListSitesRequest)(nil),     // 37: samya.v1.ListSitesRequest
-	(*ListSitesResponse)(nil),    // 38: samya.v1.ListSitesResponse
-	(*Site)(nil),                 // 39: samya.v1.Site
-	(*durationpb.Duration)(nil),  // 40: google.protobuf.Duration
+	(MemberState)(0),               // 0: samya.v1.MemberState
+	(SiteHealth)(0),                // 1: samya.v1.SiteHealth
+	(*InspectSitesRequest)(nil),    // 2: samya.v1.InspectSitesRequest
+	(*InspectSitesResponse)(nil),   // 3: samya.v1.InspectSitesResponse
+	(*SiteInspection)(nil),         // 4: samya.v1.SiteInspection
+	(*Partition)(nil),              // 5: samya.v1.Partition
+	(*Repartitioning)(nil),         // 6: samya.v1.Repartitioning
+	(*SwitchPause)(nil),            // 7: samya.v1.SwitchPause
+	(*SplitEntity)(nil),            // 8: samya.v1.SplitEntity
+	(*RecoverClusterRequest)(nil),  // 9: samya.v1.RecoverClusterRequest
+	(*RecoverClusterResponse)(nil), // 10: samya.v1.RecoverClusterResponse
+	(*SiteForecast)(nil),           // 11: samya.v1.SiteForecast
+	(*GetForecastRequest)(nil),     // 12: samya.v1.GetForecastRequest
+	(*GetForecastResponse)(nil),    // 13: samya.v1.GetForecastResponse
+	(*SetForecastRequest)(nil),     // 14: samya.v1.SetForecastRequest
+	(*SetForecastResponse)(nil),    // 15: samya.v1.SetForecastResponse
+	(*Mode)(nil),                   // 16: samya.v1.Mode
+	(*SiteMode)(nil),               // 17: samya.v1.SiteMode
+	(*GetModeRequest)(nil),         // 18: samya.v1.GetModeRequest
+	(*GetModeResponse)(nil),        // 19: samya.v1.GetModeResponse
+	(*SetModeRequest)(nil),         // 20: samya.v1.SetModeRequest
+	(*SetModeResponse)(nil),        // 21: samya.v1.SetModeResponse
+	(*SiteVersion)(nil),            // 22: samya.v1.SiteVersion
+	(*GetVersionRequest)(nil),      // 23: samya.v1.GetVersionRequest
+	(*GetVersionResponse)(nil),     // 24: samya.v1.GetVersionResponse
+	(*RaiseVersionRequest)(nil),    // 25: samya.v1.RaiseVersionRequest
+	(*RaiseVersionResponse)(nil),   // 26: samya.v1.RaiseVersionResponse
+	(*Member)(nil),                 // 27: samya.v1.Member
+	(*Drain)(nil),                  // 28: samya.v1.Drain
+	(*ListMembersRequest)(nil),     // 29: samya.v1.ListMembersRequest
+	(*ListMembersResponse)(nil),    // 30: samya.v1.ListMembersResponse
+	(*WatchMembersRequest)(nil),    // 31: samya.v1.WatchMembersRequest
+	(*WatchMembersResponse)(nil),   // 32: samya.v1.WatchMembersResponse
+	(*AddMemberRequest)(nil),       // 33: samya.v1.AddMemberRequest
+	(*AddMemberResponse)(nil),      // 34: samya.v1.AddMemberResponse
+	(*DrainMemberRequest)(nil),     // 35: samya.v1.DrainMemberRequest
+	(*DrainMemberResponse)(nil),    // 36: samya.v1.DrainMemberResponse
+	(*RemoveMemberRequest)(nil),    // 37: samya.v1.RemoveMemberRequest
+	(*RemoveMemberResponse)(nil),   // 38: samya.v1.RemoveMemberResponse
+	(*ListSitesRequest)(nil),       // 39: samya.v1.ListSitesRequest
+	(*ListSitesResponse)(nil),      // 40: samya.v1.ListSitesResponse
+	(*Site)(nil),                   // 41: samya.v1.Site
+	(*durationpb.Duration)(nil),    // 42: google.protobuf.Duration
 }
 var file_samya_v1_cluster_proto_depIdxs = []int32{
 	4,  // 0: samya.v1.InspectSitesResponse.sites:type_name -> samya.v1.SiteInspection
-	40, // 1: samya.v1.SiteInspection.up:type_name -> google.protobuf.Duration
+	42, // 1: samya.v1.SiteInspection.up:type_name -> google.protobuf.Duration
 	5,  // 2: samya.v1.SiteInspection.partitions:type_name -> samya.v1.Partition
 	6,  // 3: samya.v1.SiteInspection.repartitioning:type_name -> samya.v1.Repartitioning
 	8,  // 4: samya.v1.SiteInspection.split:type_name -> samya.v1.SplitEntity
-	40, // 5: samya.v1.Repartitioning.last_cut_time:type_name -> google.protobuf.Duration
+	42, // 5: samya.v1.Repartitioning.last_cut_time:type_name -> google.protobuf.Duration
 	7,  // 6: samya.v1.Repartitioning.pause:type_name -> samya.v1.SwitchPause
-	40, // 7: samya.v1.SwitchPause.p50:type_name -> google.protobuf.Duration
-	40, // 8: samya.v1.SwitchPause.p99:type_name -> google.protobuf.Duration
-	40, // 9: samya.v1.SwitchPause.max:type_name -> google.protobuf.Duration
-	9,  // 10: samya.v1.GetForecastResponse.sites:type_name -> samya.v1.SiteForecast
-	9,  // 11: samya.v1.SetForecastResponse.sites:type_name -> samya.v1.SiteForecast
-	14, // 12: samya.v1.GetModeResponse.mode:type_name -> samya.v1.Mode
-	15, // 13: samya.v1.GetModeResponse.sites:type_name -> samya.v1.SiteMode
-	14, // 14: samya.v1.SetModeResponse.mode:type_name -> samya.v1.Mode
-	20, // 15: samya.v1.GetVersionResponse.sites:type_name -> samya.v1.SiteVersion
+	42, // 7: samya.v1.SwitchPause.p50:type_name -> google.protobuf.Duration
+	42, // 8: samya.v1.SwitchPause.p99:type_name -> google.protobuf.Duration
+	42, // 9: samya.v1.SwitchPause.max:type_name -> google.protobuf.Duration
+	11, // 10: samya.v1.GetForecastResponse.sites:type_name -> samya.v1.SiteForecast
+	11, // 11: samya.v1.SetForecastResponse.sites:type_name -> samya.v1.SiteForecast
+	16, // 12: samya.v1.GetModeResponse.mode:type_name -> samya.v1.Mode
+	17, // 13: samya.v1.GetModeResponse.sites:type_name -> samya.v1.SiteMode
+	16, // 14: samya.v1.SetModeResponse.mode:type_name -> samya.v1.Mode
+	22, // 15: samya.v1.GetVersionResponse.sites:type_name -> samya.v1.SiteVersion
 	0,  // 16: samya.v1.Member.state:type_name -> samya.v1.MemberState
 	1,  // 17: samya.v1.Member.health:type_name -> samya.v1.SiteHealth
-	26, // 18: samya.v1.Member.drain:type_name -> samya.v1.Drain
-	40, // 19: samya.v1.Drain.records:type_name -> google.protobuf.Duration
-	25, // 20: samya.v1.ListMembersResponse.members:type_name -> samya.v1.Member
-	28, // 21: samya.v1.WatchMembersResponse.list:type_name -> samya.v1.ListMembersResponse
-	25, // 22: samya.v1.AddMemberResponse.member:type_name -> samya.v1.Member
-	25, // 23: samya.v1.DrainMemberResponse.member:type_name -> samya.v1.Member
-	25, // 24: samya.v1.RemoveMemberResponse.member:type_name -> samya.v1.Member
-	39, // 25: samya.v1.ListSitesResponse.sites:type_name -> samya.v1.Site
+	28, // 18: samya.v1.Member.drain:type_name -> samya.v1.Drain
+	42, // 19: samya.v1.Drain.records:type_name -> google.protobuf.Duration
+	27, // 20: samya.v1.ListMembersResponse.members:type_name -> samya.v1.Member
+	30, // 21: samya.v1.WatchMembersResponse.list:type_name -> samya.v1.ListMembersResponse
+	27, // 22: samya.v1.AddMemberResponse.member:type_name -> samya.v1.Member
+	27, // 23: samya.v1.DrainMemberResponse.member:type_name -> samya.v1.Member
+	27, // 24: samya.v1.RemoveMemberResponse.member:type_name -> samya.v1.Member
+	41, // 25: samya.v1.ListSitesResponse.sites:type_name -> samya.v1.Site
 	1,  // 26: samya.v1.Site.health:type_name -> samya.v1.SiteHealth
-	40, // 27: samya.v1.Site.round_trip:type_name -> google.protobuf.Duration
-	37, // 28: samya.v1.ClusterService.ListSites:input_type -> samya.v1.ListSitesRequest
-	27, // 29: samya.v1.ClusterService.ListMembers:input_type -> samya.v1.ListMembersRequest
-	29, // 30: samya.v1.ClusterService.WatchMembers:input_type -> samya.v1.WatchMembersRequest
-	31, // 31: samya.v1.ClusterService.AddMember:input_type -> samya.v1.AddMemberRequest
-	33, // 32: samya.v1.ClusterService.DrainMember:input_type -> samya.v1.DrainMemberRequest
-	35, // 33: samya.v1.ClusterService.RemoveMember:input_type -> samya.v1.RemoveMemberRequest
-	16, // 34: samya.v1.ClusterService.GetMode:input_type -> samya.v1.GetModeRequest
-	18, // 35: samya.v1.ClusterService.SetMode:input_type -> samya.v1.SetModeRequest
-	21, // 36: samya.v1.ClusterService.GetVersion:input_type -> samya.v1.GetVersionRequest
-	23, // 37: samya.v1.ClusterService.RaiseVersion:input_type -> samya.v1.RaiseVersionRequest
-	10, // 38: samya.v1.ClusterService.GetForecast:input_type -> samya.v1.GetForecastRequest
-	12, // 39: samya.v1.ClusterService.SetForecast:input_type -> samya.v1.SetForecastRequest
-	2,  // 40: samya.v1.ClusterService.InspectSites:input_type -> samya.v1.InspectSitesRequest
-	38, // 41: samya.v1.ClusterService.ListSites:output_type -> samya.v1.ListSitesResponse
-	28, // 42: samya.v1.ClusterService.ListMembers:output_type -> samya.v1.ListMembersResponse
-	30, // 43: samya.v1.ClusterService.WatchMembers:output_type -> samya.v1.WatchMembersResponse
-	32, // 44: samya.v1.ClusterService.AddMember:output_type -> samya.v1.AddMemberResponse
-	34, // 45: samya.v1.ClusterService.DrainMember:output_type -> samya.v1.DrainMemberResponse
-	36, // 46: samya.v1.ClusterService.RemoveMember:output_type -> samya.v1.RemoveMemberResponse
-	17, // 47: samya.v1.ClusterService.GetMode:output_type -> samya.v1.GetModeResponse
-	19, // 48: samya.v1.ClusterService.SetMode:output_type -> samya.v1.SetModeResponse
-	22, // 49: samya.v1.ClusterService.GetVersion:output_type -> samya.v1.GetVersionResponse
-	24, // 50: samya.v1.ClusterService.RaiseVersion:output_type -> samya.v1.RaiseVersionResponse
-	11, // 51: samya.v1.ClusterService.GetForecast:output_type -> samya.v1.GetForecastResponse
-	13, // 52: samya.v1.ClusterService.SetForecast:output_type -> samya.v1.SetForecastResponse
-	3,  // 53: samya.v1.ClusterService.InspectSites:output_type -> samya.v1.InspectSitesResponse
-	41, // [41:54] is the sub-list for method output_type
-	28, // [28:41] is the sub-list for method input_type
+	42, // 27: samya.v1.Site.round_trip:type_name -> google.protobuf.Duration
+	39, // 28: samya.v1.ClusterService.ListSites:input_type -> samya.v1.ListSitesRequest
+	29, // 29: samya.v1.ClusterService.ListMembers:input_type -> samya.v1.ListMembersRequest
+	31, // 30: samya.v1.ClusterService.WatchMembers:input_type -> samya.v1.WatchMembersRequest
+	33, // 31: samya.v1.ClusterService.AddMember:input_type -> samya.v1.AddMemberRequest
+	35, // 32: samya.v1.ClusterService.DrainMember:input_type -> samya.v1.DrainMemberRequest
+	37, // 33: samya.v1.ClusterService.RemoveMember:input_type -> samya.v1.RemoveMemberRequest
+	9,  // 34: samya.v1.ClusterService.RecoverCluster:input_type -> samya.v1.RecoverClusterRequest
+	18, // 35: samya.v1.ClusterService.GetMode:input_type -> samya.v1.GetModeRequest
+	20, // 36: samya.v1.ClusterService.SetMode:input_type -> samya.v1.SetModeRequest
+	23, // 37: samya.v1.ClusterService.GetVersion:input_type -> samya.v1.GetVersionRequest
+	25, // 38: samya.v1.ClusterService.RaiseVersion:input_type -> samya.v1.RaiseVersionRequest
+	12, // 39: samya.v1.ClusterService.GetForecast:input_type -> samya.v1.GetForecastRequest
+	14, // 40: samya.v1.ClusterService.SetForecast:input_type -> samya.v1.SetForecastRequest
+	2,  // 41: samya.v1.ClusterService.InspectSites:input_type -> samya.v1.InspectSitesRequest
+	40, // 42: samya.v1.ClusterService.ListSites:output_type -> samya.v1.ListSitesResponse
+	30, // 43: samya.v1.ClusterService.ListMembers:output_type -> samya.v1.ListMembersResponse
+	32, // 44: samya.v1.ClusterService.WatchMembers:output_type -> samya.v1.WatchMembersResponse
+	34, // 45: samya.v1.ClusterService.AddMember:output_type -> samya.v1.AddMemberResponse
+	36, // 46: samya.v1.ClusterService.DrainMember:output_type -> samya.v1.DrainMemberResponse
+	38, // 47: samya.v1.ClusterService.RemoveMember:output_type -> samya.v1.RemoveMemberResponse
+	10, // 48: samya.v1.ClusterService.RecoverCluster:output_type -> samya.v1.RecoverClusterResponse
+	19, // 49: samya.v1.ClusterService.GetMode:output_type -> samya.v1.GetModeResponse
+	21, // 50: samya.v1.ClusterService.SetMode:output_type -> samya.v1.SetModeResponse
+	24, // 51: samya.v1.ClusterService.GetVersion:output_type -> samya.v1.GetVersionResponse
+	26, // 52: samya.v1.ClusterService.RaiseVersion:output_type -> samya.v1.RaiseVersionResponse
+	13, // 53: samya.v1.ClusterService.GetForecast:output_type -> samya.v1.GetForecastResponse
+	15, // 54: samya.v1.ClusterService.SetForecast:output_type -> samya.v1.SetForecastResponse
+	3,  // 55: samya.v1.ClusterService.InspectSites:output_type -> samya.v1.InspectSitesResponse
+	42, // [42:56] is the sub-list for method output_type
+	28, // [28:42] is the sub-list for method input_type
 	28, // [28:28] is the sub-list for extension type_name
 	28, // [28:28] is the sub-list for extension extendee
 	0,  // [0:28] is the sub-list for field type_name
@@ -2981,7 +3113,7 @@ func file_samya_v1_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_samya_v1_cluster_proto_rawDesc), len(file_samya_v1_cluster_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   38,
+			NumMessages:   40,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

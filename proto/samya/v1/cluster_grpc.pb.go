@@ -19,19 +19,20 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	ClusterService_ListSites_FullMethodName    = "/samya.v1.ClusterService/ListSites"
-	ClusterService_ListMembers_FullMethodName  = "/samya.v1.ClusterService/ListMembers"
-	ClusterService_WatchMembers_FullMethodName = "/samya.v1.ClusterService/WatchMembers"
-	ClusterService_AddMember_FullMethodName    = "/samya.v1.ClusterService/AddMember"
-	ClusterService_DrainMember_FullMethodName  = "/samya.v1.ClusterService/DrainMember"
-	ClusterService_RemoveMember_FullMethodName = "/samya.v1.ClusterService/RemoveMember"
-	ClusterService_GetMode_FullMethodName      = "/samya.v1.ClusterService/GetMode"
-	ClusterService_SetMode_FullMethodName      = "/samya.v1.ClusterService/SetMode"
-	ClusterService_GetVersion_FullMethodName   = "/samya.v1.ClusterService/GetVersion"
-	ClusterService_RaiseVersion_FullMethodName = "/samya.v1.ClusterService/RaiseVersion"
-	ClusterService_GetForecast_FullMethodName  = "/samya.v1.ClusterService/GetForecast"
-	ClusterService_SetForecast_FullMethodName  = "/samya.v1.ClusterService/SetForecast"
-	ClusterService_InspectSites_FullMethodName = "/samya.v1.ClusterService/InspectSites"
+	ClusterService_ListSites_FullMethodName      = "/samya.v1.ClusterService/ListSites"
+	ClusterService_ListMembers_FullMethodName    = "/samya.v1.ClusterService/ListMembers"
+	ClusterService_WatchMembers_FullMethodName   = "/samya.v1.ClusterService/WatchMembers"
+	ClusterService_AddMember_FullMethodName      = "/samya.v1.ClusterService/AddMember"
+	ClusterService_DrainMember_FullMethodName    = "/samya.v1.ClusterService/DrainMember"
+	ClusterService_RemoveMember_FullMethodName   = "/samya.v1.ClusterService/RemoveMember"
+	ClusterService_RecoverCluster_FullMethodName = "/samya.v1.ClusterService/RecoverCluster"
+	ClusterService_GetMode_FullMethodName        = "/samya.v1.ClusterService/GetMode"
+	ClusterService_SetMode_FullMethodName        = "/samya.v1.ClusterService/SetMode"
+	ClusterService_GetVersion_FullMethodName     = "/samya.v1.ClusterService/GetVersion"
+	ClusterService_RaiseVersion_FullMethodName   = "/samya.v1.ClusterService/RaiseVersion"
+	ClusterService_GetForecast_FullMethodName    = "/samya.v1.ClusterService/GetForecast"
+	ClusterService_SetForecast_FullMethodName    = "/samya.v1.ClusterService/SetForecast"
+	ClusterService_InspectSites_FullMethodName   = "/samya.v1.ClusterService/InspectSites"
 )
 
 // ClusterServiceClient is the client API for ClusterService service.
@@ -61,6 +62,11 @@ type ClusterServiceClient interface {
 	// RemoveMember withdraws the seat of a site that joins. With lost it writes off a
 	// site whose data is lost for good: what the site held is retired.
 	RemoveMember(ctx context.Context, in *RemoveMemberRequest, opts ...grpc.CallOption) (*RemoveMemberResponse, error)
+	// RecoverCluster has the survivors go on after a majority of the members was lost
+	// for good. A site answers for itself alone. An app manager asks all survivors
+	// first whether they can, and has none go on unless all can. A repeat does no harm.
+	// The lost sites are then written off with RemoveMember.
+	RecoverCluster(ctx context.Context, in *RecoverClusterRequest, opts ...grpc.CallOption) (*RecoverClusterResponse, error)
 	// GetMode reads the protocol mode. A site answers for itself alone; an app
 	// manager asks all sites.
 	GetMode(ctx context.Context, in *GetModeRequest, opts ...grpc.CallOption) (*GetModeResponse, error)
@@ -157,6 +163,16 @@ func (c *clusterServiceClient) RemoveMember(ctx context.Context, in *RemoveMembe
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(RemoveMemberResponse)
 	err := c.cc.Invoke(ctx, ClusterService_RemoveMember_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *clusterServiceClient) RecoverCluster(ctx context.Context, in *RecoverClusterRequest, opts ...grpc.CallOption) (*RecoverClusterResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RecoverClusterResponse)
+	err := c.cc.Invoke(ctx, ClusterService_RecoverCluster_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -260,6 +276,11 @@ type ClusterServiceServer interface {
 	// RemoveMember withdraws the seat of a site that joins. With lost it writes off a
 	// site whose data is lost for good: what the site held is retired.
 	RemoveMember(context.Context, *RemoveMemberRequest) (*RemoveMemberResponse, error)
+	// RecoverCluster has the survivors go on after a majority of the members was lost
+	// for good. A site answers for itself alone. An app manager asks all survivors
+	// first whether they can, and has none go on unless all can. A repeat does no harm.
+	// The lost sites are then written off with RemoveMember.
+	RecoverCluster(context.Context, *RecoverClusterRequest) (*RecoverClusterResponse, error)
 	// GetMode reads the protocol mode. A site answers for itself alone; an app
 	// manager asks all sites.
 	GetMode(context.Context, *GetModeRequest) (*GetModeResponse, error)
@@ -310,6 +331,9 @@ func (UnimplementedClusterServiceServer) DrainMember(context.Context, *DrainMemb
 }
 func (UnimplementedClusterServiceServer) RemoveMember(context.Context, *RemoveMemberRequest) (*RemoveMemberResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method RemoveMember not implemented")
+}
+func (UnimplementedClusterServiceServer) RecoverCluster(context.Context, *RecoverClusterRequest) (*RecoverClusterResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RecoverCluster not implemented")
 }
 func (UnimplementedClusterServiceServer) GetMode(context.Context, *GetModeRequest) (*GetModeResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetMode not implemented")
@@ -450,6 +474,24 @@ func _ClusterService_RemoveMember_Handler(srv interface{}, ctx context.Context, 
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(ClusterServiceServer).RemoveMember(ctx, req.(*RemoveMemberRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ClusterService_RecoverCluster_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RecoverClusterRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ClusterServiceServer).RecoverCluster(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ClusterService_RecoverCluster_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ClusterServiceServer).RecoverCluster(ctx, req.(*RecoverClusterRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -606,6 +648,10 @@ var ClusterService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "RemoveMember",
 			Handler:    _ClusterService_RemoveMember_Handler,
+		},
+		{
+			MethodName: "RecoverCluster",
+			Handler:    _ClusterService_RecoverCluster_Handler,
 		},
 		{
 			MethodName: "GetMode",

@@ -158,6 +158,18 @@ type ReadMode struct{ Call Call }
 // ReadMembers asks for the sites of the cluster.
 type ReadMembers struct{ Call Call }
 
+// Recover tells a site that a majority of the members is lost for good: the machines of
+// Lost are destroyed, and Survivors are all others. The answer is OK once it is durable,
+// also for a repeat. It is Mismatch if the survivors are a majority, Invalid with Lacking
+// the site that is in neither list, in both or was lost before, and NotFound with Lacking
+// the entity of which no voter survives, empty for the catalogue.
+type Recover struct {
+	Call            Call
+	Survivors, Lost []avantan.SiteID
+	// Check has nothing changed: the answer tells whether it would be.
+	Check bool
+}
+
 // SetForecast asks for another forecasting model, until this site ends. Entities change
 // over when their next bin closes, and keep as much as possible of their learning.
 type SetForecast struct {
@@ -335,6 +347,8 @@ func (*Read) input() {}
 func (*ReadMode) input() {}
 
 func (*ReadMembers) input() {}
+
+func (*Recover) input() {}
 
 func (*SetForecast) input() {}
 

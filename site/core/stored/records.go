@@ -155,6 +155,9 @@ type Catalogue struct {
 	Protocol avantan.State
 	// Roster is the sites as decided; unknown where the founders are the only sites ever.
 	Roster Roster
+	// Destroyed are the sites that an operator has given up after a majority was lost,
+	// sorted.
+	Destroyed []avantan.SiteID
 	// SettledIn says that all members know of this site.
 	SettledIn bool
 	// Version is the version of the cluster as decided; 0 for the first, and before the

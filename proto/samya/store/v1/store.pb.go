@@ -1554,7 +1554,9 @@ type Catalogue struct {
 	SettledIn bool `protobuf:"varint,7,opt,name=settled_in,json=settledIn,proto3" json:"settled_in,omitempty"`
 	// The version of the cluster as decided; 0 for the first, and before the first
 	// change.
-	Version       uint32 `protobuf:"varint,8,opt,name=version,proto3" json:"version,omitempty"`
+	Version uint32 `protobuf:"varint,8,opt,name=version,proto3" json:"version,omitempty"`
+	// The sites that an operator has given up after a majority was lost, sorted.
+	Destroyed     []string `protobuf:"bytes,9,rep,name=destroyed,proto3" json:"destroyed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1643,6 +1645,13 @@ func (x *Catalogue) GetVersion() uint32 {
 		return x.Version
 	}
 	return 0
+}
+
+func (x *Catalogue) GetDestroyed() []string {
+	if x != nil {
+		return x.Destroyed
+	}
+	return nil
 }
 
 // Roster is the sites of a cluster, as its catalogue decided.
@@ -2352,7 +2361,7 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\x06pledge\x18\x05 \x01(\v2\x1b.samya.peer.v1.ContributionR\x06pledge\x123\n" +
 	"\texposures\x18\x06 \x03(\v2\x15.samya.peer.v1.BallotR\texposures\x12\x14\n" +
 	"\x05built\x18\a \x01(\bR\x05built\x12'\n" +
-	"\x04kept\x18\b \x03(\v2\x13.samya.peer.v1.KeptR\x04kept\"\xa2\x02\n" +
+	"\x04kept\x18\b \x03(\v2\x13.samya.peer.v1.KeptR\x04kept\"\xc0\x02\n" +
 	"\tCatalogue\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -2364,7 +2373,8 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\x06roster\x18\x06 \x01(\v2\x16.samya.store.v1.RosterR\x06roster\x12\x1d\n" +
 	"\n" +
 	"settled_in\x18\a \x01(\bR\tsettledIn\x12\x18\n" +
-	"\aversion\x18\b \x01(\rR\aversion\"\x80\x01\n" +
+	"\aversion\x18\b \x01(\rR\aversion\x12\x1c\n" +
+	"\tdestroyed\x18\t \x03(\tR\tdestroyed\"\x80\x01\n" +
 	"\x06Roster\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x18\n" +
 	"\achanged\x18\x02 \x01(\x04R\achanged\x12*\n" +
