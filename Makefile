@@ -113,7 +113,7 @@ scenarios: bin/samya-lab ## Play named failures: expected and actual outcome
 	bin/samya-lab scenarios
 
 .PHONY: explore
-explore: bin/samya-lab ## Search all schedules of three sites to closure, both variants; EXPLORE_FLAGS="--bound small"
+explore: bin/samya-lab ## Search all schedules of three sites to closure, all variants; EXPLORE_FLAGS="--bound small"
 	bin/samya-lab explore $(EXPLORE_FLAGS)
 
 # Handed to `samya-lab mutants`, e.g. `make mutants MUTANTS_FLAGS="--seeds 50 --json"`.

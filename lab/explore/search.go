@@ -138,7 +138,7 @@ func (s *search) expand(i uint32) {
 // sites have answered. f also gets the site, and the result of a step that breaks an
 // invariant, else 0.
 func (s *search) successors(g global, f func(to global, site int, broken uint32) bool) {
-	last := g.used&requestBits != 0 && s.requestsLast
+	last := s.requestsLast && g.used.of(Acquire)+g.used.of(Release) > 0
 	take := func(site int, sp span) bool {
 		for n := sp.from; n < sp.to; n++ {
 			e := &s.store.edges[n]
@@ -146,12 +146,10 @@ func (s *search) successors(g global, f func(to global, site int, broken uint32)
 			if last && e.cost != Acquire && e.cost != Release {
 				continue
 			}
-			if e.cost != Free {
-				if !s.affordable(g, e.cost) {
-					continue
-				}
-				to.used += 1 << (8 * uint32(e.cost))
+			if !s.affordable(g.used, e.cost) {
+				continue
 			}
+			to.used += e.cost.unit()
 			if e.broken == 0 && e.to == g.site[site] {
 				continue
 			}
@@ -178,15 +176,16 @@ func (s *search) successors(g global, f func(to global, site int, broken uint32)
 	}
 }
 
-func (s *search) affordable(g global, c Cost) bool {
-	used := func(c Cost) int { return int(g.used >> (8 * uint32(c)) & 0xff) }
+func (s *search) affordable(u used, c Cost) bool {
 	switch c {
 	case Crash:
-		return used(c) < s.Bounds.Crashes
+		return u.of(c) < s.Bounds.Crashes
 	case Acquire:
-		return used(c) < s.Bounds.Acquires
+		return u.of(c) < s.Bounds.Acquires
 	case Release:
-		return used(c) < min(s.Bounds.Releases, used(Acquire))
+		return u.of(c) < min(s.Bounds.Releases, u.of(Acquire))
+	case Loss:
+		return u.of(c) < s.Bounds.Losses
 	default:
 		return true
 	}
