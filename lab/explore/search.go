@@ -11,6 +11,8 @@ type Options struct {
 	Bounds Bounds
 	// MaxStates stops a search that has found so many states; 0 for none.
 	MaxStates int
+	// Budget stops a search that has gone on for so long; 0 for none.
+	Budget time.Duration
 	// HealEvery heals every n-th state, of at most HealMost; 0 for none. Early states are
 	// healed many times as often, so that small searches heal some. Healing runs the real
 	// time-outs, so it costs far more than a state.
@@ -23,7 +25,7 @@ type Options struct {
 }
 
 // Run searches until nothing new is found, an invariant is violated, the limit of states
-// is reached, or the context ends. The context's end is the only error.
+// or of time is reached, or the context ends. The context's end is the only error.
 func Run(ctx context.Context, v Variant, o Options) (*Result, error) {
 	s := &search{
 		Options: o, variant: v, store: newStore(v), begun: time.Now(),
@@ -93,6 +95,9 @@ func (s *search) run(ctx context.Context) error {
 		if turn%1024 == 0 {
 			if err := ctx.Err(); err != nil {
 				return context.Cause(ctx)
+			}
+			if s.Budget > 0 && time.Since(s.begun) >= s.Budget {
+				return nil
 			}
 			if now := time.Now(); s.Progress != nil && now.After(next) {
 				next = now.Add(time.Second)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -65,6 +66,7 @@ to it.
 	f.IntVar(&o.bounds.Losses, "losses", 0, "sites that are written off: 0 or 1, any site at any time")
 	f.BoolVar(&o.bounds.Plain, "plain", false, "without the reductions that rest on the protocol")
 	f.IntVar(&o.options.MaxStates, "max-states", 50_000_000, "give up after so many states, and fail; 0 for never")
+	f.DurationVar(&o.options.Budget, "budget", 0, "give up after this time for each protocol, and do not fail; 0 for never")
 	f.StringSliceVar(&o.options.Ignore, "ignore", nil, "invariants not to check")
 	f.BoolVar(&o.json, "json", false, "print JSON, one line on stdout")
 	return cmd
@@ -95,6 +97,9 @@ func (l *lab) explore(cmd *cobra.Command, o *exploreOptions) error {
 	if err := bounds.Validate(); err != nil {
 		return &usageError{fmt.Errorf("bounds: %w", err)}
 	}
+	if o.options.Budget < 0 {
+		return &usageError{errors.New("--budget must not be below zero")}
+	}
 	variants := explore.Variants()
 	if o.variant != "all" {
 		variants = []string{o.variant}
@@ -117,7 +122,8 @@ func (l *lab) explore(cmd *cobra.Command, o *exploreOptions) error {
 			return fmt.Errorf("explore %s: %w", name, err)
 		}
 		results = append(results, r)
-		violated, closed = violated || r.Violations > 0, closed && r.Closed
+		late := options.Budget > 0 && r.Seconds >= options.Budget.Seconds()
+		violated, closed = violated || r.Violations > 0, closed && (r.Closed || late)
 		if !o.json {
 			if _, err := fmt.Fprint(l.stdout, r); err != nil {
 				return fmt.Errorf("print the result: %w", err)
