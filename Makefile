@@ -113,8 +113,19 @@ scenarios: bin/samya-lab ## Play named failures: expected and actual outcome
 	bin/samya-lab scenarios
 
 .PHONY: explore
-explore: bin/samya-lab ## Search all schedules of three sites to closure, both variants; EXPLORE_FLAGS="--bound small"
+explore: bin/samya-lab ## Search all schedules of three sites to closure, all variants; EXPLORE_FLAGS="--bound small"
 	bin/samya-lab explore $(EXPLORE_FLAGS)
+
+# Seconds for each of the searches.
+EXPLORE_BUDGET ?= 300
+
+.PHONY: explore-members
+explore-members: bin/samya-lab ## Search sites that leave or are lost within larger bounds, EXPLORE_BUDGET seconds for each
+	for bounds in 'majority --bound drain --ballots 2' 'majority --bound drain --leaders 2' 'majority --bound drain --instances 2' \
+	  'majority --bound loss --ballots 2' 'star --bound loss --ballots 2 --crashes 0' 'star --bound loss --leaders 2 --crashes 0' \
+	  'transfer --bound loss --leaders 2 --ballots 2'; do \
+	  bin/samya-lab explore --budget $(EXPLORE_BUDGET)s --max-states 0 --protocol $$bounds; \
+	done
 
 # Handed to `samya-lab mutants`, e.g. `make mutants MUTANTS_FLAGS="--seeds 50 --json"`.
 MUTANTS_FLAGS ?=

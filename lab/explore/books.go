@@ -27,6 +27,13 @@ type books struct {
 	log []entry
 	// view is the present view.
 	view avantan.View
+	// lease are the tokens of a lease of this site, part of net; 0 for no lease.
+	lease avantan.Tokens
+	// ended says that a lease ended here.
+	ended bool
+	// out are the tokens that clients have by requests here, less those that they gave back
+	// here: what net would be if nothing were handed over.
+	out avantan.Tokens
 	// broken collects the violations that the books see.
 	broken []Violation
 
@@ -91,6 +98,15 @@ func delta(v *avantan.Value) avantan.Tokens {
 // viewPrefix begins a change of the view: the sites follow, a letter each.
 const viewPrefix = "view "
 
+// viewChange is a change of the view to sites.
+func viewChange(sites []avantan.SiteID) []byte {
+	change := []byte(viewPrefix)
+	for _, s := range sites {
+		change = append(change, s...)
+	}
+	return change
+}
+
 // viewAfter is the view after a value; nil if it leaves the view as it is.
 func viewAfter(v *avantan.Value) avantan.View {
 	sites, changes := strings.CutPrefix(string(v.Change), viewPrefix)
@@ -114,10 +130,10 @@ func (b *books) clone() *books {
 }
 
 func (b *books) key(dst []byte) []byte {
-	for _, n := range []avantan.Tokens{b.left, b.net, b.limit} {
+	for _, n := range []avantan.Tokens{b.left, b.net, b.limit, b.lease, b.out} {
 		dst = binary.AppendVarint(dst, int64(n))
 	}
-	dst = binary.AppendUvarint(dst, uint64(len(b.view)))
+	dst = binary.AppendUvarint(appendBool(dst, b.ended), uint64(len(b.view)))
 	dst = binary.AppendUvarint(dst, uint64(len(b.offers)))
 	for _, o := range b.offers {
 		dst = binary.AppendVarint(binary.AppendUvarint(dst, uint64(o.instance)), int64(o.tokens))
@@ -138,6 +154,11 @@ func (b *books) find(t avantan.Instance) int {
 	return slices.IndexFunc(b.offers, func(o offer) bool { return o.instance == t })
 }
 
+// serve grants a client tokens, or takes them back if below zero.
+func (b *books) serve(tokens avantan.Tokens) {
+	b.left, b.net, b.out = b.left-tokens, b.net+tokens, b.out+tokens
+}
+
 // total is the number of tokens that conservation counts at this site.
 func (b *books) total() avantan.Tokens {
 	sum := b.left + b.net
@@ -152,7 +173,7 @@ func (b *books) Pledge(t avantan.Instance, press avantan.Press) (avantan.Contrib
 	if b.find(t) >= 0 {
 		b.fail(Exclusivity, "a second offer for instance %d", t)
 	}
-	o := b.left
+	o := max(0, b.left)
 	if press == avantan.PressSpare && o > 0 {
 		o--
 	}

@@ -26,6 +26,8 @@ type Bounds struct {
 	// Tokens is how many tokens each site starts with; the limit is three times as many.
 	// The any-subset variant adds more to each site.
 	Tokens int64 `json:"tokens"`
+	// Losses is how many sites may be written off: none or one, any of the sites.
+	Losses int `json:"losses,omitempty"`
 	// View is the change of the view that the first site proposes: JoinView begins without
 	// the last site and adds it, LeaveView takes it out; empty for none. Majority only.
 	View string `json:"view,omitempty"`
@@ -38,6 +40,8 @@ type Bounds struct {
 const (
 	JoinView  = "join"
 	LeaveView = "leave"
+	// DrainView is LeaveView, and the last site hands all it has to the second.
+	DrainView = "drain"
 )
 
 // named are the bounds with a name, smallest first.
@@ -50,6 +54,8 @@ var named = []struct {
 	{"default", Bounds{Instances: 1, Leaders: 2, Ballots: 2, Crashes: 1, Acquires: 1, Releases: 1, Tokens: 2}},
 	{JoinView, Bounds{Instances: 2, Leaders: 1, Ballots: 2, Crashes: 1, Acquires: 1, Releases: 1, Tokens: 2, View: JoinView}},
 	{LeaveView, Bounds{Instances: 2, Leaders: 1, Ballots: 2, Crashes: 1, Acquires: 1, Releases: 1, Tokens: 2, View: LeaveView}},
+	{DrainView, Bounds{Instances: 1, Leaders: 1, Ballots: 1, Crashes: 1, Acquires: 1, Releases: 1, Anywhere: true, Tokens: 2, View: DrainView}},
+	{"loss", Bounds{Instances: 2, Leaders: 1, Ballots: 1, Crashes: 1, Acquires: 1, Releases: 1, Tokens: 2, Losses: 1}},
 	{"large", Bounds{Instances: 1, Leaders: 2, Ballots: 2, Crashes: 2, Acquires: 1, Releases: 1, Tokens: 2}},
 }
 
@@ -70,6 +76,7 @@ var variants = []struct {
 }{
 	{"majority", func(b Bounds) Variant { return NewMajority(b) }},
 	{"star", func(b Bounds) Variant { return NewStar(b) }},
+	{"transfer", func(b Bounds) Variant { return NewTransfer(b) }},
 }
 
 // Variants returns the names that New knows.
@@ -113,13 +120,17 @@ func (b Bounds) Validate() error {
 		{"acquires", int64(b.Acquires), 0, 3},
 		{"releases", int64(b.Releases), 0, 3},
 		{"tokens", b.Tokens, 0, 9},
+		{"losses", int64(b.Losses), 0, 1},
 	} {
 		if f.value < f.least || f.value > f.most {
 			return fmt.Errorf("%s is %d, must be %d to %d", f.name, f.value, f.least, f.most)
 		}
 	}
-	if b.View != "" && b.View != JoinView && b.View != LeaveView {
-		return fmt.Errorf("view is %q, must be %s or %s", b.View, JoinView, LeaveView)
+	if views := []string{"", JoinView, LeaveView, DrainView}; !slices.Contains(views, b.View) {
+		return fmt.Errorf("view is %q, must be one of %q", b.View, views)
+	}
+	if b.View != "" && b.Losses > 0 {
+		return fmt.Errorf("losses is %d, must be 0 with the view %q", b.Losses, b.View)
 	}
 	return nil
 }

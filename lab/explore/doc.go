@@ -1,7 +1,8 @@
 // Package explore runs the real state machines of three sites through every schedule
 // within small bounds and checks every state that can come about. It refuses to sample: a
 // search either closes or says that it did not. It tests the deciding code,
-// [avantan.Machine.Step] and [star.Machine.Step]; clocks, disks and networks are choices
+// [avantan.Machine.Step], [star.Machine.Step], [handoff.Machine.Step] and
+// [transfer.Machine.Step]; clocks, disks and networks are choices
 // that the search makes.
 //
 // # States
@@ -23,6 +24,10 @@
 //     1, running timers stand far off, and the firing timer is set to 0.
 //   - A site begins an instance, within its ballots, asks a peer for missed instances,
 //     grants or takes back a client's token, or crashes.
+//   - A site is written off, at any time: another decides it, and tells the third. The lost
+//     site learns nothing, and goes on alone.
+//   - A site leaves (majority): once its sequence has adopted the view of the others, it
+//     hands over to its heir, sends its bequest again, or says that it is empty.
 //
 // A step and its transaction are a unit: output with Persist is made durable at once, and
 // its messages leave. State that is not persisted stays volatile. A crash between a Step
@@ -75,6 +80,9 @@
 //     where they would arrive. Each of these messages is delivered once more before, to
 //     see that.
 //
+// Where a site may be lost, the any-subset variant is searched without these, and direct
+// transfers always are. While a site leaves, requests come at any time.
+//
 // The tests compare the durable state in all states of a search with and without the
 // reductions. Under the any-subset variant they compare the possible outcomes of each
 // instance. They also compare the plain search with a search that has no reductions at
@@ -82,6 +90,11 @@
 // that the bug breaks. Then other invariants may find it, later, or a plain search alone.
 //
 // # Limits
+//
+// The decisions about sites that leave or are lost are those of site/core, in short copies
+// (drain.go, loss.go): who hears whom, when a bequest begins, when a leaver is empty, and
+// what a member gets that cannot know the outcome. The catalogue, the audit that finds what a
+// lost site held, requests and claims are not searched.
 //
 // The search leaves out more than the bounds say: a site that may not lead, or has used
 // its ballots, does not time out into another ballot. It leaves out two entities, since
@@ -92,5 +105,5 @@
 // # Another variant
 //
 // A [Variant] makes a [Node] of each site and checks the invariants across them;
-// see [Majority] and [Star]. The search knows nothing else of a protocol.
+// see [Majority], [Star] and [Transfer]. The search knows nothing else of a protocol.
 package explore

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/avantan/handoff"
 )
 
 // The invariants. Each is checked in every state of the whole system, except that an
@@ -36,6 +37,13 @@ const (
 	DurableFirst = "durable-first"
 	// SelfCheck, of a site: the Machine itself refuses events that must not occur.
 	SelfCheck = "self-check"
+	// NetLaw: the nets are the tokens that clients have, but for open bequests.
+	NetLaw = "net"
+	// LeaseOnce: a lease ends once.
+	LeaseOnce = "lease-once"
+	// OverGrant: all sites together, a lost site included, may never use more tokens than
+	// the limit.
+	OverGrant = "over-grant"
 	// Liveness, of a healed state: nothing stays set aside, no instance open.
 	Liveness = "liveness"
 )
@@ -43,7 +51,10 @@ const (
 // checkSent finds messages that rest on state that is not durable.
 func (n *majority) checkSent(step *Step) {
 	for i := range step.Send {
-		m := step.Send[i].Body.(*avantan.Message)
+		m, ok := step.Send[i].Body.(*avantan.Message)
+		if !ok {
+			continue
+		}
 		if why := n.unfounded(m); why != "" {
 			step.Broken = append(step.Broken, Violation{
 				DurableFirst, fmt.Sprintf("%s sends %s: %s", n.live.site, n.variant.text(m), why),
@@ -113,6 +124,7 @@ func (n *majority) checkGrown(old *avantan.State, step *Step) {
 type view struct {
 	site  avantan.SiteID
 	state *avantan.State
+	hand  *handoff.State
 	books *books
 }
 
@@ -143,8 +155,8 @@ func (v *Majority) Check(nodes [Sites]Node) []Violation {
 	var durable, live [Sites]view
 	for i, n := range nodes {
 		n := n.(*majority)
-		durable[i] = view{n.live.site, &n.state, n.disk}
-		live[i] = view{n.live.site, n.machine.State(), n.live}
+		durable[i] = view{n.live.site, &n.state, &n.handed, n.disk}
+		live[i] = view{n.live.site, n.machine.State(), n.hand.State(), n.live}
 		c.accepted[i] = n.accepted
 	}
 	c.decide()
@@ -193,6 +205,11 @@ func (c *checker) decide() {
 				}
 				if !view.Has(c.names[i]) {
 					c.fail(Agreement, "%s has accepted %s in instance %d, of which it is no voter", c.names[i], c.describe(c.accepts[id-1].value), t)
+				}
+				for _, con := range c.values.get(c.accepts[id-1].value).value.Contributions {
+					if !view.Has(con.Site) {
+						c.fail(Agreement, "%s of instance %d has tokens of %s, which is no voter", c.describe(c.accepts[id-1].value), t, con.Site)
+					}
 				}
 				if c.votes(id) > len(view)/2 {
 					c.addDecided(id)
@@ -297,7 +314,7 @@ func (c *checker) exclusivity() {
 		case len(w.books.offers) > 1 || (p == nil) != (len(w.books.offers) == 0),
 			p != nil && !w.holds(w.state.Applied+1, *p):
 			c.fail(Exclusivity, "%s has pledged %v and set aside: %v", w.site, p, w.books)
-		case w.books.left < 0:
+		case w.books.left < 0 && (!c.drains() || i != heir && i != leaver):
 			c.fail(Exclusivity, "%s has granted what it had not: %v", w.site, w.books)
 		}
 	}
@@ -318,9 +335,11 @@ func (c *checker) conservation() {
 			}
 		}
 	}
+	sum += c.bequeathed()
 	if sum != limit {
 		c.fail(Conservation, "there are %d tokens of %d", sum, limit)
 	}
+	c.overGrant(limit)
 	for i := range c.views {
 		w := &c.views[i]
 		want := c.limit()

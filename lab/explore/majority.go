@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/avantan/handoff"
 	"github.com/samya-db/samya/redistribute"
 )
 
@@ -32,6 +33,12 @@ type Majority struct {
 	accepts   []accept
 	// damage, in tests, changes the durable state at a restart.
 	damage func(*avantan.State)
+	// forgets, in tests, changes the durable state of handoffs at a restart.
+	forgets func(*handoff.State)
+	// heirs configure the handoffs of a drain.
+	heirs [Sites]*handoff.Config
+	// without, in tests, leaves out rules of a drain and of a loss.
+	without map[rule]bool
 }
 
 // accept says that a value was accepted in an instance at a ballot.
@@ -45,7 +52,7 @@ type accept struct {
 func NewMajority(b Bounds) *Majority {
 	v := &Majority{
 		bounds:    b,
-		names:     [Sites]avantan.SiteID{"a", "b", "c"},
+		names:     siteNames,
 		values:    &values{ids: make(map[string]int)},
 		acceptIDs: make(map[accept]int),
 	}
@@ -58,6 +65,7 @@ func NewMajority(b Bounds) *Majority {
 		if err := v.cfg[i].Validate(); err != nil {
 			panic(err) // a constant
 		}
+		v.heirs[i] = heirConfig(self)
 	}
 	return v
 }
@@ -90,9 +98,13 @@ func (v *Majority) New(site int) Node {
 	if site < v.bounds.Leaders {
 		b.want = 2
 	}
+	if v.drains() && site == leaver {
+		b.lease = 1
+		b.net, b.left, b.out = b.lease, b.left-b.lease, b.lease
+	}
 	return &majority{
 		variant: v, site: site, live: b, disk: b.clone(),
-		machine: avantan.New(v.cfg[site], b, avantan.State{}),
+		machine: avantan.New(v.cfg[site], b, avantan.State{}), hand: handoff.New(v.heirs[site], b, handoff.State{}),
 	}
 }
 
@@ -106,15 +118,17 @@ func (v *Majority) view() avantan.View {
 
 // change is the change that the first site proposes: it raises the limit by 1, or changes
 // the view.
-func (v *Majority) change() []byte {
-	change := []byte("1")
-	switch v.bounds.View {
-	case JoinView:
-		change = fmt.Appendf(nil, "%sabc", viewPrefix)
-	case LeaveView:
-		change = fmt.Appendf(nil, "%sab", viewPrefix)
+func (n *majority) change() []byte {
+	lost, known := n.lost.site()
+	switch {
+	case n.variant.bounds.View == JoinView:
+		return viewChange(siteNames[:])
+	case n.variant.bounds.View == LeaveView, n.variant.drains():
+		return viewChange(siteNames[:Sites-1])
+	case known:
+		return viewChange(slices.Delete(slices.Clone(siteNames[:]), lost, lost+1))
 	}
-	return change
+	return []byte("1")
 }
 
 // limit is the entity's limit at the start.
@@ -150,14 +164,21 @@ type majority struct {
 	due avantan.Timer
 	// accepted are the numbers of all accepts that were ever durable here, in order.
 	accepted []int
+	// lost are the losses that the site knows, durably.
+	lost losses
+	// hand is the site's part in handoffs, and handed its durable state. gone says that
+	// this site knows, durably, that the leaver is out.
+	hand   *handoff.Machine
+	handed handoff.State
+	gone   bool
 }
 
 // Clone implements Node.
 func (n *majority) Clone() Node {
 	c := *n
 	c.live, c.disk = n.live.clone(), n.disk.clone()
-	c.machine = n.machine.Clone(c.live)
-	c.state = n.state.Clone()
+	c.machine, c.hand = n.machine.Clone(c.live), n.hand.Clone(c.live)
+	c.state, c.handed = n.state.Clone(), n.handed.Clone()
 	c.accepted = slices.Clone(n.accepted)
 	return &c
 }
@@ -170,6 +191,11 @@ func (n *majority) Key(dst []byte) []byte {
 	for _, a := range n.accepted {
 		dst = binary.AppendUvarint(dst, uint64(a))
 	}
+	dst = append(dst, byte(n.lost))
+	if n.variant.drains() {
+		dst = n.handed.Fingerprint(n.hand.State().Fingerprint(dst))
+		dst = appendBool(dst, n.gone)
+	}
 	return dst
 }
 
@@ -177,128 +203,15 @@ func (n *majority) Key(dst []byte) []byte {
 func (n *majority) Rank() int {
 	ballot := func(b avantan.Ballot) int { return Sites*int(b.Number) + n.variant.index(b.Site) + 1 }
 	st := n.machine.State()
-	return 100*int(st.Applied) + ballot(st.Promised) + ballot(st.AcceptedAt)
-}
-
-// The names of acts that are no time-outs.
-const (
-	actBegin   = "begins an instance"
-	actCrash   = "crashes and starts again"
-	actAcquire = "grants a client one token"
-	actRelease = "gets one token back from a client"
-	actRefresh = "asks for what it has missed"
-)
-
-// timerAct is a timer that fires so many times, nothing happening in between.
-type timerAct struct {
-	timer avantan.Timer
-	times int
-	name  string
-}
-
-var timerActs = []timerAct{
-	{avantan.TimerInstance, 1, "times out"},
-	{avantan.TimerInstance, 2, "times out twice"},
-	{avantan.TimerAsk, 1, "has waited for a decision"},
-	{avantan.TimerRetry, 1, "has backed off"},
-}
-
-// Acts implements Node.
-func (n *majority) Acts() []Act {
-	var acts []Act
-	b := n.variant.bounds
-	if n.leads() && !n.machine.Open() && !n.machine.Waits() && int(n.machine.State().Applied) < b.Instances {
-		acts = append(acts, Act{actBegin, Free})
-	}
-	for _, t := range timerActs {
-		if n.machine.Running(t.timer) {
-			acts = append(acts, Act{t.name, Free})
-		}
-	}
-	if n.served() {
-		if (b.Anywhere || n.site == 0) && n.live.left >= 1 {
-			acts = append(acts, Act{actAcquire, Acquire})
-		}
-		if b.Anywhere || n.site == Sites-1 {
-			acts = append(acts, Act{actRelease, Release})
-		}
-	}
-	return append(acts, Act{actRefresh, Free}, Act{actCrash, Crash})
-}
-
-// served reports whether a client's request is worth searching now: it changes
-// left and net by opposite amounts, so it makes a difference only to an offer that is
-// made later. While an offer is out it could as well come just after.
-func (n *majority) served() bool {
-	return n.variant.bounds.Plain || len(n.live.offers) == 0 && int(n.machine.State().Applied) < n.variant.bounds.Instances
-}
-
-func (n *majority) leads() bool { return n.site < n.variant.bounds.Leaders }
-
-// Do implements Node.
-func (n *majority) Do(i int) Step {
-	switch act := n.Acts()[i].Name; act {
-	case actBegin:
-		// The leaders want different things, lest the values of two leaders be equal.
-		p := avantan.Proposal{Press: avantan.PressAll}
-		if n.site == 0 {
-			p = avantan.Proposal{Change: n.variant.change()}
-		}
-		return n.inputs(avantan.Input{Begin: &p})
-	case actAcquire, actRelease:
-		d := avantan.Tokens(1)
-		if act == actRelease {
-			d = -1
-		}
-		for _, b := range []*books{n.live, n.disk} {
-			b.left, b.net = b.left-d, b.net+d
-		}
-		return Step{}
-	case actCrash:
-		if n.variant.damage != nil {
-			n.variant.damage(&n.state)
-		}
-		n.live = n.disk.clone()
-		n.machine = avantan.New(n.variant.cfg[n.site], n.live, n.state.Clone())
-		// The first Step of a restored Machine sets its timers, whatever the input.
-		return n.inputs(avantan.Input{})
-	case actRefresh:
-		var ins []avantan.Input
-		for _, name := range n.variant.names {
-			if name != n.live.site {
-				ins = append(ins, avantan.Input{Refresh: name})
-			}
-		}
-		return n.inputs(ins...)
-	default:
-		i := slices.IndexFunc(timerActs, func(t timerAct) bool { return t.name == act })
-		n.due = timerActs[i].timer
-		return n.inputs(make([]avantan.Input, timerActs[i].times)...)
-	}
-}
-
-// fire makes a timer due, or none. No back-off keeps an instance from being
-// begun.
-func (n *majority) fire(timer avantan.Timer) {
-	n.machine.Retime(func(t avantan.Timer, _ avantan.Tick) avantan.Tick {
-		if t == timer || t == avantan.TimerRetry && !n.machine.Waits() {
-			return 0
-		}
-		return far
-	})
-}
-
-// Deliver implements Node.
-func (n *majority) Deliver(p *Packet) Step {
-	return n.inputs(avantan.Input{Receive: p.Body.(*avantan.Message)})
+	return 100*int(st.Applied) + ballot(st.Promised) + ballot(st.AcceptedAt) + 10*n.handedOver()
 }
 
 // Urgent implements Node. An acknowledgement drops the entry kept for its sender. The
 // sender had durably applied before it acknowledged (DurableFirst), so nobody reads the
 // entry any more. Whether the entry is dropped now or later shows nowhere else.
 func (n *majority) Urgent(p *Packet, _ Node) bool {
-	m := p.Body.(*avantan.Message)
-	return !n.variant.bounds.Plain && m.Kind == avantan.Applied && m.Applied <= n.machine.State().Applied
+	m, ok := p.Body.(*avantan.Message)
+	return ok && !n.variant.bounds.Plain && m.Kind == avantan.Applied && m.Applied <= n.machine.State().Applied
 }
 
 // Past implements Node: the whole past is needed, since instances follow each other.
@@ -350,8 +263,7 @@ func (n *majority) run(in avantan.Input, step *Step) {
 		step.Broken = append(step.Broken, Violation{SelfCheck, fmt.Sprintf("%s: %v", n.live.site, out.Err)})
 	}
 	if out.Persist {
-		n.state, n.disk = n.machine.State().Clone(), n.live.clone()
-		n.remember()
+		n.persist()
 	}
 	st := n.machine.State()
 	switch {
@@ -363,10 +275,16 @@ func (n *majority) run(in avantan.Input, step *Step) {
 	}
 	for i := range out.Messages {
 		m := &out.Messages[i]
-		step.Send = append(step.Send, Packet{
-			From: n.site, To: n.variant.index(m.To), Key: string(m.Fingerprint(nil)), Body: m, Text: n.variant.text(m),
-		})
+		if to := n.variant.index(m.To); !n.outside(to) {
+			step.Send = append(step.Send, Packet{From: n.site, To: to, Key: string(m.Fingerprint(nil)), Body: m, Text: n.variant.text(m)})
+		}
 	}
+}
+
+// persist makes the whole site durable.
+func (n *majority) persist() {
+	n.state, n.handed, n.disk = n.machine.State().Clone(), n.hand.State().Clone(), n.live.clone()
+	n.remember()
 }
 
 // remember notes a durable accept.

@@ -68,6 +68,12 @@ func (n *majority) String() string {
 		}
 		fmt.Fprintf(&s, " | %v", b)
 	}
+	if n.lost != 0 {
+		fmt.Fprintf(&s, "knows of a loss %b, ", n.lost)
+	}
+	if h := n.hand.State(); n.variant.drains() {
+		fmt.Fprintf(&s, "lease %d gone %v given %v taken %v open %v, ", n.live.lease, n.gone, h.Given, h.Taken, h.Open)
+	}
 	live := n.machine.State()
 	state(live, n.live)
 	if string(live.Fingerprint(nil)) != string(n.state.Fingerprint(nil)) || string(n.live.key(nil)) != string(n.disk.key(nil)) {

@@ -20,7 +20,7 @@ func walk(rng *rand.Rand, v Variant, b Bounds, steps int, visit func(nodes [Site
 	known := make(map[string]bool)
 	var used [costs]int
 	for range steps {
-		limits := [costs]int{1, b.Crashes, b.Acquires, min(b.Releases, used[Acquire])}
+		limits := [costs]int{1, b.Crashes, b.Acquires, min(b.Releases, used[Acquire]), b.Losses}
 		site, cost := rng.IntN(Sites), Free
 		next := nodes[site].Clone()
 		var out Step

@@ -11,6 +11,8 @@ type Options struct {
 	Bounds Bounds
 	// MaxStates stops a search that has found so many states; 0 for none.
 	MaxStates int
+	// Budget stops a search that has gone on for so long; 0 for none.
+	Budget time.Duration
 	// HealEvery heals every n-th state, of at most HealMost; 0 for none. Early states are
 	// healed many times as often, so that small searches heal some. Healing runs the real
 	// time-outs, so it costs far more than a state.
@@ -23,7 +25,7 @@ type Options struct {
 }
 
 // Run searches until nothing new is found, an invariant is violated, the limit of states
-// is reached, or the context ends. The context's end is the only error.
+// or of time is reached, or the context ends. The context's end is the only error.
 func Run(ctx context.Context, v Variant, o Options) (*Result, error) {
 	s := &search{
 		Options: o, variant: v, store: newStore(v), begun: time.Now(),
@@ -94,6 +96,9 @@ func (s *search) run(ctx context.Context) error {
 			if err := ctx.Err(); err != nil {
 				return context.Cause(ctx)
 			}
+			if s.Budget > 0 && time.Since(s.begun) >= s.Budget {
+				return nil
+			}
 			if now := time.Now(); s.Progress != nil && now.After(next) {
 				next = now.Add(time.Second)
 				s.Progress(Progress{
@@ -138,7 +143,7 @@ func (s *search) expand(i uint32) {
 // sites have answered. f also gets the site, and the result of a step that breaks an
 // invariant, else 0.
 func (s *search) successors(g global, f func(to global, site int, broken uint32) bool) {
-	last := g.used&requestBits != 0 && s.requestsLast
+	last := s.requestsLast && g.used.of(Acquire)+g.used.of(Release) > 0
 	take := func(site int, sp span) bool {
 		for n := sp.from; n < sp.to; n++ {
 			e := &s.store.edges[n]
@@ -146,12 +151,10 @@ func (s *search) successors(g global, f func(to global, site int, broken uint32)
 			if last && e.cost != Acquire && e.cost != Release {
 				continue
 			}
-			if e.cost != Free {
-				if !s.affordable(g, e.cost) {
-					continue
-				}
-				to.used += 1 << (8 * uint32(e.cost))
+			if !s.affordable(g.used, e.cost) {
+				continue
 			}
+			to.used += e.cost.unit()
 			if e.broken == 0 && e.to == g.site[site] {
 				continue
 			}
@@ -178,15 +181,16 @@ func (s *search) successors(g global, f func(to global, site int, broken uint32)
 	}
 }
 
-func (s *search) affordable(g global, c Cost) bool {
-	used := func(c Cost) int { return int(g.used >> (8 * uint32(c)) & 0xff) }
+func (s *search) affordable(u used, c Cost) bool {
 	switch c {
 	case Crash:
-		return used(c) < s.Bounds.Crashes
+		return u.of(c) < s.Bounds.Crashes
 	case Acquire:
-		return used(c) < s.Bounds.Acquires
+		return u.of(c) < s.Bounds.Acquires
 	case Release:
-		return used(c) < min(s.Bounds.Releases, used(Acquire))
+		return u.of(c) < min(s.Bounds.Releases, u.of(Acquire))
+	case Loss:
+		return u.of(c) < s.Bounds.Losses
 	default:
 		return true
 	}

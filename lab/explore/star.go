@@ -17,17 +17,21 @@ type Star struct {
 	names  [Sites]avantan.SiteID
 	cfg    [Sites]*star.Config
 	values *values
+	// known are the losses that each site knows in the present step.
+	known [Sites]losses
 	// instances numbers the instances.
 	instances []star.ID
 	// damage, in tests, changes the durable state at a restart.
 	damage func(*star.State)
+	// without, in tests, leaves out rules of a loss.
+	without map[rule]bool
 }
 
 // NewStar returns the any-subset variant within bounds, which must be valid.
 func NewStar(b Bounds) *Star {
 	v := &Star{
 		bounds: b,
-		names:  [Sites]avantan.SiteID{"a", "b", "c"},
+		names:  siteNames,
 		values: &values{ids: make(map[string]int)},
 	}
 	for i, self := range v.names {
@@ -35,6 +39,7 @@ func NewStar(b Bounds) *Star {
 			Self: self, Members: v.names[:], Window: window, Patience: patience,
 			Backoff: backoff, MaxBackoff: 16 * backoff, MaxSlices: star.MaxSlices,
 			Policy: redistribute.Demand, Rand: &random{uint64(i)},
+			Lost: func(site avantan.SiteID) bool { return v.known[i].has(v.index(site)) },
 		}
 		if err := v.cfg[i].Validate(); err != nil {
 			panic(err) // a constant
@@ -56,15 +61,42 @@ func (v *Star) Sites() (names [Sites]string) {
 
 // New implements Variant.
 func (v *Star) New(site int) Node {
-	b := &starBooks{site: v.names[site], left: v.tokens(), values: v.values}
+	b := &starBooks{site: v.names[site], left: v.tokens(), offer: v.offer(), values: v.values, concludes: v.concludes}
+	b.gains = v.bounds.Losses > 0 && site == Sites-1
 	return &starNode{variant: v, site: site, live: b, disk: b.clone(), machine: star.New(v.cfg[site], b, star.State{})}
 }
 
 // tokens are the tokens that each site starts with: enough beyond the bounds that no site
-// is ever short of the token that it offers to each instance.
+// is ever short of the tokens that it offers to each instance.
 func (v *Star) tokens() avantan.Tokens {
-	return avantan.Tokens(v.bounds.Tokens) + avantan.Tokens(v.bounds.Leaders*v.bounds.Ballots+v.bounds.Acquires)
+	return avantan.Tokens(v.bounds.Tokens) + v.offer()*avantan.Tokens(v.bounds.Leaders*v.bounds.Ballots) + avantan.Tokens(v.bounds.Acquires)
 }
+
+// offer is how much a site offers to each instance: a token. Where a site may be lost, two
+// sites gain what the third gives, so that a commit in place of an abort and an abort in
+// place of a commit both grant too much.
+func (v *Star) offer() avantan.Tokens {
+	if v.bounds.Losses > 0 {
+		return 2
+	}
+	return 1
+}
+
+// concludes is what a site gets that cannot know whether it gets its grant or its offer
+// back, as starLedger.Conclude of site/core.
+func (v *Star) concludes(offered, grant avantan.Tokens) avantan.Tokens {
+	switch {
+	case v.without[noMoreThanTheOffer]:
+		return grant
+	case v.without[noMoreThanTheGrant]:
+		return offered
+	}
+	return min(offered, grant)
+}
+
+// plain reports whether the reductions of star_reduce.go are left out. Nobody has argued
+// for them where a site may be lost.
+func (v *Star) plain() bool { return v.bounds.Plain || v.bounds.Losses > 0 }
 
 // limit is the entity's limit.
 func (v *Star) limit() avantan.Tokens { return Sites * v.tokens() }
@@ -90,6 +122,8 @@ type starNode struct {
 	withdrawn []starEntry
 	// accepted is all that was ever durably accepted here. It follows from the rest.
 	accepted []starEntry
+	// lost are the losses that the site knows, durably.
+	lost losses
 }
 
 // Clone implements Node.
@@ -106,7 +140,7 @@ func (n *starNode) Clone() Node {
 func (n *starNode) Key(dst []byte) []byte {
 	dst = n.live.key(n.machine.Fingerprint(dst))
 	dst = n.disk.key(n.state.Fingerprint(dst))
-	dst = binary.AppendUvarint(append(dst, byte(n.counters)), n.last)
+	dst = binary.AppendUvarint(append(dst, byte(n.counters), byte(n.lost)), n.last)
 	for _, e := range n.withdrawn {
 		dst = binary.AppendUvarint(append(dst, e.id.Leader...), e.id.Counter)
 		dst = binary.AppendUvarint(dst, uint64(e.value))
@@ -162,7 +196,7 @@ func (n *starNode) acts() []starAct {
 		acts = append(acts, starAct{Act{name, Free}, t, id, late})
 	}
 	id, collects := m.Collecting()
-	if n.leads() && n.counters < b.Ballots && !collects && (b.Plain || !m.Open()) {
+	if n.leads() && n.counters < b.Ballots && !collects && (n.variant.plain() || !m.Open()) {
 		add(actBegin, Free)
 	}
 	if collects {
@@ -186,6 +220,9 @@ func (n *starNode) acts() []starAct {
 	}
 	if b.Anywhere || n.site == Sites-1 {
 		add(actRelease, Release)
+	}
+	for _, a := range lossActs(&b, n.site, n.lost) {
+		add(a.Name, a.Cost)
 	}
 	add(actCrash, Crash)
 	return acts
@@ -218,13 +255,27 @@ func (n *starNode) Do(i int) Step {
 			n.state = n.state.Clone()
 			n.variant.damage(&n.state)
 		}
+		if n.variant.without[lossesAreDurable] {
+			n.lost = 0
+		}
 		n.live = n.disk.clone()
 		n.machine = star.New(n.variant.cfg[n.site], n.live, n.state.Clone())
 		// The first Step of a restored Machine resumes, whatever the input.
 		return n.inputs(star.Input{}, a)
 	default:
+		if lost, yes := lossNamed(a.Name); yes {
+			return n.loses(lost, lossNews(n.site, lost))
+		}
 		return n.inputs(star.Input{}, a)
 	}
+}
+
+// loses has the site know that another is lost, and let go of what waits for it.
+func (n *starNode) loses(site int, news []Packet) Step {
+	n.lost |= 1 << site
+	step := n.inputs(star.Input{}, starAct{})
+	step.Send = append(step.Send, news...)
+	return step
 }
 
 // fire makes a timer due, or none.
@@ -240,16 +291,22 @@ func (n *starNode) fire(a starAct) {
 
 // Deliver implements Node.
 func (n *starNode) Deliver(p *Packet) Step {
+	if news, ok := p.Body.(*writtenOff); ok {
+		return n.loses(news.site, nil)
+	}
 	return n.inputs(star.Input{Receive: p.Body.(*star.Message)}, starAct{})
 }
 
 // inputs runs the Machine.
 func (n *starNode) inputs(in star.Input, a starAct) Step {
 	var step Step
+	n.variant.known[n.site] = n.lost
 	n.fire(a)
 	n.run(in, &step)
 	if !n.variant.bounds.Plain {
 		n.machine.Simplify()
+	}
+	if !n.variant.plain() {
 		// A value accepted and undecided waits for its whole patience at once. Then the
 		// site sends questions, which need not arrive. It also need not wait for the
 		// outcome before it begins another instance, which it need not do either.
@@ -271,7 +328,7 @@ func (n *starNode) inputs(in star.Input, a starAct) Step {
 
 // conclude finds all that was ever durably accepted.
 func (n *starNode) conclude() {
-	n.accepted = append(slices.Clone(n.disk.log), n.withdrawn...)
+	n.accepted = slices.Concat(n.disk.log, n.disk.ended, n.withdrawn)
 	for i := range n.state.Slices {
 		if sl := &n.state.Slices[i]; sl.Value != nil && !sl.Committed {
 			n.accepted = append(n.accepted, starEntry{sl.ID, n.variant.values.id(sl.Value)})

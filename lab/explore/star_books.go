@@ -11,21 +11,29 @@ import (
 )
 
 // starBooks are a site's books of an entity for the any-subset variant, with a log of
-// applied instances. They offer a single token. So an instance sees no tokens moved by
+// applied instances. They offer few tokens. So an instance sees no tokens moved by
 // other instances, and only the protocol ties instances together. A site without tokens
 // that does not lead takes no part.
 type starBooks struct {
 	site avantan.SiteID
 	left avantan.Tokens
 	net  avantan.Tokens
+	// offer is how much the site offers to an instance. gains is set if the site asks for
+	// a token more than that though it does not lead.
+	offer avantan.Tokens
+	gains bool
 	// offers are the slices set aside, in the order of their instances.
 	offers []starOffer
 	// log are the instances applied, in the order of the instances.
 	log []starEntry
+	// ended are the instances that ended without their outcome, in the same order.
+	ended []starEntry
 	// broken collects the violations that the books see.
 	broken []Violation
 
 	values *values
+	// concludes is what the site gets where nobody left knows the outcome.
+	concludes func(offered, grant avantan.Tokens) avantan.Tokens
 }
 
 type starOffer struct {
@@ -41,7 +49,7 @@ type starEntry struct {
 
 func (b *starBooks) clone() *starBooks {
 	c := *b
-	c.offers, c.log, c.broken = slices.Clone(b.offers), slices.Clone(b.log), nil
+	c.offers, c.log, c.ended, c.broken = slices.Clone(b.offers), slices.Clone(b.log), slices.Clone(b.ended), nil
 	return &c
 }
 
@@ -52,10 +60,12 @@ func (b *starBooks) key(dst []byte) []byte {
 		dst = binary.AppendUvarint(append(dst, o.id.Leader...), o.id.Counter)
 		dst = binary.AppendVarint(dst, int64(o.tokens))
 	}
-	dst = append(dst, byte(len(b.log)))
-	for _, e := range b.log {
-		dst = binary.AppendUvarint(append(dst, e.id.Leader...), e.id.Counter)
-		dst = binary.AppendUvarint(dst, uint64(e.value))
+	for _, list := range [][]starEntry{b.log, b.ended} {
+		dst = append(dst, byte(len(list)))
+		for _, e := range list {
+			dst = binary.AppendUvarint(append(dst, e.id.Leader...), e.id.Counter)
+			dst = binary.AppendUvarint(dst, uint64(e.value))
+		}
 	}
 	return dst
 }
@@ -70,8 +80,16 @@ func (b *starBooks) find(id star.ID) (int, bool) {
 }
 
 // applied returns where an instance is in the log, or belongs.
-func (b *starBooks) applied(id star.ID) (int, bool) {
-	return slices.BinarySearchFunc(b.log, id, func(e starEntry, id star.ID) int { return e.id.Compare(id) })
+func (b *starBooks) applied(id star.ID) (int, bool) { return placeOf(b.log, id) }
+
+// concluded reports whether an instance ended without its outcome.
+func (b *starBooks) concluded(id star.ID) bool {
+	_, found := placeOf(b.ended, id)
+	return found
+}
+
+func placeOf(list []starEntry, id star.ID) (int, bool) {
+	return slices.BinarySearchFunc(list, id, func(e starEntry, id star.ID) int { return e.id.Compare(id) })
 }
 
 // total is the number of tokens that conservation counts at this site.
@@ -93,8 +111,8 @@ func (b *starBooks) Pledge(id star.ID, _ avantan.Press) (avantan.Contribution, b
 	if b.left == 0 && !leads {
 		return avantan.Contribution{}, false
 	}
-	c := avantan.Contribution{Site: b.site, Offered: min(1, b.left)}
-	if leads {
+	c := avantan.Contribution{Site: b.site, Offered: min(b.offer, b.left)}
+	if leads || b.gains {
 		c.Wanted = c.Offered + 1
 	}
 	b.left -= c.Offered
@@ -130,7 +148,25 @@ func (b *starBooks) Apply(id star.ID, v *avantan.Value) {
 	}
 	number := b.values.id(v)
 	b.log = slices.Insert(b.log, at, starEntry{id, number})
-	for i, c := range v.Contributions {
+	b.end(id, number, func(_, grant avantan.Tokens) avantan.Tokens { return grant })
+}
+
+// Conclude implements star.Ledger, as a site's books do.
+func (b *starBooks) Conclude(id star.ID, v *avantan.Value) {
+	at, twice := placeOf(b.ended, id)
+	if _, applied := b.applied(id); applied || twice {
+		b.fail(ApplyOnce, "instance %v is concluded after its end", id)
+		return
+	}
+	number := b.values.id(v)
+	b.ended = slices.Insert(b.ended, at, starEntry{id, number})
+	b.end(id, number, b.concludes)
+}
+
+// end credits what a site gets for its offer.
+func (b *starBooks) end(id star.ID, number int, gets func(offered, grant avantan.Tokens) avantan.Tokens) {
+	k := b.values.get(number)
+	for i, c := range k.value.Contributions {
 		if c.Site != b.site {
 			continue
 		}
@@ -140,13 +176,8 @@ func (b *starBooks) Apply(id star.ID, v *avantan.Value) {
 		} else {
 			b.offers = slices.Delete(b.offers, o, o+1)
 		}
-		b.left += b.values.get(number).grants[i]
+		b.left += gets(c.Offered, k.grants[i])
 	}
-}
-
-// Conclude implements star.Ledger. No site is written off here.
-func (b *starBooks) Conclude(id star.ID, _ *avantan.Value) {
-	b.fail(Agreement, "instance %v is concluded", id)
 }
 
 // gain is the number of tokens that a value brings a site: its grant less its offer.
@@ -169,6 +200,9 @@ func (b *starBooks) String() string {
 	}
 	for _, e := range b.log {
 		fmt.Fprintf(&s, " applied %v", e.id)
+	}
+	for _, e := range b.ended {
+		fmt.Fprintf(&s, " concluded %v", e.id)
 	}
 	return s.String()
 }

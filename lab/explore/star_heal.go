@@ -8,14 +8,19 @@ import (
 )
 
 // Heal implements Variant. All messages on their way are lost: the worst case. From now
-// on every message arrives, in the order of sending.
+// on every message arrives, in the order of sending. A lost site is silent, and all others
+// know of the loss.
 func (v *Star) Heal(nodes [Sites]Node) []Violation {
 	for i, cfg := range v.cfg {
 		cfg.Rand.(*random).state = uint64(i)
 	}
 	var all [Sites]*starNode
+	lost := v.lost(nodes)
 	for i, n := range nodes {
 		n := n.Clone().(*starNode)
+		if !lost.has(i) {
+			n.lost = lost
+		}
 		n.machine.Retime(func(star.Timer, star.ID, avantan.Tick) avantan.Tick { return 1 + avantan.Tick(i) })
 		all[i], nodes[i] = n, n
 	}
@@ -27,16 +32,19 @@ func (v *Star) Heal(nodes [Sites]Node) []Violation {
 		if len(queue) > 0 {
 			m := queue[0]
 			queue = queue[1:]
+			if lost.has(v.index(m.To)) {
+				continue
+			}
 			n, in.Receive = all[v.index(m.To)], &m
 		} else {
 			var at avantan.Tick
-			for _, o := range all {
-				if t, ok := o.machine.WakeAt(); ok && (n == nil || t < at) {
+			for i, o := range all {
+				if t, ok := o.machine.WakeAt(); ok && !lost.has(i) && (n == nil || t < at) {
 					n, at = o, t
 				}
 			}
 			if n == nil {
-				return v.rested(nodes)
+				return v.rested(nodes, lost)
 			}
 			now = max(now, at)
 		}
@@ -49,8 +57,17 @@ func (v *Star) Heal(nodes [Sites]Node) []Violation {
 	return []Violation{{Liveness, fmt.Sprintf("not at rest after %d steps", healSteps)}}
 }
 
+// lost are the losses that any of the sites knows.
+func (v *Star) lost(nodes [Sites]Node) (all losses) {
+	for _, n := range nodes {
+		all |= n.(*starNode).lost
+	}
+	return all
+}
+
 // heal takes a step of the Machine at time now.
 func (n *starNode) heal(now avantan.Tick, in star.Input, step *Step) []star.Message {
+	n.variant.known[n.site] = n.lost
 	out := n.machine.Step(now, in)
 	if out.Err != nil {
 		n.broke(step, SelfCheck, "%v", out.Err)
@@ -67,9 +84,12 @@ func (n *starNode) heal(now avantan.Tick, in star.Input, step *Step) []star.Mess
 
 // rested checks sites that wait for nothing any more: all committed instances must be
 // forgotten too.
-func (v *Star) rested(nodes [Sites]Node) []Violation {
-	for _, n := range nodes {
+func (v *Star) rested(nodes [Sites]Node, lost losses) []Violation {
+	for i, n := range nodes {
 		n := n.(*starNode)
+		if lost.has(i) {
+			continue
+		}
 		if n.machine.Open() || len(n.machine.State().Slices) > 0 || len(n.live.offers) > 0 {
 			return []Violation{{Liveness, fmt.Sprintf("%s waits for nothing, but %v", n.live.site, n)}}
 		}

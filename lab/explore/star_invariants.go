@@ -18,6 +18,8 @@ const (
 	// Forgetting: a site forgets a value it has applied only when all of R have
 	// durably applied it.
 	Forgetting = "forgetting"
+	// Alike: all sites that are left end an instance with a lost site in the same way.
+	Alike = "alike"
 )
 
 // vote is everything ever durable of a site's part in an instance.
@@ -83,7 +85,7 @@ func (n *starNode) remember(old *star.State, step *Step) {
 		if slice(d, was.ID) != nil || was.Value == nil || was.Committed {
 			continue
 		}
-		if _, applied := n.disk.applied(was.ID); !applied {
+		if _, applied := n.disk.applied(was.ID); !applied && !n.disk.concluded(was.ID) {
 			n.withdrawn = append(n.withdrawn, starEntry{was.ID, n.variant.values.id(was.Value)})
 			slices.SortFunc(n.withdrawn, func(a, b starEntry) int { return a.id.Compare(b.id) })
 		}
@@ -103,15 +105,22 @@ func (n *starNode) compare(sl *star.Slice, old *star.State, step *Step) {
 	case was == nil && sl.ID.Leader == n.live.site && sl.ID.Counter < n.last:
 		n.broke(step, Votes, "builds %v again after %d", sl.ID, n.last)
 	}
-	if _, applied := n.disk.applied(sl.ID); applied != sl.Committed && (was == nil || !was.Committed) {
-		n.broke(step, Exclusivity, "%v is committed: %v, and applied: %v", sl.ID, sl.Committed, applied)
+	_, applied := n.disk.applied(sl.ID)
+	if ends := applied || n.disk.concluded(sl.ID); ends != sl.Committed && (was == nil || !was.Committed) {
+		n.broke(step, Exclusivity, "%v is committed: %v, and applied: %v", sl.ID, sl.Committed, ends)
+	}
+	if n.disk.concluded(sl.ID) != sl.Concluded {
+		n.broke(step, Exclusivity, "%v is concluded: %v, its books say otherwise", sl.ID, sl.Concluded)
 	}
 }
 
 // checkSent finds messages that rest on state that is not durable.
 func (n *starNode) checkSent(step *Step) {
 	for i := range step.Send {
-		m := step.Send[i].Body.(*star.Message)
+		m, ok := step.Send[i].Body.(*star.Message)
+		if !ok {
+			continue
+		}
 		if err := m.Validate(); err != nil {
 			n.broke(step, SelfCheck, "sends %v", err)
 		}
@@ -135,7 +144,7 @@ func (n *starNode) unfounded(m *star.Message) string {
 		if m.Contribution != nil && (sl == nil || sl.Pledge != *m.Contribution) {
 			return "not pledged"
 		}
-	case star.Accept, star.AcceptOk:
+	case star.Accept, star.AcceptOk, star.Undecided:
 		if sl == nil || sl.Value == nil {
 			return "not accepted"
 		} else if m.Value != nil && !sl.Value.Equal(m.Value) {
@@ -150,6 +159,14 @@ func (n *starNode) unfounded(m *star.Message) string {
 		over := m.ID.Counter <= floor(d, m.ID.Leader) || m.ID.Leader == n.live.site && m.ID.Counter <= n.last
 		if !applied && (sl != nil && !sl.Committed || !over || n.voted(m.ID).value != 0) {
 			return "not applied"
+		}
+	case star.Concluded:
+		if !n.disk.concluded(m.ID) {
+			return "not concluded"
+		}
+	case star.Ended:
+		if sl != nil && !sl.Committed {
+			return "not ended"
 		}
 	}
 	return ""
@@ -176,11 +193,13 @@ func (v *Star) Check(nodes [Sites]Node) []Violation {
 	var durable, live [Sites]starView
 	for i, n := range nodes {
 		n := n.(*starNode)
+		c.lost |= n.lost
 		durable[i] = starView{n.live.site, &n.state, n.disk, n}
 		live[i] = starView{n.live.site, n.machine.State(), n.live, n}
 		c.nodes[i] = n
 	}
 	c.outcomes()
+	c.alike()
 	for _, w := range []struct {
 		name  string
 		views *[Sites]starView
@@ -196,6 +215,8 @@ func (v *Star) Check(nodes [Sites]Node) []Violation {
 type starChecker struct {
 	*Star
 	nodes [Sites]*starNode
+	// lost are the sites that are written off, as far as any site knows.
+	lost losses
 	// accepted are the instances with a value accepted anywhere.
 	accepted []outcome
 	// name says which views are looked at, once they are.
@@ -273,12 +294,13 @@ func (c *starChecker) members() {
 		for _, con := range o.known.value.Contributions {
 			w := &c.views[c.index(con.Site)]
 			_, applied = w.books.applied(o.id)
-			if !applied && !w.node.voted(o.id).aborted && !w.holds(o.id, con) {
+			ended := w.books.concluded(o.id)
+			if !applied && !ended && !w.node.voted(o.id).aborted && !w.holds(o.id, con) {
 				c.fail(Integrity, "instance %v takes %d of %s, which does not hold that: %v", o.id, con.Offered, con.Site, w.books)
 			}
-			forgotten = forgotten || applied && slice(w.state, o.id) == nil
+			forgotten = forgotten || (applied || ended) && slice(w.state, o.id) == nil
 			_, durable := w.node.disk.applied(o.id)
-			all = all && durable
+			all = all && (durable || w.node.disk.concluded(o.id) || c.lost.has(c.index(con.Site)))
 		}
 		if forgotten && !all {
 			c.fail(Forgetting, "instance %v is forgotten before all of %s have applied it", o.id, describe(o.known.value))
@@ -310,23 +332,51 @@ func (c *starChecker) exclusivity() {
 	}
 }
 
-// conservation adds all up.
+// conservation adds all up. What a member gets less than by the outcome, since it could not
+// know the outcome, is retired. Until there is an outcome, its offer would come back.
 func (c *starChecker) conservation() {
-	sum := avantan.Tokens(0)
+	var sum, usable avantan.Tokens
 	for i := range c.views {
 		sum += c.views[i].books.total()
+		usable += c.views[i].books.left + c.views[i].books.net
 	}
 	for _, o := range c.accepted {
-		if !o.decided {
-			continue
-		}
 		for i, con := range o.known.value.Contributions {
-			if _, applied := c.views[c.index(con.Site)].books.applied(o.id); !applied {
-				sum += o.known.grants[i] - con.Offered
+			books := c.views[c.index(con.Site)].books
+			gets := con.Offered
+			if o.decided {
+				gets = o.known.grants[i]
+			}
+			if books.concluded(o.id) {
+				sum += gets - min(con.Offered, o.known.grants[i])
+			} else if _, applied := books.applied(o.id); !applied {
+				sum += gets - con.Offered
 			}
 		}
 	}
 	if sum != c.limit() {
 		c.fail(Conservation, "there are %d tokens of %d", sum, c.limit())
+	}
+	if usable > c.limit() {
+		c.fail(OverGrant, "all sites may use %d tokens of %d, the lost included", usable, c.limit())
+	}
+}
+
+// alike compares the ends of an instance at the sites that are left.
+func (c *starChecker) alike() {
+	for _, o := range c.accepted {
+		var ends [3]bool
+		for _, con := range o.known.value.Contributions {
+			i := c.index(con.Site)
+			if c.lost.has(i) {
+				continue
+			}
+			n := c.nodes[i]
+			_, applied := n.disk.applied(o.id)
+			ends[0], ends[1], ends[2] = ends[0] || applied, ends[1] || n.voted(o.id).aborted, ends[2] || n.disk.concluded(o.id)
+		}
+		if ends[2] && (ends[0] || ends[1]) {
+			c.fail(Alike, "%s of %v: a site that is left has concluded it, another has not: %v", describe(o.known.value), o.id, ends)
+		}
 	}
 }

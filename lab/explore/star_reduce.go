@@ -37,10 +37,10 @@ func (v *Star) RequestsLast() bool { return !v.bounds.Plain }
 // end. (Offers do not depend on the tokens left as long as each site has tokens enough
 // for all instances.)
 func (n *starNode) Urgent(p *Packet, to Node) bool {
-	m := p.Body.(*star.Message)
-	if n.variant.bounds.Plain {
+	if n.variant.plain() {
 		return false
 	}
+	m := p.Body.(*star.Message)
 	before, after := slice(n.machine.State(), m.ID), slice(to.(*starNode).machine.State(), m.ID)
 	switch m.Kind {
 	case star.Applied, star.Settled:
@@ -68,7 +68,7 @@ func (v *Star) number(id star.ID) int {
 
 // bit returns an instance as a bit, or 0 if nothing is forgotten.
 func (v *Star) bit(id star.ID) uint64 {
-	if v.bounds.Plain {
+	if v.plain() {
 		return 0
 	}
 	return 1 << v.number(id)

@@ -86,6 +86,9 @@ func fates(nodes [Sites]Node) (list []string) {
 			if _, applied := n.disk.applied(e.id); applied {
 				got[k] += "+"
 			}
+			if n.disk.concluded(e.id) {
+				got[k] += "="
+			}
 		}
 	}
 	for k, what := range got {
@@ -123,6 +126,7 @@ func TestStarReductionsLoseNothing(t *testing.T) {
 	for _, b := range []Bounds{
 		{Instances: 1, Leaders: 2, Ballots: 1, Tokens: 2},
 		{Instances: 1, Leaders: 1, Ballots: 1, Crashes: 1, Tokens: 2},
+		{Instances: 1, Leaders: 1, Ballots: 1, Losses: 1, Tokens: 2},
 	} {
 		reduced, got := searchedStar(t, NewStar(b))
 		b.Plain = true

@@ -64,9 +64,7 @@ func (t *teller) tell(g global, leadsOn func(to global, site int, broken uint32)
 			r := &t.store.results[i]
 			to := g
 			if input&actInput != 0 {
-				if cost := t.store.cores[f.core].acts[input&^actInput].Cost; cost != Free {
-					to.used += 1 << (8 * uint32(cost))
-				}
+				to.used += t.store.cores[f.core].acts[input&^actInput].Cost.unit()
 			}
 			to.site[site] = t.store.full(t.store.with(f, r))
 			var broken uint32

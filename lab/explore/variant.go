@@ -83,9 +83,28 @@ const (
 	// Release is a client's release of a token acquired before, here or
 	// elsewhere.
 	Release
+	// Loss writes a site off, for good.
+	Loss
 
 	costs
 )
+
+// used are the budgets that have been used up, eight bits each.
+type used uint32
+
+// unit is one more of a cost.
+func (c Cost) unit() used {
+	if c == Free {
+		return 0
+	}
+	return 1 << (8 * (uint32(c) - 1))
+}
+
+// all are the bits of a cost.
+func (c Cost) all() used { return 0xff * c.unit() }
+
+// of returns how often a cost was paid.
+func (u used) of(c Cost) int { return int(u & c.all() / max(1, c.unit())) }
 
 // Act is an event at a site without a message.
 type Act struct {

@@ -1,22 +1,16 @@
 package explore
 
-// global is a state of the whole system: a full site for each site, and the used budgets,
-// eight bits each.
+// global is a state of the whole system: a full site for each site, and the used budgets.
 type global struct {
 	site [Sites]uint32
-	used uint32
+	used used
 }
-
-const (
-	crashBits   = 0xff << (8 * uint32(Crash))
-	requestBits = 0xff<<(8*uint32(Acquire)) | 0xff<<(8*uint32(Release))
-)
 
 // group is the part that a state shares with the states it may stand for: the sites
 // without their sent messages, and the budgets without crashes.
 type group struct {
 	core [Sites]uint32
-	used uint32
+	used used
 }
 
 func (g *group) hash() uint64 {
@@ -42,14 +36,14 @@ func (v *visited) group(g *global) group {
 	for i, id := range g.site {
 		k.core[i] = v.store.fulls[id].core
 	}
-	k.used = g.used &^ crashBits
+	k.used = g.used &^ Crash.all()
 	return k
 }
 
 // covers reports whether all that can happen in h can happen in g, a state of
 // the same group: at least the same has been sent, and no more crashes are used up.
 func (v *visited) covers(g, h *global) bool {
-	if g.used&crashBits > h.used&crashBits {
+	if g.used.of(Crash) > h.used.of(Crash) {
 		return false
 	}
 	for i := range g.site {

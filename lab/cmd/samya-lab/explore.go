@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -42,6 +43,9 @@ to it.
             4 GiB
   join      as sequence; the first site has the last join the voters: seconds
   leave     as sequence; the first site has the last leave the voters: seconds
+  drain     as leave, with one ballot; the last site hands all over: seconds
+  loss      one leader, one ballot, counter or round; any site is written off
+            at any time; majority: twice, and a view of the others: half a minute
   large     the same with two crashes: a quarter of an hour, 8 GiB`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -59,8 +63,10 @@ to it.
 	f.IntVar(&o.bounds.Releases, "releases", 0, "releases in all")
 	f.BoolVar(&o.bounds.Anywhere, "anywhere", false, "clients go to any site, not to one each")
 	f.Int64Var(&o.bounds.Tokens, "tokens", 0, "tokens of each site at the start")
+	f.IntVar(&o.bounds.Losses, "losses", 0, "sites that are written off: 0 or 1, any site at any time")
 	f.BoolVar(&o.bounds.Plain, "plain", false, "without the reductions that rest on the protocol")
 	f.IntVar(&o.options.MaxStates, "max-states", 50_000_000, "give up after so many states, and fail; 0 for never")
+	f.DurationVar(&o.options.Budget, "budget", 0, "give up after this time for each protocol, and do not fail; 0 for never")
 	f.StringSliceVar(&o.options.Ignore, "ignore", nil, "invariants not to check")
 	f.BoolVar(&o.json, "json", false, "print JSON, one line on stdout")
 	return cmd
@@ -80,6 +86,7 @@ func (l *lab) explore(cmd *cobra.Command, o *exploreOptions) error {
 		"acquires":  func() { bounds.Acquires = o.bounds.Acquires },
 		"releases":  func() { bounds.Releases = o.bounds.Releases },
 		"anywhere":  func() { bounds.Anywhere = o.bounds.Anywhere },
+		"losses":    func() { bounds.Losses = o.bounds.Losses },
 		"tokens":    func() { bounds.Tokens = o.bounds.Tokens },
 		"plain":     func() { bounds.Plain = o.bounds.Plain },
 	} {
@@ -89,6 +96,9 @@ func (l *lab) explore(cmd *cobra.Command, o *exploreOptions) error {
 	}
 	if err := bounds.Validate(); err != nil {
 		return &usageError{fmt.Errorf("bounds: %w", err)}
+	}
+	if o.options.Budget < 0 {
+		return &usageError{errors.New("--budget must not be below zero")}
 	}
 	variants := explore.Variants()
 	if o.variant != "all" {
@@ -112,7 +122,8 @@ func (l *lab) explore(cmd *cobra.Command, o *exploreOptions) error {
 			return fmt.Errorf("explore %s: %w", name, err)
 		}
 		results = append(results, r)
-		violated, closed = violated || r.Violations > 0, closed && r.Closed
+		late := options.Budget > 0 && r.Seconds >= options.Budget.Seconds()
+		violated, closed = violated || r.Violations > 0, closed && (r.Closed || late)
 		if !o.json {
 			if _, err := fmt.Fprint(l.stdout, r); err != nil {
 				return fmt.Errorf("print the result: %w", err)

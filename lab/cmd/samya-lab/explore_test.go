@@ -30,6 +30,15 @@ func TestExplore(t *testing.T) {
 	}
 }
 
+func TestExploreStopsInTime(t *testing.T) {
+	var out, errs bytes.Buffer
+	l := &lab{stdout: &out, stderr: &errs}
+	code := l.run(t.Context(), []string{"explore", "--protocol", "transfer", "--budget", "1ns"})
+	if code != exitOK || !strings.Contains(out.String(), "NOT CLOSED") {
+		t.Errorf("exit status %d: %s%s", code, &out, &errs)
+	}
+}
+
 func TestExploreFails(t *testing.T) {
 	for _, test := range []struct {
 		args []string
@@ -39,6 +48,8 @@ func TestExploreFails(t *testing.T) {
 		{[]string{"--bound", "huge"}, exitUsage, "--bound"},
 		{[]string{"--protocol", "paxos"}, exitUsage, "--protocol"},
 		{[]string{"--ballots", "9"}, exitUsage, "ballots is 9"},
+		{[]string{"--budget", "-1s"}, exitUsage, "--budget"},
+		{[]string{"--bound", "drain", "--losses", "1"}, exitUsage, "losses is 1"},
 		{[]string{"more"}, exitUsage, "no arguments"},
 		{[]string{"--protocol", "majority", "--max-states", "100"}, exitFailed, "not closed within 100 states"},
 	} {
