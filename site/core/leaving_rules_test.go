@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/event"
@@ -102,5 +103,26 @@ func TestAReleaseOutlastsASite(t *testing.T) {
 	r.names = r.remaining("c")
 	if _, _, net := r.books("e"); net != 0 {
 		t.Errorf("%d are out", net)
+	}
+}
+
+// TestNewAndOldVotersHearTheEnd: an entity adopts other voters. Who has voted before and
+// who votes from then on are told at once, and need not ask.
+func TestNewAndOldVotersHearTheEnd(t *testing.T) {
+	r := newLeavingRig(t, 3)
+	r.create("e", 300)
+	told := func(site core.SiteID) bool {
+		return slices.ContainsFunc(r.sent, func(e message.Envelope) bool {
+			return e.Entity == "e" && e.Message.Kind == avantan.Decision && e.To() == site
+		})
+	}
+	r.addSite("d")
+	if s := r.state("a", "d"); s != "member" || !told("d") {
+		t.Errorf("d is %q, told: %t", s, told("d"))
+	}
+	r.sent = nil
+	r.drainSite("a", "c", "a")
+	if s := r.state("c", "c"); s != "draining" || !told("c") {
+		t.Errorf("c is %q, told: %t", s, told("c"))
 	}
 }
