@@ -25,7 +25,9 @@ type ack struct {
 	applied Instance
 }
 
-// decide applies a value that a majority has accepted and announces it.
+// decide applies a value that a majority has accepted and announces it, to the voters
+// before and after it. Safety does not rest on the announcement: whoever misses it catches
+// up. But until then a site that votes no more keeps what it holds.
 func (s *step) decide(v *Value) {
 	t, before := s.instance(), s.view()
 	if !s.apply(v) {

@@ -73,11 +73,7 @@ func (o *observer) verdict(from, to *node, c *askedAs, v message.ClaimVerdict) {
 	case v == message.Forgotten:
 		p.at[to.i].forgotten = true
 		o.s.report.Forgotten++
-		// A site knows by a calendar that a request is forgotten, and after a restart by
-		// another calendar. It says so only once the request's time is nearly over, or
-		// once its remaining records begin within that time.
-		ok = o.s.now > retention*95/100 && (epoch+(o.s.now+clockError+slack)/millisecond > c.ask.NotAfter ||
-			from.drained.oldest() > c.ask.NotAfter-retention/millisecond)
+		ok = o.s.now > retention*95/100 && from.mayForget(c.ask.NotAfter)
 	case c.ask.Kind == message.ReturnLease:
 		moved := o.departing[from.id] && p.lease != nil && (p.lease.home != from || p.lease.over())
 		ok = v == message.DidRun && q.state == stored.Ran || v == message.NeverRan && moved
@@ -100,6 +96,15 @@ func (o *observer) verdict(from, to *node, c *askedAs, v message.ClaimVerdict) {
 		o.s.fail(ExactlyOnce, "%s tells %s %d of %v up to attempt %d.%d; durable is state %d, attempt %d.%d", from.id, to.id, v, p,
 			bound>>8, bound&0xff, q.state, q.attempt>>8, q.attempt&0xff)
 	}
+}
+
+// mayForget reports whether a site may have forgotten a request that no site takes after
+// a time. The site knows that by a calendar, and after a restart by another calendar. It
+// says so only once the request's time is nearly over by the furthest of these calendars,
+// or once its remaining records begin within that time.
+func (n *node) mayForget(notAfter int64) bool {
+	return epoch+(n.s.now+clockError+slack)/millisecond+n.aheadBy > notAfter ||
+		n.drained.oldest() > notAfter-retention/millisecond
 }
 
 // claimed checks that a site which answers an attempt has durably noted to ask the sites

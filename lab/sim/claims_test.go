@@ -9,6 +9,28 @@ import (
 	"github.com/samya-db/samya/site/core/stored"
 )
 
+// TestWhatASiteMayForget: a site whose calendar was set ahead takes requests for older
+// than they are, and says that it may have forgotten them.
+func TestWhatASiteMayForget(t *testing.T) {
+	for _, tc := range []struct {
+		ahead, now micros
+		forgets    bool
+	}{
+		{0, 100 * second, false},
+		{0, 121 * second, true},
+		{stepAhead, 60 * second, false},
+		{stepAhead, 100 * second, true},
+	} {
+		s := newSim(Options{Sites: 2, Protocol: "majority"})
+		n := s.nodes[1]
+		n.drained, n.aheadBy = NewMemory(1), int64(tc.ahead/millisecond)
+		s.now = tc.now
+		if got := n.mayForget(epoch + 130_000); got != tc.forgets {
+			t.Errorf("at %d s, by a calendar %d s ahead: %t", tc.now/second, tc.ahead/second, got)
+		}
+	}
+}
+
 // TestWhatAReleaseOwes: the open questions of an attempt of a release end where another
 // site undoes the attempt, also within the transaction that parked it. The questions of a
 // later attempt stay.

@@ -330,6 +330,10 @@ func (k *kept) recover(under []*core.Effects) (found int) {
 		}
 		found++
 	}
+	if found < len(under) && under[found].Records.Version == k.restored.Version {
+		// The version is durable before all else of its batch.
+		n.durable.Version = k.restored.Version
+	}
 	if k.restored.Commits != n.durable.Commits {
 		n.s.fail(Recovery, "%s: after a crash its data is at commit %d, durable is %d", n.id, k.restored.Commits, n.durable.Commits)
 	}

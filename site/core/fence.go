@@ -70,6 +70,9 @@ type fencedPeer struct {
 	// newcomer: the site is no member by this site's data. Its objection counts, and its
 	// word for the data does not.
 	newcomer bool
+	// later: the member joined later, and has never heard of this site's data. Its word
+	// for the data does not count, and nobody waits for it.
+	later bool
 	// out: the site has no place in the cluster any more, as another site has told.
 	out  bool
 	told message.Commits
@@ -113,7 +116,7 @@ func (g *fence) answered() (vouched int, all bool) {
 	all = true
 	for i := range g.peers {
 		switch p := &g.peers[i]; {
-		case p.newcomer:
+		case !p.counts():
 		case p.vouched:
 			vouched++
 		case !p.nothing:
@@ -276,22 +279,22 @@ func (c *fencing) vouch(from SiteID, e *message.Envelope) {
 		if v.Asked != g.start || p.vouched {
 			return
 		}
-		p.vouched = true
-		g.leaveOut(v.Out)
-		// Data of before a change of the members asks too few of them: it asks more of
-		// the members that it knows and that are left. Of them it needs no more than all.
-		left := g.standing()
-		g.need = min(max(g.need, v.Members/2), left)
+		p.vouched, p.later = true, false
+		g.count(v)
 		if g.open {
 			c.say(p.Site, message.Vouch{Kind: message.VouchTell})
 			return
 		}
 		c.serveVouched()
 	case message.VouchNothing:
-		if v.Asked == g.start {
-			p.nothing = true
-			c.serveVouched()
+		if v.Asked != g.start || p.vouched {
+			return
 		}
+		p.nothing, p.later = true, v.Members > 0
+		if p.later {
+			g.count(v)
+		}
+		c.serveVouched()
 	case message.VouchNo:
 		if v.Asked == g.start && (v.Known.Incarnation != g.start.Incarnation || v.Known.Commits > g.start.Commits) {
 			c.disown(&StaleError{By: from, Mine: g.start, Known: v.Known})
@@ -307,6 +310,17 @@ func (c *fencing) vouch(from SiteID, e *message.Envelope) {
 		c.heard(p, e.Mark)
 	}
 }
+
+// count takes in what a member knows of the members. Data of before a change of the
+// members asks too few of them: it asks more of the members that it knows, that are left
+// and that can know the data. Of them it needs no more than all, and one at least.
+func (g *fence) count(v *message.Vouch) {
+	g.leaveOut(v.Out)
+	g.need = min(max(g.need, v.Members/2), max(1, g.standing()))
+}
+
+// counts reports whether a site's word for the data counts.
+func (p *fencedPeer) counts() bool { return !p.newcomer && !p.later }
 
 // leaveOut has the guard wait for no site that is out: none of them vouches. If all sites
 // that the data knows are out, others that joined later vouch.
@@ -329,7 +343,7 @@ func (g *fence) leaveOut(out []SiteID) {
 func (g *fence) standing() int {
 	n := 0
 	for i := range g.peers {
-		if !g.peers[i].newcomer {
+		if g.peers[i].counts() {
 			n++
 		}
 	}

@@ -43,7 +43,12 @@ func (c *fencing) answerAsk(p *fencedPeer, asked message.Mark) {
 	case !counts:
 		// Nor is the mark remembered: it would count at the next start.
 		p.inVain = asked
-		c.say(p.Site, message.Vouch{Kind: message.VouchNothing, Asked: asked})
+		nothing := message.Vouch{Kind: message.VouchNothing, Asked: asked}
+		if c.fence.open && c.isMember() {
+			// The site has joined later, and may never hear of data that does not serve.
+			c.tellMembers(&nothing)
+		}
+		c.say(p.Site, nothing)
 		return
 	case same:
 		p.Mark, p.Before = asked, known.Run
@@ -56,14 +61,19 @@ func (c *fencing) answerAsk(p *fencedPeer, asked message.Mark) {
 	c.fence.flush = c.fence.flush || p.dirty
 	yes := message.Vouch{Kind: message.VouchYes, Asked: asked}
 	if c.roster.Changed > 0 || len(c.roster.without) > 0 {
-		yes.Members = c.roster.left()
-		for i := range c.roster.Seats {
-			if site := c.roster.Seats[i].Site; c.roster.banned(site) {
-				yes.Out = append(yes.Out, site)
-			}
-		}
+		c.tellMembers(&yes)
 	}
 	c.say(p.Site, yes)
+}
+
+// tellMembers adds to an answer what this site knows of the members.
+func (c *fencing) tellMembers(v *message.Vouch) {
+	v.Members = c.roster.left()
+	for i := range c.roster.Seats {
+		if site := c.roster.Seats[i].Site; c.roster.banned(site) {
+			v.Out = append(v.Out, site)
+		}
+	}
 }
 
 // heard notes the mark that came with a member's message. It reports whether the message

@@ -36,8 +36,8 @@ const (
 	VouchWho
 	// VouchTell has only the mark that every message has.
 	VouchTell
-	// VouchNothing: the sender remembers nothing of Asked and does not serve, so
-	// its word does not count.
+	// VouchNothing: the sender remembers nothing of Asked. It does not serve, or joined
+	// later, so its word does not count.
 	VouchNothing
 )
 
@@ -48,9 +48,10 @@ type Vouch struct {
 	Asked    Mark
 	Known    Mark
 	// Members is the number of members that the sender knows of, once it has changed; 0
-	// before. An older copy of the receiver's data may know of fewer.
+	// before. An older copy of the receiver's data may know of fewer. In VouchNothing it is
+	// 0 unless the sender is a member that joined later, and is vouched for itself.
 	Members int
 	// Out are the sites that have no place in the cluster any more, as the sender knows, in
-	// the order of their names: in VouchYes.
+	// the order of their names: with Members.
 	Out []avantan.SiteID
 }

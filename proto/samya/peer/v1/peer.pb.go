@@ -274,7 +274,8 @@ const (
 	VouchKind_VOUCH_KIND_WHO VouchKind = 4
 	// Nothing but the mark.
 	VouchKind_VOUCH_KIND_TELL VouchKind = 5
-	// The sender remembers nothing of it and does not serve: its word does not count.
+	// The sender remembers nothing of it, and does not serve or joined later: its
+	// word does not count.
 	VouchKind_VOUCH_KIND_NOTHING VouchKind = 6
 )
 
@@ -1699,9 +1700,10 @@ type Vouch struct {
 	Asked *Mark `protobuf:"bytes,2,opt,name=asked,proto3" json:"asked,omitempty"`
 	// NO: what the sender remembers of it.
 	Known *Mark `protobuf:"bytes,3,opt,name=known,proto3" json:"known,omitempty"`
-	// YES: how many members the sender knows of, once that has changed.
+	// YES: how many members the sender knows of, once that has changed. NOTHING:
+	// set if the sender is a member that joined later, and is vouched for.
 	Members uint32 `protobuf:"varint,4,opt,name=members,proto3" json:"members,omitempty"`
-	// YES: the sites that have no place in the cluster any more.
+	// With members: the sites that have no place in the cluster any more.
 	Out           []string `protobuf:"bytes,5,rep,name=out,proto3" json:"out,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -1,0 +1,115 @@
+package core_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
+)
+
+// addSite has a site join, and expects that the change is decided.
+func (r *rig) addSite(site core.SiteID) {
+	r.t.Helper()
+	r.joins(site)
+	call := r.changeAsync("a", input.Change{Kind: input.AddSite, Name: string(site), RequestID: "add " + string(site)})
+	r.advance(30_000)
+	r.wantCode(r.answer(call), answer.OK)
+}
+
+// newDeafRig has d join two founders, and hear nothing of b. Then b goes away, and e
+// joins.
+func newDeafRig(t *testing.T) *rig {
+	t.Helper()
+	r := fenced(t, 2, nil)
+	r.advance(1000)
+	r.create("e", 30)
+	r.loses = func(e *message.Envelope) bool { return e.From() == "b" && e.To() == "d" }
+	r.addSite("d")
+	if s := r.state("b", "d"); s != "member" {
+		t.Fatalf("to b, d is %q", s)
+	}
+	r.cut["b"] = true
+	r.addSite("e")
+	if s := r.state("a", "e"); s != "member" {
+		t.Fatalf("to a, e is %q", s)
+	}
+	return r
+}
+
+// TestALaterMemberIsNotWaitedFor: b has to be vouched for by half of the four members. It
+// knows of a and d only, and d has never heard of it.
+func TestALaterMemberIsNotWaitedFor(t *testing.T) {
+	r := newDeafRig(t)
+	r.restart("b")
+	r.loses = nil
+	delete(r.cut, "b")
+	r.advance(30_000)
+	for _, site := range r.names {
+		if s := r.cores[site].Status(); !r.serves(site) || s.Members != 4 || s.Behind != 0 {
+			t.Errorf("%s: serves %t, %+v", site, r.serves(site), s)
+		}
+	}
+	r.wantCode(r.acquire("b", "e", 1, "x"), answer.OK)
+}
+
+// TestALaterMemberHasToBeSure: a site says that it joined later once it is vouched for
+// itself. Its own data may be older than what it has heard of others.
+func TestALaterMemberHasToBeSure(t *testing.T) {
+	r := newDeafRig(t)
+	ask := message.Vouch{Kind: message.VouchAsk, From: "b", To: "d", Asked: message.Mark{Incarnation: 2, Run: 77, Commits: 9}}
+	said := func() message.Vouch {
+		r.sent = nil
+		r.step("d", input.Deliver{From: "b", Messages: []message.Envelope{{Vouch: &ask}}})
+		for _, e := range r.sent {
+			if e.Vouch != nil && e.Vouch.Kind == message.VouchNothing {
+				return *e.Vouch
+			}
+		}
+		t.Fatalf("d says %+v", r.sent)
+		return message.Vouch{}
+	}
+	if v := said(); v.Members != 4 {
+		t.Errorf("a member that is vouched for says %+v", v)
+	}
+	r.cut["d"] = true
+	r.restart("d")
+	r.advance(30_000)
+	if v := said(); v.Members != 0 {
+		t.Errorf("a site that nobody vouches for says %+v", v)
+	}
+}
+
+// TestNobodyIsNotEnough: a site that all others have never heard of waits.
+func TestNobodyIsNotEnough(t *testing.T) {
+	r := fenced(t, 3, nil)
+	r.advance(100)
+	r.create("e", 30)
+	for _, name := range r.names {
+		r.cut[name] = true
+	}
+	r.restart("a")
+	r.advance(100)
+	for _, from := range []core.SiteID{"b", "c"} {
+		r.step("a", input.Deliver{From: from, Messages: []message.Envelope{{Vouch: &message.Vouch{
+			Kind: message.VouchNothing, From: from, To: "a", Asked: r.askedWith("a"), Members: 3,
+		}}}})
+	}
+	r.advance(5000)
+	if r.serves("a") {
+		t.Error("the site serves on data that nobody knows")
+	}
+}
+
+// askedWith is the mark that a site last asked others to vouch for.
+func (r *rig) askedWith(site core.SiteID) message.Mark {
+	for _, e := range slices.Backward(r.sent) {
+		if e.Vouch != nil && e.Vouch.Kind == message.VouchAsk && e.Vouch.From == site {
+			return e.Vouch.Asked
+		}
+	}
+	r.t.Fatalf("%s has asked nobody", site)
+	return message.Mark{}
+}
