@@ -22,6 +22,12 @@ func owes(site string, applied uint64, owed, most int64) *samyav1.GetEntityRespo
 	return resp
 }
 
+// wroteOff is a share of an entity with tokens that are written off.
+func wroteOff(resp *samyav1.GetEntityResponse) *samyav1.GetEntityResponse {
+	resp.Usage.WrittenOff = 7
+	return resp
+}
+
 // TestMayExceedBy: a read tells the bound of the share that has applied most. It tells 0
 // if any site knows that all sites have heard, or if all sites say so themselves.
 func TestMayExceedBy(t *testing.T) {
@@ -36,6 +42,7 @@ func TestMayExceedBy(t *testing.T) {
 		{"one is silent", owes("us", 3, 50, 50), owes("eu", 3, 50, 50), nil, 50},
 		{"one is silent, and is known to have heard", owes("us", 3, 50, 50), owes("eu", 3, 50, 0), nil, 0},
 		{"all tell that they have heard", owes("us", 3, 50, 50), owes("eu", 3, 50, 50), owes("au", 4, 45, 45), 0},
+		{"all tell that they have heard, and a lost site has not", wroteOff(owes("us", 3, 50, 50)), wroteOff(owes("eu", 3, 50, 50)), wroteOff(owes("au", 4, 45, 45)), 45},
 		{"one knows of nothing later, and that all have heard", owes("us", 3, 50, 0), owes("eu", 3, 50, 50), old("au"), 0},
 		{"the debt is paid", owes("us", 5, 0, 0), owes("eu", 3, 50, 50), old("au"), 0},
 		{"of an earlier entity all have heard", owes("us", 3, 50, 50), owes("eu", 3, 50, 50), func() *samyav1.GetEntityResponse {

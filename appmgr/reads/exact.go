@@ -249,14 +249,15 @@ func merge(entity string, replies []reply, old map[string]figure, now time.Time)
 }
 
 // mayExceed returns by how much the limit may be exceeded at most. It is 0 if a site
-// knows that all sites have heard of the debt, or if all sites tell so themselves.
+// knows that all sites have heard of the debt, or if all sites tell so themselves. A lost
+// site, whose tokens are written off, may be alive and hears of nothing.
 func mayExceed(latest *reply, replies []reply) int64 {
 	moves, generation := ownShare(latest).GetMoves(), latest.resp.GetEntity().GetGeneration()
 	owed, since := moves.GetOwed(), moves.GetOwedSince()
 	if owed == 0 {
 		return 0
 	}
-	all := true
+	all := latest.resp.GetUsage().GetWrittenOff() == 0
 	for i := range replies {
 		r := &replies[i]
 		if r.err != nil || r.resp.GetEntity().GetGeneration() != generation {

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/stored"
@@ -127,6 +129,12 @@ func (o *observer) nothingDone(n *node, c *call, a *answer.Answer) {
 		}
 	case answer.Stopping:
 		if n.stopping {
+			return
+		}
+	case answer.Invalid:
+		// A lost site does not know a site that has joined since.
+		strange := func(site core.SiteID) bool { return !slices.Contains(o.s.membersIn(n, n.durable), site) }
+		if n.writtenOff() && (slices.ContainsFunc(c.tried, strange) || c.op.home != "" && strange(c.op.home)) {
 			return
 		}
 	case answer.Draining:

@@ -181,7 +181,7 @@ func (o *observer) changed(n *node, c *call, a answer.Answer) {
 			return
 		}
 	case answer.TooEarly:
-		if op.kind != reconcile && (op.kind < addSite || op.kind > keepSite) || o.s.upgrade == nil || a.Version() != newest {
+		if op.kind != reconcile && (op.kind < addSite || op.kind > removeSite) || o.s.upgrade == nil || a.Version() != newest {
 			o.s.fail(Answers, "%s answers %v: %v, version %d", n.id, op, a.Code, a.Version())
 		}
 		// Nothing was proposed here. An earlier try may have been elsewhere.

@@ -197,8 +197,9 @@ func (r *exactRead) check(cut *shares.Cut) {
 // the least and of the most that was out of the sites meanwhile.
 func (r *exactRead) checkAcquired(cut *shares.Cut) {
 	var least, most core.Tokens
-	for i, was := range r.was {
-		if was.log == nil || was.log != r.s.observe.logs[i][r.name] {
+	for _, n := range r.of {
+		was := r.was[n.i]
+		if was.log == nil || was.log != r.s.observe.logs[n.i][r.name] {
 			return // Created or deleted meanwhile.
 		}
 		l, m := was.log.outSince(was.nets)
@@ -234,7 +235,7 @@ func (s *sim) exactAtRest() {
 		s.exactly(name, func(cut shares.Cut) {
 			told = true
 			var out core.Tokens
-			for _, n := range s.nodes {
+			for _, n := range s.inside() {
 				out += n.durable.Books[name].Net
 			}
 			if out != core.Tokens(cut.Acquired) {

@@ -30,7 +30,13 @@ func (o *observer) mayExceed(n *node, v *answer.View) {
 		for _, m := range o.s.nodes {
 			// Others grant nothing before they have caught up with the instance that makes
 			// them voters.
-			if o.votedIn(q, v.Applied+1, m.id) && !m.goesBy(q, since) {
+			// A lost site may serve, and hears of nothing any more.
+			grants := o.votedIn(q, v.Applied+1, m.id)
+			if m.writtenOff() {
+				e, has := m.durable.Entities[v.Name]
+				grants = !m.out && has && e.Generation == v.Generation
+			}
+			if grants && !m.goesBy(q, since) {
 				o.s.fail(OverGrant, "%s tells that %v may not be exceeded; %s has not heard of the debt of %d since instance %d", n.id, q.id, m.id, owed, since)
 			}
 		}
@@ -101,7 +107,7 @@ func (o *observer) appliedBy(n *node, p *op, a *answer.Answer) {
 		return
 	}
 	for _, m := range o.s.nodes {
-		if slices.Contains(a.Unapplied(), m.id) || !o.votedIn(q, at, m.id) {
+		if slices.Contains(a.Unapplied(), m.id) || !o.votedIn(q, at, m.id) || m.writtenOff() {
 			continue
 		}
 		if e, found := m.durable.Entities[p.entity]; m.stale == nil && found && e.Generation == q.id.generation && e.Protocol.Applied < at {

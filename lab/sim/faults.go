@@ -179,7 +179,7 @@ func (s *sim) hint() {
 	n := s.nodes[s.r.IntN(len(s.nodes))]
 	var up []core.SiteID
 	for _, m := range s.nodes {
-		seems := m.up && !s.cut[n.i][m.i] && !s.cut[m.i][n.i]
+		seems := m.up && !s.cut[n.i][m.i] && !s.cut[m.i][n.i] && !n.apart && !m.apart
 		if m != n && seems != s.fails(WrongDetector, 100) {
 			up = append(up, m.id)
 		}

@@ -33,6 +33,10 @@ type handoffView struct {
 	state handoff.State
 	// got and gave are the tokens that bequests have brought in and taken out so far.
 	got, gave core.Tokens
+	// took are the last bequests taken, also of sites that it has forgotten since.
+	took []handoff.Taken
+	// dropped are its bequests to sites lost for good.
+	dropped []*handoff.Bequest
 }
 
 func (v *handoffView) moved() core.Tokens { return v.got - v.gave }
@@ -149,6 +153,10 @@ func (o *observer) handoffRecord(n *node, q *sequence, durable bool, e *stored.E
 		p := pair{n.i, o.place(h.closed.Heir)}
 		switch {
 		case h.dropped:
+			view.dropped = append(slices.Clone(view.dropped), h.closed)
+			if durable {
+				o.bequestDropped(n, q, h.closed)
+			}
 		case x.taken[p] < h.closed.Number && x.over:
 		case x.taken[p] < h.closed.Number:
 			o.s.fail(Integrity, "%s: %v: bequest %d to %s is closed, %d are durably taken", n.id, q.id, h.closed.Number, h.closed.Heir, x.taken[p])
@@ -227,6 +235,8 @@ func (o *observer) bequestTaken(n *node, q *sequence, durable bool, view *handof
 	}
 	view.got += e.Left
 	view.gave += e.Owed
+	view.took = slices.DeleteFunc(slices.Clone(view.took), func(was handoff.Taken) bool { return was.Leaver == t.Leaver })
+	view.took = append(view.took, *t)
 	if !durable {
 		return
 	}
@@ -256,18 +266,19 @@ func (o *observer) bequests(q *sequence, durable bool) (inNoBooks, twice core.To
 		return 0, 0
 	}
 	for _, n := range o.s.nodes {
-		b := n.handoffs(q, durable).Open
-		if b == nil {
-			continue
+		list := q.handoffs.view(n, durable).dropped
+		if b := n.handoffs(q, durable).Open; b != nil {
+			list = append(slices.Clone(list), b)
 		}
-		heir := o.s.nodes[o.place(b.Heir)]
-		if t := takenOf(heir.handoffs(q, durable), n.id); t.Number >= b.Number {
-			inNoBooks += b.Estate.Owed
-			twice += t.Accepted + items(&b.Estate)
-			continue
+		for _, b := range list {
+			if t, taken := o.tookBequest(q, n, durable, b); taken {
+				inNoBooks += b.Estate.Owed
+				twice += t.Accepted + items(&b.Estate)
+				continue
+			}
+			inNoBooks += b.Estate.Left
+			twice += max(0, -b.Estate.Net)
 		}
-		inNoBooks += b.Estate.Left
-		twice += max(0, -b.Estate.Net)
 	}
 	return inNoBooks, twice
 }

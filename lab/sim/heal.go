@@ -32,7 +32,7 @@ func (s *sim) heal() {
 		}
 	}
 	for _, n := range s.nodes {
-		n.fuse, n.tearAt, n.badSync, n.slowUntil = 0, 0, false, 0
+		n.fuse, n.tearAt, n.badSync, n.slowUntil, n.apart = 0, 0, false, 0, false
 		n.kept.fill(false)
 		if !n.up && !n.out {
 			n.boot()
@@ -123,6 +123,7 @@ func (s *sim) idle() {
 	}
 	s.agree()
 	s.joined()
+	s.appraised()
 	s.upgrade.raised()
 	s.denied()
 	if owed := s.owed(); owed > 0 {

@@ -67,6 +67,11 @@ const (
 	// only to an heir that knows of the drain. It leaves with nothing held and nothing
 	// under way, and stays out.
 	Leaving Invariant = "leaving"
+	// Lost: nothing that waits for a lost site counts as a word of it. A slice ends with the
+	// lower of offer and grant, and alike at all members left. No transfer comes from a lost
+	// site, and none to it is taken back. A release that may have run there is not counted.
+	// In the end exactly the tokens that nobody else holds are written off.
+	Lost Invariant = "lost"
 	// ModeKept: a site begins instances under the variant that the mode in force
 	// there says.
 	ModeKept Invariant = "mode"
@@ -97,7 +102,7 @@ const (
 func Invariants() []Invariant {
 	return []Invariant{
 		Conservation, OverGrant, Books, Bounds, Agreement, Integrity, Monotonic, Durability, AppliedOnce, Reallocation,
-		ExactlyOnce, Leases, Answers, Reads, Refusal, Serving, Catalogue, Surplus, Reconciled, Leaving, ModeKept, Deadline, Liveness, Bounded, StaleData, Recovery, Versions, Sound,
+		ExactlyOnce, Leases, Answers, Reads, Refusal, Serving, Catalogue, Surplus, Reconciled, Leaving, Lost, ModeKept, Deadline, Liveness, Bounded, StaleData, Recovery, Versions, Sound,
 		Determinism,
 	}
 }

@@ -15,7 +15,8 @@ import (
 
 // founding draws the sites that found the cluster.
 func (s *sim) founding() []core.SiteID {
-	if !s.o.Joins && !s.o.Leaves || len(s.names) < 3 || s.o.Leaves && s.chance(400) {
+	changes := s.o.Leaves || s.o.Losses
+	if !s.o.Joins && !changes || len(s.names) < 3 || changes && s.chance(400) {
 		return s.names
 	}
 	return s.names[:2+s.r.IntN(len(s.names)-2)]
@@ -36,7 +37,7 @@ func (s *sim) addSite(site core.SiteID) {
 	if s.observe.catalogue.last().roster.Seat(site) != nil {
 		return
 	}
-	if !s.allKnow() {
+	if !s.allKnow() || !s.loser.vouchable(1) {
 		s.after(second, func() { s.addSite(site) })
 		return
 	}
@@ -52,7 +53,7 @@ func (s *sim) joined() {
 	}
 	want := s.observe.catalogue.last().roster
 	for _, site := range s.joiners() {
-		if seat := want.Seat(site); seat == nil || seat.State != stored.SeatMember && seat.State != stored.SeatGone {
+		if seat := want.Seat(site); seat == nil || seat.State != stored.SeatMember && !outside(&want, site) {
 			s.fail(Liveness, "after healing, %s has not joined: %+v", site, want)
 			return
 		}
@@ -139,6 +140,10 @@ func (s *sim) someSite() int {
 
 // known reports whether a site is no member any more, as far as clients know.
 func (s *sim) known(n *node) bool {
+	if n.struck && n.up {
+		// Its clients hear of nothing.
+		return false
+	}
 	seat := s.observe.catalogue.last().roster.Seat(n.id)
 	return seat != nil && seat.State != stored.SeatMember && seat.State != stored.SeatJoining
 }

@@ -31,7 +31,7 @@ type leaver struct {
 }
 
 // changing reports whether the members may change in this run.
-func (s *sim) changing() bool { return s.o.Leaves || len(s.joiners()) > 0 }
+func (s *sim) changing() bool { return s.o.Leaves || s.o.Losses || len(s.joiners()) > 0 }
 
 // startLeaves has the administrator drain members.
 func (s *sim) startLeaves() {
@@ -67,8 +67,11 @@ func (l *leaver) next() {
 		return
 	}
 	of := voters[l.r.IntN(len(voters))]
+	if s.loser != nil && !s.loser.spares(of) {
+		return
+	}
 	p.kind, p.entity, p.heir = drainSite, string(of), l.heir(&roster, of)
-	if len(voters) < fewestVoters+3 || l.r.IntN(2) == 0 {
+	if s.o.Losses || len(voters) < fewestVoters+3 || l.r.IntN(2) == 0 {
 		// An attempt that comes late must not leave too few voters.
 		p.expected = uint64(roster.Version)
 	}
@@ -76,10 +79,10 @@ func (l *leaver) next() {
 }
 
 // allKnow reports whether each site inside durably knows the last roster, in a run with
-// leaves. The administrator waits for that before the next change: a site that is down
+// leaves or losses. The administrator waits for that before the next change: a site that is down
 // while one site leaves and others join finds too few that can vouch for its data.
 func (s *sim) allKnow() bool {
-	if !s.o.Leaves {
+	if !s.o.Leaves && !s.o.Losses {
 		return true
 	}
 	last := s.observe.catalogue.last().roster
@@ -87,6 +90,8 @@ func (s *sim) allKnow() bool {
 	return !joins && !slices.ContainsFunc(s.inside(), func(n *node) bool {
 		r := n.durable.roster()
 		switch {
+		case n.struck:
+			return false
 		case last.Seat(n.id) == nil:
 			return false
 		case r == nil:
@@ -160,6 +165,9 @@ func (n *node) leavesStopped(err error) bool {
 	if s.tracing {
 		s.note("%s stops: %v", n.id, err)
 	}
+	if n.writtenOff() {
+		s.report.LostStopped++
+	}
 	n.countParts()
 	n.out, n.up, n.core, n.calls = true, false, nil, nil
 	n.life++
@@ -173,44 +181,61 @@ func (n *node) leavesStopped(err error) bool {
 
 // leaveAll waits after healing until all drains have ended, and checks that each has.
 func (s *sim) leaveAll() {
-	if !s.o.Leaves {
+	if !s.o.Leaves && !s.o.Losses {
 		return
 	}
-	resting := func() bool {
-		roster := s.observe.catalogue.last().roster
-		waits := func(site core.SiteID) bool {
-			seat := roster.Seat(site)
-			return seat == nil || seat.State == stored.SeatJoining
+	resting := func() bool { return s.unrest() == "" }
+	rest := func() {
+		for end := s.now + 3*retention + 60*second; s.now < end && s.violation == nil && !resting(); {
+			s.runUntil(s.now + second)
 		}
-		if draining(&roster) != "" || slices.ContainsFunc(s.joiners(), waits) {
-			return false
-		}
-		return !slices.ContainsFunc(s.nodes, func(n *node) bool {
-			// Leases are long here: rest comes after the last.
-			return len(n.live()) > 0 && !n.outside() || n.outside() && n.up || !n.outside() && (n.status.Behind > 0 || n.drained.roster() != nil && n.drained.roster().Version != roster.Version)
-		})
 	}
-	for end := s.now + 3*retention + 60*second; s.now < end && s.violation == nil && !resting(); {
-		s.runUntil(s.now + second)
-	}
+	rest()
 	// Clients of a site that is out for good go on for a while.
 	for end := s.now + 2*keepTrying; s.now < end && s.pending > 0 && s.violation == nil; {
 		s.runUntil(s.now + second)
 	}
+	// They may have got leases.
+	rest()
 	if s.violation != nil || resting() {
 		return
 	}
+	s.fail(Liveness, "after healing, the changes of the members do not end: %s; %+v", s.unrest(), s.observe.catalogue.last().roster)
+}
+
+// unrest tells what keeps the changes of the members from their end; empty for nothing.
+func (s *sim) unrest() string {
 	roster := s.observe.catalogue.last().roster
-	s.fail(Liveness, "after healing, the changes of the members do not end: %+v%s", roster, s.rests(draining(&roster)))
+	if of := draining(&roster); of != "" {
+		return s.rests(of)
+	}
+	if why := s.loser.waits(); why != "" {
+		return why
+	}
+	for _, site := range s.joiners() {
+		if seat := roster.Seat(site); seat == nil || seat.State == stored.SeatJoining {
+			return fmt.Sprintf("%s has not joined", site)
+		}
+	}
+	for _, n := range s.nodes {
+		switch r := n.drained.roster(); {
+		case n.outside() && n.up:
+			return fmt.Sprintf("%s is out, and goes on", n.id)
+		case n.outside():
+		case len(n.live()) > 0:
+			// Leases are long here: rest comes after the last.
+			return fmt.Sprintf("%s has %d leases", n.id, len(n.live()))
+		case n.status.Behind > 0 || r != nil && r.Version != roster.Version:
+			return fmt.Sprintf("%s does not know all, or %d entities are behind", n.id, n.status.Behind)
+		}
+	}
+	return ""
 }
 
 // rests tells what a site that drains still has.
 func (s *sim) rests(site core.SiteID) string {
-	if site == "" {
-		return ""
-	}
 	n := s.nodes[slices.Index(s.names, site)]
-	return fmt.Sprintf("; %s has %+v, books %+v, entities %+v", n.id, n.status, n.drained.Books, n.drained.Entities)
+	return fmt.Sprintf("%s has %+v, books %+v, entities %+v", n.id, n.status, n.drained.Books, n.drained.Entities)
 }
 
 // empty reports why a site that is retired holds something; nil if it does not.
@@ -247,7 +272,7 @@ func (o *observer) empty(n *node) error {
 			continue
 		}
 		for p, sent := range q.direct.sent {
-			if (p.donor == n.i || p.receiver == n.i) && q.direct.credited[p] < uint64(len(sent)) {
+			if (p.donor == n.i || p.receiver == n.i) && q.direct.credited[p] < uint64(len(sent)) && !o.s.nodes[p.donor].writtenOff() && !o.s.nodes[p.receiver].writtenOff() {
 				return fmt.Errorf("%v: a transfer is under way from %s to %s", id, o.s.names[p.donor], o.s.names[p.receiver])
 			}
 		}
@@ -276,6 +301,11 @@ func (o *observer) changedSites(before, after *stored.Roster) {
 		case seat.State == stored.SeatMember && was != nil && was.State == stored.SeatDraining:
 			o.s.report.Kept++
 			o.stayed[seat.Site] = true
+		case seat.State == stored.SeatLost:
+			o.s.report.Losses++
+			if !n.destroyed {
+				o.s.report.LostServing++
+			}
 		case seat.State == stored.SeatGone && was != nil && was.State == stored.SeatDraining:
 			o.s.report.Left++
 			if err := o.empty(n); err != nil {

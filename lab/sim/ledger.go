@@ -148,8 +148,8 @@ func (o *observer) surplusFound() {
 		if !found {
 			continue
 		}
-		out := e.Surplus
-		for _, n := range o.s.nodes {
+		out := e.Surplus + e.WrittenOff
+		for _, n := range o.s.inside() {
 			out += n.durable.Books[name].Net
 		}
 		if out < 0 {

@@ -46,7 +46,7 @@ func (s *sim) send(from *node, envelope message.Envelope) {
 		s.note("%s -> %s: %q/%d %v t=%d b=%v applied=%d", from.id, to.id, e.Entity, e.Generation,
 			e.Message.Kind, e.Message.Instance, e.Message.Ballot, e.Message.Applied)
 	}
-	if s.cut[from.i][to.i] {
+	if s.cut[from.i][to.i] || from.apart || to.apart {
 		s.report.Cut++
 		return
 	}

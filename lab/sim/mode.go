@@ -152,6 +152,10 @@ func (n *node) owes(entity string) bool {
 // changing reports whether a limit change of an entity, or a change that sets a surplus
 // aside, may be under way at a site.
 func (n *node) changing(entity string) bool {
+	if r := n.drained.roster(); r != nil && r.Losses > 0 {
+		// What the lost site held may be about to be written off.
+		return true
+	}
 	if at, ok := n.found[entity]; ok && n.s.now < at+excuse {
 		return true
 	}

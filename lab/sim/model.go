@@ -41,6 +41,8 @@ type sequence struct {
 	limits []limitState
 	// aside is the surplus that is set aside after each instance, from 0.
 	aside []core.Tokens
+	// written are the tokens written off after each instance, from 0.
+	written []writtenOff
 	// debts are the entity's debts after each instance, from 0. owedSince are the
 	// instances that last raised the debt, and raises the sums of all raises of the limit
 	// until then.
@@ -101,6 +103,7 @@ func (q *sequence) created(limit core.Tokens, sites []core.SiteID, voters avanta
 	q.voters = []uint16{version}
 	q.limits, q.aside, q.debts = []limitState{{limit, 1}}, []core.Tokens{0}, []core.Tokens{0}
 	q.owedSince, q.raises = []avantan.Instance{0}, []core.Tokens{0}
+	q.written = []writtenOff{{appraised: version}}
 	shares := make([]core.Tokens, len(sites))
 	for i, v := range voters {
 		at := slices.Index(sites, v)
@@ -146,6 +149,8 @@ type limitChange struct {
 	Surplus core.Tokens `json:"surplus"`
 	// View, if not 0, is the version of the roster whose view follows; nothing else changes.
 	View uint16 `json:"view"`
+	// Lost, if not nil, writes tokens off, and the limit stays as it is.
+	Lost *lostTokens `json:"lost"`
 	// Truth, if not nil, reconciles the entity, and the limit stays as it is.
 	Truth *truth `json:"truth"`
 	stored.ChangeTimes
@@ -160,7 +165,7 @@ func (q *sequence) settle(o *observer) error {
 		v := q.chosen[q.settled+1]
 		now, aside, debt := q.limits[q.settled], q.aside[q.settled], q.debts[q.settled]
 		var delta core.Tokens
-		voters := q.voters[q.settled]
+		voters, written := q.voters[q.settled], q.written[q.settled]
 		reconciled := false
 		if len(v.Change) > 0 {
 			var ch limitChange
@@ -174,9 +179,17 @@ func (q *sequence) settle(o *observer) error {
 				q.clock = max(q.clock, ch.Asked)
 				switch {
 				case ch.Expected != 0 && ch.Expected != now.version:
+				case ch.Lost != nil && (ch.Lost.Version > voters || ch.Lost.Version <= written.appraised):
+				case ch.Lost != nil:
+					written.tokens += ch.Lost.Tokens
+					written.appraised = ch.Lost.Version
+					now.version++
+					o.s.report.WrittenOff++
 				case ch.Truth != nil:
 					reconciled = true
-					delta = o.reconciles(q, v, ch.Truth)
+					delta = o.reconciles(q, v, ch.Truth) + written.tokens
+					written.back += written.tokens
+					written.tokens = 0
 					now.version++
 				case ch.Surplus > 0:
 					delta = -ch.Surplus
@@ -192,7 +205,7 @@ func (q *sequence) settle(o *observer) error {
 		q.lowered = q.lowered || delta < 0
 		if reconciled {
 			// More in use than was counted needs no grant.
-			q.raised += max(-delta, 0)
+			q.raised += max(-q.drifts[q.settled+1].tokens, 0)
 		} else {
 			q.raised += max(delta, 0)
 		}
@@ -208,7 +221,7 @@ func (q *sequence) settle(o *observer) error {
 			}
 			holdings[slices.Index(o.s.names, v.Contributions[0].Site)] -= q.drifts[q.settled+1].tokens
 		}
-		q.voters = append(q.voters, voters)
+		q.voters, q.written = append(q.voters, voters), append(q.written, written)
 		q.limits, q.aside, q.holdings = append(q.limits, now), append(q.aside, aside), append(q.holdings, holdings)
 		since := q.owedSince[q.settled]
 		switch {

@@ -25,7 +25,7 @@ func (p *op) mutate() {
 		other.parent += "x"
 	case p.kind == remove && s.chance(500):
 		other.subtree = !p.subtree
-	case p.kind == addSite, p.kind == drainSite, p.kind == keepSite:
+	case p.kind >= addSite && p.kind <= removeSite:
 		other.entity += "x"
 	case p.kind == reconcile:
 		other.truth.InUse++

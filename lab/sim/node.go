@@ -110,6 +110,11 @@ type node struct {
 	replanted micros
 	// out says that it has stopped, as it has no place in the cluster any more.
 	out bool
+	// struck says that it is lost for good, destroyed that its disk is gone, and apart that
+	// no message reaches it or leaves it.
+	struck, destroyed, apart bool
+	// knew are the lost sites that its last record knew: durable, and handed over.
+	knew [2]members
 	// opened says that it has told that it serves.
 	opened bool
 	// openedAt is when it did.
@@ -408,7 +413,8 @@ func (n *node) crash() {
 func (n *node) bootLater() {
 	life := n.life
 	n.s.after(micros(n.s.r.IntN(3000))*millisecond, func() {
-		if !n.up && n.life == life {
+		// Nobody tells a site that is out, and starts after healing, of the others.
+		if !n.up && n.life == life && !n.destroyed && (!n.out || !n.s.healed) {
 			n.misplace()
 			n.boot()
 		}

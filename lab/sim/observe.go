@@ -216,6 +216,7 @@ func (o *observer) drained(n *node, batch *core.Effects) {
 		o.transferRecord(n, q, false, e)
 		o.handoffRecord(n, q, false, e)
 	}
+	n.knew[1] = n.lostMembers(false)
 	if r.Catalogue != nil || len(r.Deleted) > 0 {
 		o.checkSite(n)
 		return
@@ -254,6 +255,7 @@ func (o *observer) durable(n *node, r *stored.Records) {
 		e := &r.Entities[i]
 		o.state(n, sequenceID{e.Name, e.Generation}, &e.Protocol)
 	}
+	n.knew[0] = n.lostMembers(true)
 	if r.Catalogue != nil || len(r.Deleted) > 0 {
 		o.checkCatalogue(n, n.durable)
 	}
@@ -338,6 +340,9 @@ func (o *observer) checkBooks(n *node, d *Memory, name string) {
 	if e.Surplus != q.aside[at] {
 		o.s.fail(Catalogue, "%s: %v after %d sets aside %d, want %d", n.id, q.id, at, e.Surplus, q.aside[at])
 	}
+	if want := q.written[at]; e.WrittenOff != want.tokens || max(q.voters[0], e.Appraised) != want.appraised {
+		o.s.fail(Lost, "%s: %v after %d has written off %d up to version %d of the roster, want %+v", n.id, q.id, at, e.WrittenOff, e.Appraised, want)
+	}
 	if got := (limitState{e.Limit, e.Version}); got != q.limits[at] {
 		o.s.fail(Catalogue, "%s: limit and version of %v after %d: %v, want %v", n.id, q.id, at, got, q.limits[at])
 	}
@@ -394,7 +399,7 @@ func (o *observer) conserved(q *sequence, durable bool) {
 		return
 	}
 	flying, _ := o.bequests(q, durable)
-	sum := o.inNoBooks(q, durable) + flying
+	sum := o.inNoBooks(q, durable) + flying + q.dropped(durable)
 	for i, n := range o.s.nodes {
 		d := n.drained
 		if durable || d == nil {
@@ -417,7 +422,8 @@ func (o *observer) conserved(q *sequence, durable bool) {
 		}
 		sum += q.holdings[q.settled][i] - q.holdings[at][i]
 	}
-	if limit, aside, debt := q.limits[q.settled].limit, q.aside[q.settled], q.debts[q.settled]; sum != limit-aside+debt {
-		o.s.fail(Conservation, "%v after %d: %d tokens, the limit is %d, %d are set aside, %d are owed", q.id, q.settled, sum, limit, aside, debt)
+	limit, aside, debt, back := q.limits[q.settled].limit, q.aside[q.settled], q.debts[q.settled], q.written[q.settled].back
+	if sum != limit-aside+debt+back {
+		o.s.fail(Conservation, "%v after %d: %d tokens, the limit is %d, %d are set aside, %d are owed, %d written off came back", q.id, q.settled, sum, limit, aside, debt, back)
 	}
 }

@@ -24,6 +24,8 @@ const (
 	addSite
 	drainSite
 	keepSite
+	loseSite
+	removeSite
 	read
 	renew
 	reconcile
@@ -97,7 +99,7 @@ type op struct {
 // String implements fmt.Stringer.
 func (p *op) String() string {
 	kind := [...]string{
-		"acquire", "acquire of all", "release", "commit", "create", "delete", "move", "set limit", "set mode " + p.mode, "add site", "drain site", "keep site", "read", "renewal", "reconcile", "raise",
+		"acquire", "acquire of all", "release", "commit", "create", "delete", "move", "set limit", "set mode " + p.mode, "add site", "drain site", "keep site", "lose site", "remove site", "read", "renewal", "reconcile", "raise",
 	}[p.kind]
 	about := fmt.Sprintf("%s #%d of %q, tokens %d, limit %d, wait %d ms", kind, p.id, p.entity, p.tokens, p.limit,
 		p.wait/millisecond)
@@ -370,6 +372,10 @@ func (p *op) input(c *call, tokens, limit core.Tokens) input.Input {
 		return &input.Change{Call: c, Kind: input.DrainSite, Name: p.entity, Heir: p.heir, Expected: p.expected, RequestID: p.requestID, Wait: wait, NotAfter: p.tries.notAfter}
 	case keepSite:
 		return &input.Change{Call: c, Kind: input.KeepSite, Name: p.entity, RequestID: p.requestID, Wait: wait, NotAfter: p.tries.notAfter}
+	case loseSite:
+		return &input.Change{Call: c, Kind: input.LoseSite, Name: p.entity, Expected: p.expected, RequestID: p.requestID, Wait: wait, NotAfter: p.tries.notAfter}
+	case removeSite:
+		return &input.Change{Call: c, Kind: input.RemoveSite, Name: p.entity, RequestID: p.requestID, Wait: wait, NotAfter: p.tries.notAfter}
 	case setMode:
 		return &input.Change{
 			Call: c, Kind: input.SetMode, Mode: p.mode, Expected: p.expected, RequestID: p.requestID, Wait: wait, NotAfter: p.tries.notAfter,

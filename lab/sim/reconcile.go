@@ -91,6 +91,10 @@ func (o *operator) dies(p *op) bool {
 // next makes a cut, or asks for an old reconciliation once more, under another id.
 func (o *operator) next() {
 	s := o.s
+	if s.loser.any() {
+		// What is in use of a lost site's tokens, nobody can count while the site serves.
+		return
+	}
 	if len(o.used) > 0 && o.r.IntN(6) == 0 {
 		old := o.used[o.r.IntN(len(o.used))]
 		s.issue(&op{kind: reconcile, entity: old.entity, truth: old.truth, expected: old.expected, wait: 5 * second, site: -1})

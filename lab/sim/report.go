@@ -65,6 +65,12 @@ type Report struct {
 	// requests told that a lease is at an heir, TurnedAway the requests refused by a site
 	// that drains.
 	Drains, Kept, Left, Bequests, BequestsTaken, LeasesInherited, LeasesMoved, TurnedAway int
+	// Losses are the sites written off, LostServing those that went on serving meanwhile,
+	// LostStopped those that heard of it and stopped. WrittenOff counts the decisions of what
+	// lost sites held, by entity. Concluded are the star slices that ended with the lower of
+	// offer and grant, LostTransfers the transfers dropped, LostBequests the bequests
+	// dropped, LostClaims the claims ended as nobody knows.
+	Losses, LostServing, LostStopped, WrittenOff, Concluded, LostTransfers, LostBequests, LostClaims int
 	// Upgrades are the runs with an upgrade, Exchanges the starts with another build than
 	// before, Apart the messages between builds that cannot work together, Unready the
 	// raises refused for want of sites.
@@ -214,6 +220,14 @@ func (r *Report) counts() []count {
 		{"leases inherited", &r.LeasesInherited},
 		{"requests for leases at an heir", &r.LeasesMoved},
 		{"requests turned away by sites that drain", &r.TurnedAway},
+		{"sites written off", &r.Losses},
+		{"lost sites that served on", &r.LostServing},
+		{"lost sites that stopped", &r.LostStopped},
+		{"write-offs of entities", &r.WrittenOff},
+		{"star slices concluded", &r.Concluded},
+		{"transfers to lost sites dropped", &r.LostTransfers},
+		{"bequests to lost sites dropped", &r.LostBequests},
+		{"claims on lost sites ended", &r.LostClaims},
 		{"runs with an upgrade", &r.Upgrades},
 		{"builds exchanged", &r.Exchanges},
 		{"messages refused for their versions", &r.Apart},

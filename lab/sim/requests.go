@@ -64,6 +64,7 @@ func (o *observer) requests(n *node, r *stored.Records) {
 	if len(r.Leases)+len(r.EndedLeases)+len(drifts)+len(shifts) > 0 && !o.replants {
 		o.mixed = make(map[string]span)
 	}
+	o.leasesBack(n, r)
 	o.leasesStored(n, r)
 	if o.s.violation != nil {
 		return
@@ -322,7 +323,7 @@ func (o *observer) settledUnrecorded(n *node, r *stored.Records, number message.
 // release never ran there.
 func (o *observer) unsaid(n *node, p *op, q *recorded) bool {
 	for i, bound := range q.must {
-		if r := n.drained.roster(); r != nil && outside(r, o.s.names[i]) {
+		if r := n.drained.roster(); r != nil && outside(r, o.s.names[i]) && !lostOf(r, o.s.names[i]) {
 			// Nothing has run at a site that has left.
 			continue
 		}
@@ -361,6 +362,10 @@ func (o *observer) drops(n *node, p *op, q *recorded) {
 	if p.lease != nil && p.lease.home == n && n.id != p.home {
 		// The site has inherited the lease, and gives back what it holds.
 		p.lease.inheritor = p
+	}
+	if o.askedLost(n, q) {
+		o.s.report.LostClaims++
+		q.forgotten = true
 	}
 	if p.lease != nil || q.forgotten || !o.sameGeneration(n, p, q) || slices.Contains(o.batch.Deleted, p.entity) {
 		return
@@ -406,16 +411,25 @@ func (o *observer) onceEach() {
 // forgotten reports whether a site was asked that no longer knew: tokens that it may have
 // put out stay out.
 func (p *op) forgotten() bool {
-	return slices.ContainsFunc(p.at, func(q recorded) bool { return q.forgotten })
+	for i := range p.at {
+		if p.at[i].forgotten || p.at[i].ran && p.s.nodes[i].writtenOff() {
+			return true
+		}
+	}
+	return false
 }
 
 // lostTrack reports whether an acknowledged release may rightly never be credited. A site
 // no longer knew whether it had run there, or its entity was deleted.
 func (p *op) lostTrack(o *observer) bool {
+	if o.s.nodes[p.taken].writtenOff() && p.at[p.taken].state == stored.Parked {
+		// It was parked at a site that is lost.
+		return true
+	}
 	generation := p.at[p.taken].generation
 	for i := range p.at {
 		q, n := &p.at[i], o.s.nodes[i]
-		if q.forgotten || q.state != 0 && q.generation != generation || !n.outside() && n.durable.Entities[p.entity].Generation != generation {
+		if q.forgotten || p.s.observe.askedLost(n, q) || q.state != 0 && q.generation != generation || !n.outside() && n.durable.Entities[p.entity].Generation != generation {
 			return true
 		}
 	}

@@ -71,11 +71,12 @@ func (s *sim) owing(name string) *node {
 	if free, everywhere := s.free(name); free < 0 || !everywhere || s.wait == quorumWait {
 		return nil
 	}
-	i := slices.IndexFunc(s.nodes, func(n *node) bool { return n.drained.Books[name].Left < 0 })
+	inside := s.inside()
+	i := slices.IndexFunc(inside, func(n *node) bool { return n.drained.Books[name].Left < 0 })
 	if i < 0 {
 		return nil
 	}
-	return s.nodes[i]
+	return inside[i]
 }
 
 // latest is an entity's record after the last instance that any site has applied.
@@ -93,8 +94,9 @@ func (s *sim) latest(name string) stored.Entity {
 // missing is how many tokens clients have released without having acquired them, if not
 // yet set aside. The sites have these tokens beyond the limit.
 func (s *sim) missing(name string) core.Tokens {
-	out := s.latest(name).Surplus
-	for _, n := range s.nodes {
+	e := s.latest(name)
+	out := e.Surplus + e.WrittenOff
+	for _, n := range s.inside() {
 		out += n.drained.Books[name].Net
 	}
 	return max(0, -out)

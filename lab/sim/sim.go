@@ -45,6 +45,9 @@ type Options struct {
 	// Leaves has an administrator drain members, beside sites that join; it needs three
 	// sites or more.
 	Leaves bool
+	// Losses has sites lost for good, beside sites that join, and an administrator who writes
+	// them off; it needs three sites or more.
+	Losses bool
 	// Upgrades has a third of the seeds begin with a cluster of the version before, with
 	// builds of two versions, and raise the version. Seeds with a Disk have no upgrade.
 	Upgrades bool
@@ -173,6 +176,8 @@ type sim struct {
 	admin   *admin
 	// operator reconciles entities; nil in most runs.
 	operator *operator
+	// loser is nil unless sites are lost.
+	loser *loser
 	// upgrade is nil unless the run has an upgrade.
 	upgrade *upgrade
 	// switcher is nil unless the mode is Switching.
@@ -265,6 +270,10 @@ func newSim(o Options) *sim {
 		s.faultsEnd = max(s.faultsEnd, micros(90+s.r.IntN(90))*second)
 		s.load.pause *= 4
 	}
+	if o.Losses {
+		// A write-off takes a while.
+		s.faultsEnd = max(s.faultsEnd, micros(50+s.r.IntN(60))*second)
+	}
 	if s.chance(300) {
 		s.load.quiet = 12 * second
 	}
@@ -316,6 +325,7 @@ func (s *sim) start() {
 	s.startClients()
 	s.startJoins()
 	s.startLeaves()
+	s.startLosses()
 	s.every(readPause, s.readSome)
 	s.every(exactPause, s.readExact)
 	s.startWatchers()

@@ -24,8 +24,10 @@ type starInstance struct {
 	// r are the members of the value; grants less offers are the moves, by site.
 	r     members
 	moves []core.Tokens
-	// pledged, accepted, aborted, applied and gone are who has done so durably.
-	pledged, accepted, aborted, applied, gone members
+	// pledged, accepted, aborted, applied, concluded and gone are who has done so durably.
+	pledged, accepted, aborted, applied, concluded, gone members
+	// unsure are the members that can only conclude, as another has concluded.
+	unsure members
 	// early are the sites that have told of a vote that was never in their records.
 	early   members
 	pledges []avantan.Contribution
@@ -44,6 +46,8 @@ type starView struct {
 	// moved is how many tokens the applied instances have given it, applied their number.
 	moved   core.Tokens
 	applied uint64
+	// fresh is how many more the record under check applies and forgets.
+	fresh uint64
 }
 
 // aside is how many tokens slices have set aside.
@@ -73,6 +77,7 @@ func (o *observer) starRecord(n *node, q *sequence, durable bool, e *stored.Enti
 		}
 	}
 	view.reserved, view.floors, view.slices = e.Star.Reserved, e.Star.Floors, is
+	view.fresh = e.Moved - view.applied - appliedNow(was, is)
 	i, j := 0, 0
 	for i < len(was) || j < len(is) {
 		switch {
@@ -116,7 +121,7 @@ func (o *observer) starSlice(n *node, q *sequence, durable bool, view *starView,
 			o.s.fail(Integrity, "%s: %v: %v: pledge %+v becomes %+v", n.id, q.id, is.ID, was.Pledge, is.Pledge)
 		case was.Value != nil && (is.Value == nil || !was.Value.Equal(is.Value)):
 			o.s.fail(Monotonic, "%s: %v: %v: its vote for %+v becomes one for %+v", n.id, q.id, is.ID, was.Value, is.Value)
-		case was.Committed && !is.Committed:
+		case was.Committed && (!is.Committed || was.Concluded != is.Concluded):
 			o.s.fail(AppliedOnce, "%s: %v: %v is no longer committed", n.id, q.id, is.ID)
 		}
 	}
@@ -127,7 +132,11 @@ func (o *observer) starSlice(n *node, q *sequence, durable bool, view *starView,
 			o.starAccepted(n, q, is.ID, x, is.Value)
 		}
 	}
-	if is.Committed && (was == nil || !was.Committed) {
+	switch {
+	case !is.Committed || was != nil && was.Committed:
+	case is.Concluded:
+		o.starConcluded(n, q, durable, view, is.ID, x, is.Value)
+	default:
 		o.starApplied(n, q, durable, view, is.ID, x, is.Value != nil)
 	}
 }
@@ -147,15 +156,13 @@ func (o *observer) starAccepted(n *node, q *sequence, id star.ID, x *starInstanc
 			o.s.fail(Agreement, "%v: %v settles a debt, which a majority alone may: %+v", q.id, id, v)
 			return
 		}
-		grants, _ := o.grants(q, v, 0, 0)
-		if grants == nil {
+		moves := o.starMoves(q, v)
+		if moves == nil {
 			return
 		}
-		x.value, x.moves = v, make([]core.Tokens, len(o.s.names))
-		for k, c := range v.Contributions {
+		x.value, x.moves, x.r = v, moves, o.membersOf(v)
+		for _, c := range v.Contributions {
 			i := slices.Index(o.s.names, c.Site)
-			x.r |= 1 << i
-			x.moves[i] = grants[k] - c.Offered
 			if !x.early.has(i) && (!x.pledged.has(i) || x.pledges[i] != c) {
 				o.s.fail(Integrity, "%v: %v: the value has %+v, set aside is %+v", q.id, id, c, x.pledges[i])
 			}
@@ -191,6 +198,7 @@ func (o *observer) starApplied(n *node, q *sequence, durable bool, view *starVie
 	}
 	view.moved += x.moves[n.i]
 	view.applied++
+	o.certain(n, q, id, x)
 }
 
 // starGone looks at a slice that is in a site's records no more.
@@ -200,17 +208,24 @@ func (o *observer) starGone(n *node, q *sequence, durable bool, view *starView, 
 	if durable {
 		x.gone |= self
 	}
-	if !was.Committed && was.Value != nil && x.committed(0) {
+	lost := n.lostMembers(durable)
+	over := x.applied | x.concluded | self | lost
+	if !was.Committed && was.Value != nil && x.committed(0) && (lost == 0 || view.fresh > 0) {
+		view.fresh--
 		o.starApplied(n, q, durable, view, was.ID, x, true)
-		if durable && x.r&^x.applied != 0 || !durable && x.r&^(x.applied|self) != 0 {
+		if x.r&^over != 0 {
 			o.s.fail(Integrity, "%s: %v: forgets %v, applied by %b of %b", n.id, q.id, was.ID, x.applied, x.r)
 		}
 		return
 	}
+	if r := o.membersOf(was.Value); !was.Committed && r&lost != 0 && x.aborted&r&^lost&^self == 0 {
+		o.starConcluded(n, q, durable, view, was.ID, x, was.Value)
+		return
+	}
 	switch {
 	case was.Committed:
-		if x.r&^(x.applied|self) != 0 {
-			o.s.fail(Integrity, "%s: %v: forgets %v, applied by %b of %b", n.id, q.id, was.ID, x.applied, x.r)
+		if x.r&^over != 0 {
+			o.s.fail(Integrity, "%s: %v: forgets %v, ended by %b of %b", n.id, q.id, was.ID, x.applied|x.concluded, x.r)
 		}
 	case was.Value != nil && x.aborted&o.membersOf(was.Value)&^self == 0:
 		o.s.fail(Agreement, "%s: %v: takes back what it has accepted in %v, nobody has aborted it", n.id, q.id, was.ID)
@@ -219,15 +234,21 @@ func (o *observer) starGone(n *node, q *sequence, durable bool, view *starView, 
 			o.s.report.StarAborted++
 		}
 		x.aborted |= self
+		if was.Value != nil {
+			o.certain(n, q, was.ID, x)
+		}
 		if x.committed(0) && x.r.has(n.i) {
 			o.s.fail(Agreement, "%s: %v: aborts %v, which is committed", n.id, q.id, was.ID)
 		}
 	}
 }
 
-// membersOf returns the members of a value, perhaps durable nowhere yet.
+// membersOf returns the members of a value, perhaps durable nowhere yet; nil has none.
 func (o *observer) membersOf(v *avantan.Value) members {
 	var r members
+	if v == nil {
+		return r
+	}
 	for _, c := range v.Contributions {
 		r |= 1 << slices.Index(o.s.names, c.Site)
 	}
@@ -258,13 +279,14 @@ func (o *observer) starMessage(from *node, e *message.Envelope) {
 		if m.Contribution != nil && floorOf(view.floors, m.ID.Leader) < m.ID.Counter {
 			fail("nothing is set aside")
 		}
-	case star.Accept, star.AcceptOk:
+	case star.Accept, star.AcceptOk, star.Undecided:
+		o.namesLost(from, m)
 		// The vote may have ended in the batch that cast it.
 		if x := q.starOf(m.ID, len(o.s.names)); x.accepted&self == 0 && x.gone&self == 0 {
 			x.early |= self
 		}
 	case star.Abort:
-		if x := q.starOf(m.ID, len(o.s.names)); x.committed(0) && x.r.has(from.i) && x.r&^x.applied != 0 {
+		if x := q.starOf(m.ID, len(o.s.names)); x.committed(0) && x.r.has(from.i) && x.r&^(x.applied|x.concluded|from.lostMembers(true)) != 0 {
 			o.s.fail(Agreement, "%s sends %+v, which is committed", from.id, *m)
 		}
 	case star.Commit:
@@ -278,6 +300,14 @@ func (o *observer) starMessage(from *node, e *message.Envelope) {
 	case star.Settled:
 		if x := q.starOf(m.ID, len(o.s.names)); x.r&^x.applied != 0 {
 			fail("not all have applied it")
+		}
+	case star.Concluded:
+		if x := q.starOf(m.ID, len(o.s.names)); x.concluded&self == 0 {
+			fail("it is not concluded")
+		}
+	case star.Ended:
+		if x := q.starOf(m.ID, len(o.s.names)); x.r&self != 0 && (x.applied|x.concluded|x.aborted)&self == 0 {
+			fail("it has not ended")
 		}
 	}
 }
@@ -301,8 +331,11 @@ func (o *observer) believe(from *node, q *sequence, m *star.Message) {
 		if !x.accepted.has(from.i) {
 			o.starAccepted(from, q, m.ID, x, m.Value)
 		}
-	case star.AcceptOk:
+	case star.AcceptOk, star.Undecided:
 		x.accepted |= self
+	case star.Concluded:
+		x.accepted |= self
+		x.concluded |= self
 	case star.Commit, star.Applied, star.Settled:
 		x.accepted |= self
 		x.applied |= self
@@ -336,6 +369,7 @@ func (q *sequence) starOf(id star.ID, sites int) *starInstance {
 
 // lost forgets everything that a site had handed over and not made durable.
 func (o *observer) lost(n *node) {
+	n.knew[1] = n.knew[0]
 	for _, q := range o.sequences {
 		if q.views != nil {
 			q.views[n.i][1] = q.views[n.i][0]

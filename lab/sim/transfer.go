@@ -17,6 +17,7 @@ type pair struct{ donor, receiver int }
 // transfers is the knowledge of an observer of all sites about the direct transfers of a
 // sequence.
 type transfers struct {
+	names []core.SiteID
 	// views are the sites' parts, by site: durable and handed over.
 	views [][2]transferView
 	// sent are the amounts of the durable debits of a pair, by number from 1.
@@ -26,6 +27,8 @@ type transfers struct {
 	credited map[pair]uint64
 	at       map[pair]micros
 	asked    map[pair]uint64
+	// dropped are the last numbers durably dropped with a lost receiver.
+	dropped map[pair]uint64
 	// open is how many durable debits are not durably credited. over is set once a site
 	// has dropped the entity: then open counts no more.
 	open int
@@ -47,6 +50,8 @@ type transferView struct {
 	credits           []transfer.Credit
 	// given and got are the tokens that it has sent and taken in so far.
 	given, got core.Tokens
+	// dropped are the transfers that went to sites lost for good, and were dropped.
+	dropped []droppedTransfer
 	// pledged is the instance of the majority variant that it has set aside for; 0
 	// for none.
 	pledged avantan.Instance
@@ -117,8 +122,9 @@ func (o *observer) transfersOf(n *node) bool {
 func (o *observer) direct(q *sequence) *transfers {
 	if q.direct == nil {
 		q.direct = &transfers{
+			names: o.s.names,
 			views: make([][2]transferView, len(o.s.names)), sent: make(map[pair][]core.Tokens),
-			credited: make(map[pair]uint64), at: make(map[pair]micros), asked: make(map[pair]uint64),
+			credited: make(map[pair]uint64), dropped: make(map[pair]uint64), at: make(map[pair]micros), asked: make(map[pair]uint64),
 		}
 	}
 	return q.direct
@@ -205,7 +211,9 @@ func (o *observer) debited(n *node, q *sequence, durable bool, was, is transfer.
 	if is.Seq > is.Asked {
 		o.s.fail(Integrity, "%s: %v: debit %+v answers no ask", n.id, q.id, is)
 	}
-	if (is.Seq > was.Seq || is.Amount == 0) && x.credited[p] < was.Seq {
+	if n.lostMembers(durable).has(p.receiver) && was.Amount > 0 && is.Amount == 0 && x.credited[p] < was.Seq {
+		o.dropsTransfer(n, q, durable, was)
+	} else if (is.Seq > was.Seq || is.Amount == 0) && x.credited[p] < was.Seq && !x.view(n, durable).hasDropped(p.receiver, was.Seq) {
 		o.s.fail(Integrity, "%s: %v: debit %+v becomes %+v, credited is number %d", n.id, q.id, was, is, x.credited[p])
 	}
 	switch {
@@ -219,6 +227,9 @@ func (o *observer) debited(n *node, q *sequence, durable bool, was, is transfer.
 		return
 	case is.Asked == was.Asked:
 		o.s.fail(ExactlyOnce, "%s: %v: ask %d is given to again: debit %+v becomes %+v", n.id, q.id, is.Asked, was, is)
+	}
+	if n.knewLost(durable, is.Receiver) {
+		o.s.fail(Lost, "%s: %v: gives to a lost site: debit %+v", n.id, q.id, is)
 	}
 	x.view(n, durable).given += is.Amount
 	if durable {
@@ -260,6 +271,9 @@ func (o *observer) credited(n *node, q *sequence, durable bool, was uint64, is t
 		o.s.fail(Durability, "%s: %v: credits %+v, durably sent are %v", n.id, q.id, is, x.sent[p])
 		return
 	}
+	if n.knewLost(durable, is.Donor) {
+		o.s.fail(Lost, "%s: %v: credits %+v of a lost site", n.id, q.id, is)
+	}
 	x.view(n, durable).got += amount
 	if durable {
 		o.s.report.Transferred += int(amount)
@@ -274,7 +288,7 @@ func (o *observer) arrived(q *sequence, p pair, seq uint64) {
 		return
 	}
 	x.credited[p], x.at[p] = seq, o.s.now
-	if !x.over {
+	if !x.over && x.dropped[p] != seq {
 		x.open--
 		o.underWay--
 	}

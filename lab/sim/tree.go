@@ -336,7 +336,7 @@ func (o *observer) overGranted(name string) {
 		}
 		var out core.Tokens
 		for _, below := range first.subtree(above) {
-			out += o.outstanding[below] - o.ghosts[below]
+			out += o.outstanding[below] - o.ghosts[below] - o.astray(first, below)
 		}
 		q := o.sequence(sequenceID{above, e.Generation})
 		if most := q.limits[0].limit + q.raised + q.moved; out > most {

@@ -112,7 +112,7 @@ func (u *upgrade) finish() {
 		return
 	}
 	for _, n := range u.s.nodes {
-		if n.cfg.Versions.Newest == newest {
+		if n.cfg.Versions.Newest == newest || n.out {
 			continue
 		}
 		if n.up {
@@ -171,7 +171,7 @@ func (u *upgrade) raised() {
 	if u == nil {
 		return
 	}
-	for _, n := range u.s.nodes {
+	for _, n := range u.s.inside() {
 		if got := n.status.Versions; got.Cluster != newest || !got.Begun || n.drained.Version != newest {
 			u.s.fail(Liveness, "after healing, %s knows %+v of the version, its data is of version %d", n.id, got, n.drained.Version)
 		}

@@ -87,6 +87,9 @@ func (h *holding) add(other holding) {
 	h.escrow += other.escrow
 }
 
+// lossesSince reports whether a site was written off since an entity was created.
+func (c *common) lossesSince(e *entity) bool { return e.born < c.roster.Losses }
+
 // unappraised reports whether tokens of a lost site are not written off yet.
 func (c *common) unappraised(e *entity) bool { return max(e.born, e.appraised) < c.roster.Losses }
 

@@ -44,7 +44,7 @@ func (c *limiting) knowDebt(e *entity, amount Tokens, since avantan.Instance, he
 	if d.since != since {
 		d.unheard, d.of = c.peers(), c.peers()
 	}
-	d.amount, d.since = amount, since
+	d.amount, d.since, d.lost = amount, since, c.lossesSince(e)
 	d.unheard &^= c.membersOf(heard)
 }
 

@@ -23,12 +23,15 @@ type debt struct {
 	unheard members
 	// of are the members among which unheard were last chosen.
 	of members
+	// lost says that a site was written off since the entity was created. The site may be
+	// alive and cut off: then it hears of no debt, and grants what it holds.
+	lost bool
 }
 
 // mayExceed bounds the excess of tokens out over the limit after a grant. If all members
-// go by the debt, each sets the debt aside, and there is no excess.
+// go by the debt, each sets the debt aside, and there is no excess. A lost site does not.
 func (d *debt) mayExceed() Tokens {
-	if d.unheard == 0 {
+	if d.unheard == 0 && !d.lost {
 		return 0
 	}
 	return d.amount

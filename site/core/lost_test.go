@@ -78,3 +78,53 @@ func TestASiteIsLost(t *testing.T) {
 		t.Errorf("a later entity: %+v", v)
 	}
 }
+
+// TestALostSiteMayExceed: a lost site that is alive hears of no debt, and grants all that it
+// holds. So the limit may be exceeded as long as there is a debt, restarts included.
+func TestALostSiteMayExceed(t *testing.T) {
+	r := newLeavingRig(t, 4)
+	r.create("e", 1000)
+	r.wantCode(r.acquire("a", "e", 200, "out"), answer.OK)
+	r.cut["d"] = true
+	r.loseSite("b", "d")
+	all := r.names
+	r.names = r.remaining("d")
+	r.advance(20_000)
+	r.wantCode(r.change("b", input.SetLimit, "e", 300, "lower"), answer.OK)
+	r.advance(10_000)
+	r.wantViews(150, r.names...)
+	for _, site := range r.names {
+		r.restart(site)
+	}
+	r.advance(5000)
+	r.wantViews(150, r.names...)
+	r.wantCode(r.acquire("d", "e", 250, "more"), answer.OK)
+	r.names = all
+	if _, _, net := r.books("e"); net != 300+150 {
+		t.Errorf("%d are out", net)
+	}
+	r.names = r.remaining("d")
+	r.wantCode(r.release("c", "e", 200, "back"), answer.OK)
+	r.advance(20_000)
+	r.wantViews(0, r.names...)
+}
+
+// TestASurplusBesideALostSite: the tokens out of a lost site are written off, and count no
+// more by its last report. A surplus of the others is found.
+func TestASurplusBesideALostSite(t *testing.T) {
+	r := newLeavingRig(t, 4)
+	r.create("e", 1000)
+	r.wantCode(r.acquire("d", "e", 70, "out"), answer.OK)
+	r.advance(5000)
+	r.cut["d"] = true
+	r.loseSite("b", "d")
+	r.names = r.remaining("d")
+	r.advance(20_000)
+	r.release("b", "e", 250+30, "never acquired")
+	r.advance(60_000)
+	for _, site := range r.names {
+		if v := r.view(site, "e"); v.Surplus != 30 || v.WrittenOff != 250 {
+			t.Errorf("%s: %+v", site, v)
+		}
+	}
+}

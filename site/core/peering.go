@@ -140,6 +140,20 @@ func (c *peering) viewsOf(e *entity) []view {
 	return e.views
 }
 
+// forgetViews forgets the reports of sites that are out. Their nets count no more: an heir
+// has told of them since, or they are written off.
+func (c *peering) forgetViews(e *entity) {
+	if e.views == nil {
+		return
+	}
+	for i, v := range c.viewsOf(e) {
+		if c.roster.out(c.roster.names[i]) {
+			e.outside -= v.Net
+			e.views[i] = view{}
+		}
+	}
+}
+
 // spent notes that a site has given tokens away, until its next report.
 func (c *peering) spent(e *entity, site SiteID, amount Tokens) {
 	if i := c.roster.place(site); i >= 0 && e.views != nil {

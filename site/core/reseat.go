@@ -60,11 +60,10 @@ func (c *Core) tellSites() {
 // asked all members. Members that may have joined do not know of a debt.
 func (c *Core) reseatEntity(e *entity) {
 	c.roster.count(e, 1)
-	if e.views != nil {
-		c.peering.viewsOf(e)
-	}
+	c.peering.forgetViews(e)
 	e.endAudits()
 	if d := e.debt(); d != nil && d.amount > 0 {
+		d.lost = c.lossesSince(e)
 		if fresh := c.peers() &^ d.of; fresh != 0 {
 			d.unheard |= fresh
 			c.dirtyRecord(e)

@@ -79,7 +79,7 @@ func (c *Core) restore(from *stored.Restored) error {
 		c.keepOut(e, r.Surplus)
 		c.retire(e, r.WrittenOff)
 		if r.Debt != 0 || r.Held != 0 {
-			*e.itsDebt() = debt{amount: r.Debt, since: r.DebtSince, held: r.Held, unheard: c.peers() &^ c.membersOf(r.DebtHeard), of: c.peers()}
+			*e.itsDebt() = debt{amount: r.Debt, since: r.DebtSince, held: r.Held, unheard: c.peers() &^ c.membersOf(r.DebtHeard), of: c.peers(), lost: c.lossesSince(e)}
 			e.restand()
 		}
 		c.space.put(e)

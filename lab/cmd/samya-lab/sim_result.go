@@ -174,6 +174,12 @@ func (r *simResult) add(o *simOptions, run sim.Options, reports []sim.Report, v 
 	if o.leaves {
 		replay += " --drains"
 	}
+	if o.losses {
+		replay += " --losses"
+	}
+	if !o.upgrades {
+		replay += " --upgrades=false"
+	}
 	if !o.trees {
 		replay += " --trees=false"
 	}
