@@ -77,7 +77,7 @@ chaos: ## The failure tests at length, on real processes: kills, pauses, failing
 	SAMYA_TEST_PROCESS=long TMPDIR=$(BIN)/process $(BOTH) $(GO) test -count=1 -timeout 40m -v $(TEST_FLAGS) ./lab/failuretest
 
 # The tests that draw their faults, in an order drawn by DRAW and with fresh seeds.
-CHAOS_TESTS := TestChaos TestRetries TestKillAtAnyWriteOrSync TestDiskErrorsAtAnyCall TestKillUnderLoad TestHistoriesOfOneSiteAreLinearizable TestMembersChange
+CHAOS_TESTS := TestChaos TestRetries TestKillAtAnyWriteOrSync TestDiskErrorsAtAnyCall TestKillUnderLoad TestHistoriesOfOneSiteAreLinearizable TestMembersChange TestAMajorityIsLost
 
 .PHONY: chaos-briefly
 chaos-briefly: ## The short forms of the failure tests that draw their faults, again with other seeds, for CHAOS_BUDGET seconds

@@ -171,11 +171,15 @@ func (a *memberAccounts) lives(site string) {
 	a.losses = a.losses[:len(a.losses)-1]
 }
 
-// writtenOff notes that the callers can know of the last loss.
+// writtenOff notes that the callers can know of all losses.
 func (a *memberAccounts) writtenOff() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.losses[len(a.losses)-1].to = time.Now()
+	for _, l := range a.losses {
+		if l.to.IsZero() {
+			l.to = time.Now()
+		}
+	}
 }
 
 // keeper is the site that has the books of another now.

@@ -326,12 +326,7 @@ func (f *fleet) lose(name string, tries int, enough func(openAt) bool, replace .
 		f.ready()
 		pause(f.t, between(f.rng, 200*time.Millisecond, time.Second))
 	}
-	if err := os.RemoveAll(p.Data); err != nil {
-		f.t.Error(err)
-	}
-	f.mu.Lock()
-	delete(f.sites, name)
-	f.mu.Unlock()
+	f.burn(name)
 	what := fmt.Sprintf("%s destroyed: %d leases, slice open %t, transfer open %t", name, open.leases, open.slice, open.transfer)
 	f.t.Log(what)
 	f.changes = append(f.changes, what)
@@ -342,6 +337,31 @@ func (f *fleet) lose(name string, tries int, enough func(openAt) bool, replace .
 	} else {
 		f.change("", name, nil, "member", "remove", name, "--lost", "--yes")
 	}
+	f.books.writtenOff()
+}
+
+// burn removes the data of a site that was killed, and the site.
+func (f *fleet) burn(name string) {
+	f.t.Helper()
+	if err := os.RemoveAll(f.site(name).Data); err != nil {
+		f.t.Error(err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.sites, name)
+}
+
+// loseMajority destroys the machines of two founders at the same time. The third goes on
+// without them, by the word of an operator.
+func (f *fleet) loseMajority() {
+	f.t.Helper()
+	for _, name := range []string{"eu", "as"} {
+		f.books.dies(name)
+		kill(f.t, f.site(name))
+	}
+	f.burn("eu")
+	f.burn("as")
+	f.change("", "", nil, "cluster", "recover", "--survivors", "us", "--lost-sites", "as,eu", "--machines-destroyed", "--yes")
 	f.books.writtenOff()
 }
 

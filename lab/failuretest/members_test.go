@@ -28,16 +28,7 @@ func TestMembersChange(t *testing.T) {
 	books := newMemberAccounts()
 	retention := pick(12*time.Second, 15*time.Second)
 	f := newFleet(t, seed, books, retention)
-	for _, e := range memberEntities {
-		sitetest.Eventually(t, "creating "+e.name, func() error {
-			if e.parent != "" {
-				_, err := f.asked.CreateEntityBelow(t.Context(), e.parent, e.name, e.limit, e.name)
-				return err
-			}
-			_, err := f.asked.CreateEntity(t.Context(), e.name, e.limit, e.name)
-			return err
-		})
-	}
+	f.create()
 	l := f.load(seed, pick(200.0, 500.0), retention, pick([]string{"in"}, []string{"a1", "a2", "a4", "b1", "b2", "b4", "c1", "c2"})...)
 	defer l.stop()
 	pause(t, pick(time.Second, 5*time.Second))
@@ -50,9 +41,7 @@ func TestMembersChange(t *testing.T) {
 	}
 	pause(t, pick(time.Second, 5*time.Second))
 	l.stop()
-	for _, fault := range books.faults[:min(len(books.faults), 30)] {
-		t.Error(fault)
-	}
+	f.tellFaults()
 	f.judge()
 	f.reconcile()
 
@@ -76,6 +65,52 @@ func TestMembersChange(t *testing.T) {
 		if books.figure(what) == 0 {
 			t.Errorf("the load shows too little: no %s", what)
 		}
+	}
+}
+
+// TestAMajorityIsLost destroys two machines of three under load. The site that is left goes
+// on, and takes in another. As in TestMembersChange no call fails, and callers never hold
+// more than the limit.
+func TestAMajorityIsLost(t *testing.T) {
+	seed := seedOf(t)
+	books := newMemberAccounts()
+	retention := 12 * time.Second
+	f := newFleet(t, seed, books, retention)
+	f.create()
+	l := f.load(seed, 200, retention, "in")
+	defer l.stop()
+	pause(t, pick(2*time.Second, 10*time.Second))
+	f.loseMajority()
+	f.add("in")
+	pause(t, pick(time.Second, 5*time.Second))
+	l.stop()
+	f.tellFaults()
+	f.judge()
+	f.reconcile()
+	report(t, figures{{"seed", seed}, {"requests", books.figure("operations")}, {"a second", l.rate()}, {"faults", len(books.faults)}})
+	t.Log(books.words())
+}
+
+// create creates the entities.
+func (f *fleet) create() {
+	f.t.Helper()
+	for _, e := range memberEntities {
+		sitetest.Eventually(f.t, "creating "+e.name, func() error {
+			if e.parent != "" {
+				_, err := f.asked.CreateEntityBelow(f.t.Context(), e.parent, e.name, e.limit, e.name)
+				return err
+			}
+			_, err := f.asked.CreateEntity(f.t.Context(), e.name, e.limit, e.name)
+			return err
+		})
+	}
+}
+
+// tellFaults tells what the callers found wrong.
+func (f *fleet) tellFaults() {
+	f.t.Helper()
+	for _, fault := range f.books.faults[:min(len(f.books.faults), 30)] {
+		f.t.Error(fault)
 	}
 }
 
