@@ -74,9 +74,9 @@ func (o *observer) verdict(from, to *node, c *askedAs, v message.ClaimVerdict) {
 		p.at[to.i].forgotten = true
 		o.s.report.Forgotten++
 		// A site knows by a calendar that a request is forgotten, and after a restart by
-		// another calendar. It says so only once the request's time is nearly over, or
+		// another calendar, perhaps set ahead. It says so only once the request's time is nearly over, or
 		// once its remaining records begin within that time.
-		ok = o.s.now > retention*95/100 && (epoch+(o.s.now+clockError+slack)/millisecond > c.ask.NotAfter ||
+		ok = o.s.now > retention*95/100 && (epoch+(o.s.now+clockError+slack)/millisecond+from.aheadBy > c.ask.NotAfter ||
 			from.drained.oldest() > c.ask.NotAfter-retention/millisecond)
 	case c.ask.Kind == message.ReturnLease:
 		moved := o.departing[from.id] && p.lease != nil && (p.lease.home != from || p.lease.over())
