@@ -18,7 +18,7 @@ import (
 
 const (
 	// lossPause is how many milliseconds lie between two losses on average.
-	lossPause = 20_000
+	lossPause = 10_000
 	// apartOf is how many losses there are for each lost site that goes on serving.
 	apartOf = 3
 	// drainsUntil is how long after it was asked for a drain may still be decided.
@@ -115,14 +115,15 @@ func (l *loser) vouchable(more int) bool {
 		return n.struck || seat == nil || !seat.State.Serves()
 	})
 	return !slices.ContainsFunc(left, func(n *node) bool {
-		remember := 0
+		// It goes by the members that it knows.
+		remember, knows := 0, l.s.membersIn(n, n.durable)
 		for _, m := range left {
 			// A site that has joined vouches once it knows so.
-			if m != n && m.durable.Remembered[n.id].Served && m.durable.member(m) {
+			if m != n && slices.Contains(knows, m.id) && m.durable.Remembered[n.id].Served && m.durable.member(m) {
 				remember++
 			}
 		}
-		return remember < all/2
+		return remember < max(all, len(knows))/2
 	})
 }
 

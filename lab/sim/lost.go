@@ -158,6 +158,22 @@ func (o *observer) dropsTransfer(n *node, q *sequence, durable bool, was transfe
 	}
 }
 
+// sentNow is the amount of a transfer that a site makes and drops in the same transaction: the
+// message of that transaction tells it.
+func (o *observer) sentNow(q *sequence, durable bool, p pair, d transfer.Debit) core.Tokens {
+	if durable {
+		return q.direct.brief[p]
+	}
+	for i := range o.messages {
+		e := &o.messages[i]
+		if m := e.Transfer; m != nil && e.Entity == q.id.entity && m.Kind == transfer.Transfer && m.To == d.Receiver && m.Seq == d.Seq {
+			q.direct.brief[p] = m.Amount
+			return m.Amount
+		}
+	}
+	return 0
+}
+
 // dropped is how many tokens of dropped transfers are in no books.
 func (q *sequence) dropped(durable bool) (sum core.Tokens) {
 	if q.direct == nil {

@@ -232,6 +232,8 @@ func (n *node) boot() {
 		return
 	}
 	n.life++
+	// Members that do not know of its loss yet may vouch for it, and it serves once more.
+	n.out = n.out && !n.writtenOff()
 	n.up, n.booted, n.lastSync, n.wakeSet, n.fuse, n.tearAt = true, s.now, s.now, 0, 0, 0
 	n.calendar, n.stopping = 0, false
 	n.resumes, n.slowUntil, n.badSync, n.told = 0, 0, false, 0

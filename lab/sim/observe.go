@@ -55,6 +55,8 @@ type observer struct {
 	departing, stayed map[core.SiteID]bool
 	// bequeathing is set once a site has made a bequest, or is about to.
 	bequeathing bool
+	// messages are the messages of the batch that is handed over.
+	messages []message.Envelope
 	// underWay is how many direct transfers are under way, by the durable records.
 	underWay int
 }
@@ -206,6 +208,7 @@ func (o *observer) state(n *node, id sequenceID, st *avantan.State) {
 // drained checks a batch that a site has handed over.
 func (o *observer) drained(n *node, batch *core.Effects) {
 	r := &batch.Records
+	o.messages = batch.Messages
 	o.storedEarly(n, r)
 	o.needless(n, batch)
 	o.stood(n.drained, r)

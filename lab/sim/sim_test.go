@@ -58,7 +58,7 @@ func TestSeeds(t *testing.T) {
 	var all sim.Report
 	n := first
 	for ; n <= last || judged && n <= 5*last && len(missing(&all)) > 0; n++ {
-		all.Add(run(t, sim.Options{Seed: n, Protocol: *mode, Strategy: *strategy, Long: *long, Joins: n%8 == 3, Leaves: n%8 == 5, Upgrades: true}))
+		all.Add(run(t, sim.Options{Seed: n, Protocol: *mode, Strategy: *strategy, Long: *long, Joins: n%8 == 3, Leaves: n%8 == 5, Losses: n%8 == 7, Upgrades: true}))
 	}
 	t.Logf("%d runs: %v", n-first, &all)
 	if never := missing(&all); judged && len(never) > 0 {
@@ -74,12 +74,17 @@ var ofSmallTables = []string{
 // ofLeaves are counts of few of the runs in which sites leave. TestLeaves is about these.
 var ofLeaves = []string{"drains cancelled", "leases inherited", "requests for leases at an heir"}
 
+// ofLosses are counts of few of the runs in which sites are lost. TestLosses is about these.
+var ofLosses = []string{
+	"lost sites that served on", "lost sites that stopped", "star slices concluded", "transfers to lost sites dropped", "bequests to lost sites dropped", "claims on lost sites ended",
+}
+
 // missing names the events that should have happened in some run of the report, and did
 // not.
 func missing(all *sim.Report) []string {
 	never := slices.DeleteFunc(all.Missing(), func(what string) bool {
 		// Seeds that are not long have no small tables.
-		return !*long && slices.Contains(ofSmallTables, what) || slices.Contains(ofLeaves, what)
+		return !*long && slices.Contains(ofSmallTables, what) || slices.Contains(ofLeaves, what) || slices.Contains(ofLosses, what)
 	})
 	for _, f := range all.MissingFaults(sim.AllFaults) {
 		never = append(never, fmt.Sprint(f))
@@ -106,6 +111,26 @@ func TestLeaves(t *testing.T) {
 	t.Logf("%v", &all)
 	if all.Left == 0 || all.Kept == 0 || all.BequestsTaken == 0 || all.LeasesInherited == 0 {
 		t.Errorf("%d sites left, %d drains were cancelled, %d bequests and %d leases were taken", all.Left, all.Kept, all.BequestsTaken, all.LeasesInherited)
+	}
+}
+
+// TestLosses runs clusters of which sites are lost, while others join and leave.
+func TestLosses(t *testing.T) {
+	race.OneGoroutine(t)
+	var all sim.Report
+	for n := range uint64(60) {
+		faults := sim.AllFaults
+		if n%2 == 1 {
+			faults |= sim.DoubleFaults
+		}
+		all.Add(run(t, sim.Options{
+			Seed: 9600 + n, Sites: 3 + int(n%7), Protocol: sim.Modes()[n%4], Faults: faults, Losses: true, Joins: n%3 == 1, Leaves: n%3 == 2, Upgrades: true,
+		}))
+	}
+	t.Logf("%v", &all)
+	if all.Losses == 0 || all.LostServing == 0 || all.LostStopped == 0 || all.WrittenOff == 0 || all.LostClaims == 0 {
+		t.Errorf("%d sites were written off, %d had served on, %d stopped; of %d entities tokens were written off, %d claims ended",
+			all.Losses, all.LostServing, all.LostStopped, all.WrittenOff, all.LostClaims)
 	}
 }
 

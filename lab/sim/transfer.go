@@ -29,6 +29,9 @@ type transfers struct {
 	asked    map[pair]uint64
 	// dropped are the last numbers durably dropped with a lost receiver.
 	dropped map[pair]uint64
+	// brief are the amounts of the last transfers that were made and dropped in a single
+	// transaction.
+	brief map[pair]core.Tokens
 	// open is how many durable debits are not durably credited. over is set once a site
 	// has dropped the entity: then open counts no more.
 	open int
@@ -124,7 +127,7 @@ func (o *observer) direct(q *sequence) *transfers {
 		q.direct = &transfers{
 			names: o.s.names,
 			views: make([][2]transferView, len(o.s.names)), sent: make(map[pair][]core.Tokens),
-			credited: make(map[pair]uint64), dropped: make(map[pair]uint64), at: make(map[pair]micros), asked: make(map[pair]uint64),
+			credited: make(map[pair]uint64), dropped: make(map[pair]uint64), brief: make(map[pair]core.Tokens), at: make(map[pair]micros), asked: make(map[pair]uint64),
 		}
 	}
 	return q.direct
@@ -211,7 +214,7 @@ func (o *observer) debited(n *node, q *sequence, durable bool, was, is transfer.
 	if is.Seq > is.Asked {
 		o.s.fail(Integrity, "%s: %v: debit %+v answers no ask", n.id, q.id, is)
 	}
-	if n.lostMembers(durable).has(p.receiver) && was.Amount > 0 && is.Amount == 0 && x.credited[p] < was.Seq {
+	if is.Seq == was.Seq && n.lostMembers(durable).has(p.receiver) && was.Amount > 0 && is.Amount == 0 && x.credited[p] < was.Seq {
 		o.dropsTransfer(n, q, durable, was)
 	} else if (is.Seq > was.Seq || is.Amount == 0) && x.credited[p] < was.Seq && !x.view(n, durable).hasDropped(p.receiver, was.Seq) {
 		o.s.fail(Integrity, "%s: %v: debit %+v becomes %+v, credited is number %d", n.id, q.id, was, is, x.credited[p])
@@ -221,6 +224,17 @@ func (o *observer) debited(n *node, q *sequence, durable bool, was, is transfer.
 		if is.Amount != was.Amount && is.Amount != 0 {
 			o.s.fail(Integrity, "%s: %v: debit %+v becomes %+v", n.id, q.id, was, is)
 		}
+		return
+	case is.Seq == was.Seq+1 && is.Amount == 0 && n.lostMembers(durable).has(p.receiver):
+		// It was made and dropped in the same transaction.
+		amount := o.sentNow(q, durable, p, is)
+		x.view(n, durable).given += amount
+		if durable {
+			o.leaves(q, p, is.Seq, amount)
+		}
+		was = is
+		was.Amount = amount
+		o.dropsTransfer(n, q, durable, was)
 		return
 	case is.Seq != was.Seq+1 || is.Amount < 1:
 		o.s.fail(Integrity, "%s: %v: debit %+v becomes %+v", n.id, q.id, was, is)
@@ -382,7 +396,7 @@ func (o *observer) transferMessage(from *node, e *message.Envelope) {
 		if d := debitTo(view.debits, m.To); d.Seq < m.Seq || x.amount(out, m.Seq) != m.Amount {
 			fail("there is no such debit")
 		}
-		if o.s.healed && m.Seq <= x.credited[out] && o.s.now-max(o.s.healedAt, x.at[out]) > settlesIn {
+		if o.s.healed && !from.writtenOff() && m.Seq <= x.credited[out] && o.s.now-max(o.s.healedAt, x.at[out]) > settlesIn {
 			o.s.fail(Liveness, "%s sends %+v of %v, which was credited long ago", from.id, *m, q.id)
 		}
 	case transfer.Ack:
