@@ -43,6 +43,9 @@ type fence struct {
 	// waits until waitUntil for the word of all others; 0 before the first step.
 	need      int
 	waitUntil Tick
+	// members and gone count the members and the sites that are out, as the latest of this
+	// site's data and the answers to it has them.
+	members, gone int
 	open      bool
 	refused   error
 	// nextRound is the time to ask or tell members again; 0 for never.
@@ -91,7 +94,8 @@ func (c *fencing) startFence(from *stored.Restored) {
 		g.open = true
 		return
 	}
-	g.need = c.roster.left() / 2
+	g.members, g.gone = c.roster.counted()
+	g.need = g.members / 2
 	if len(g.peers) > 0 {
 		g.nextRound = 1
 	}
@@ -312,11 +316,16 @@ func (c *fencing) vouch(from SiteID, e *message.Envelope) {
 }
 
 // count takes in what a member knows of the members. Data of before a change of the
-// members asks too few of them: it asks more of the members that it knows, that are left
-// and that can know the data. Of them it needs no more than all, and one at least.
+// members may ask too few of them, or more than are left. So the latest word counts: sites
+// come and go, and none comes back. Of the members that the data knows, that are left and
+// that can know the data, it needs no more than all, and one at least.
 func (g *fence) count(v *message.Vouch) {
 	g.leaveOut(v.Out)
-	g.need = min(max(g.need, v.Members/2), max(1, g.standing()))
+	gone := len(v.Out)
+	if all, known := v.Members+gone, g.members+g.gone; all > known || all == known && gone > g.gone {
+		g.members, g.gone = v.Members, gone
+	}
+	g.need = min(g.members/2, max(1, g.standing()))
 }
 
 // counts reports whether a site's word for the data counts.

@@ -68,7 +68,7 @@ func (c *fencing) answerAsk(p *fencedPeer, asked message.Mark) {
 
 // tellMembers adds to an answer what this site knows of the members.
 func (c *fencing) tellMembers(v *message.Vouch) {
-	v.Members = c.roster.left()
+	v.Members, _ = c.roster.counted()
 	for i := range c.roster.Seats {
 		if site := c.roster.Seats[i].Site; c.roster.banned(site) {
 			v.Out = append(v.Out, site)

@@ -134,7 +134,8 @@ func (c *fencing) goOn() {
 	g := &c.fence
 	c.fenceMembers()
 	if !g.open {
-		g.need = min(g.need, g.standing(), c.roster.left()/2)
+		g.members, g.gone = c.roster.counted()
+		g.need = min(g.members/2, g.standing())
 		c.serveVouched()
 	}
 }
@@ -160,10 +161,16 @@ func (r *roster) survivors() iter.Seq[SiteID] {
 	}
 }
 
-// left counts the members that are not destroyed.
-func (r *roster) left() (n int) {
+// counted counts the members that are not destroyed, and the sites that are out or
+// destroyed.
+func (r *roster) counted() (members, gone int) {
 	for range r.survivors() {
-		n++
+		members++
 	}
-	return n
+	for i := range r.Seats {
+		if r.banned(r.Seats[i].Site) {
+			gone++
+		}
+	}
+	return members, gone
 }
