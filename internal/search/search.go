@@ -1,6 +1,6 @@
 // Package search goes through all states that a few sites can come to, for the tests of
-// protocols. It has no bound of depth: when it ends, it has seen every state. It knows no
-// protocol: a World implements one.
+// protocols. A search has no bound of depth: at the end every state was seen. The package
+// knows no protocol: a World implements one.
 package search
 
 import (
@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// Most bounds the states of a search: all of them stay in memory.
+// Most bounds the states of a search: all states stay in memory.
 const Most = 2_000_000
 
 // World is a state of all sites, with the network between them.
 type World[W any] interface {
-	// Next calls do for each event that may come next. It changes nothing itself: do hands
-	// a copy of the World to happen. What names the event, as fmt prints it.
+	// Next calls do for each event that may come next, and changes nothing: do hands a copy
+	// of the World to happen. What names the event, as fmt prints what.
 	Next(do func(what any, happen func(W)))
 	// Clone returns a copy that shares nothing that an event changes.
 	Clone() W
@@ -26,14 +26,14 @@ type World[W any] interface {
 	Fingerprint() string
 }
 
-// Line is the name of an event that is only written if it matters.
+// Line is the name of an event, written only for an error.
 type Line func() string
 
 // String implements fmt.Stringer.
 func (l Line) String() string { return l() }
 
-// Set appends to a key what is the same for all orders of a list. Each code must say where
-// it ends.
+// Set appends to a key what is the same for all orders of a list. The code of an element
+// must say where the code ends.
 func Set[M any](key []byte, list []M, encode func(m *M, key []byte) []byte) []byte {
 	prints := make([]string, len(list))
 	for i := range list {
@@ -63,9 +63,9 @@ func (e *event) String() string {
 	return strings.Join(list, "\n")
 }
 
-// All goes through all states after the first one, and returns their number. It checks
-// each, and has visit look at each once. An error of either ends the search, and so do
-// more than [Most] states. The error names the events before it.
+// All goes through all states from the first one on, and returns the number of states. Each
+// is checked, and visited once. An error of either ends the search, and so do more than
+// [Most] states. The error names the events that led there.
 func All[W World[W]](first W, visit func(W) error) (states int, err error) {
 	type reached struct {
 		world W
