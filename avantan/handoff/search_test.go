@@ -2,13 +2,12 @@ package handoff
 
 import (
 	"encoding/binary"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/internal/search"
 )
 
 // TestSearch goes through all schedules of a few sites with a few bequests, requests of
@@ -53,7 +52,7 @@ func TestSearch(t *testing.T) {
 	} {
 		t.Run(bound.name, func(t *testing.T) {
 			t.Parallel()
-			states, err := search(bound)
+			states, err := searchAll(bound)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -88,28 +87,9 @@ type world struct {
 	*cluster
 	// left are the events that may still happen.
 	left bound
-	path *event
 }
 
-// event is how a world was reached.
-type event struct {
-	before *event
-	what   string
-}
-
-func (e *event) String() string {
-	var list []string
-	for ; e != nil; e = e.before {
-		list = append(list, e.what)
-	}
-	slices.Reverse(list)
-	return strings.Join(list, "\n")
-}
-
-// maxWorlds is above the needs of all bounds.
-const maxWorlds = 2_000_000
-
-func search(b bound) (int, error) {
+func searchAll(b bound) (int, error) {
 	left := map[SiteID]Tokens{}
 	for i := range b.sites {
 		left[SiteID(rune('a'+i))] = 0
@@ -118,37 +98,17 @@ func search(b bound) (int, error) {
 	for i, h := range b.sites {
 		w.hold(w.nodes[i], h.left, h.plain, h.leases...)
 	}
-	seen := map[string]bool{w.fingerprint(): true}
-	todo := []*world{w}
-	for len(todo) > 0 {
-		w := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		for _, next := range w.successors() {
-			next.written = true
-			if err := next.check(); err != nil {
-				return 0, fmt.Errorf("after\n%v\n%w", next.path, err)
-			}
-			if key := next.fingerprint(); !seen[key] {
-				seen[key] = true
-				todo = append(todo, next)
-			}
-		}
-		if len(seen) > maxWorlds {
-			return 0, fmt.Errorf("more than %d states", maxWorlds)
-		}
-	}
-	return len(seen), nil
+	return search.All(w, func(*world) error { return nil })
 }
 
-// successors are the worlds after one more event.
-func (w *world) successors() []*world {
-	var list []*world
-	do := func(what string, f func(c *world)) {
-		c := w.clone()
-		c.path = &event{w.path, what}
-		f(c)
-		list = append(list, c)
-	}
+// Check implements search.World.
+func (w *world) Check() error {
+	w.written = true
+	return w.check()
+}
+
+// Next implements search.World.
+func (w *world) Next(do func(what any, happen func(c *world))) {
 	for i, n := range w.nodes {
 		w.serving(i, n, do)
 		if len(n.flushes) > 0 {
@@ -169,13 +129,12 @@ func (w *world) successors() []*world {
 	}
 	w.leaving(do)
 	for _, m := range w.sent {
-		do(line(&m), func(c *world) { c.receive(&m) })
+		do(search.Line(func() string { return line(&m) }), func(c *world) { c.receive(&m) })
 	}
-	return list
 }
 
 // leaving adds the events of departures.
-func (w *world) leaving(do func(what string, f func(c *world))) {
+func (w *world) leaving(do func(what any, happen func(c *world))) {
 	a, b := w.nodes[0], w.nodes[1]
 	for _, heir := range w.nodes[1:] {
 		if w.left.begins > 0 && !a.m.Open() && !slices.Contains(a.lost, heir.id) {
@@ -208,7 +167,7 @@ func (w *world) leaving(do func(what string, f func(c *world))) {
 }
 
 // serving adds the events of clients.
-func (w *world) serving(i int, n *node, do func(what string, f func(c *world))) {
+func (w *world) serving(i int, n *node, do func(what any, happen func(c *world))) {
 	one := func(what string, budget func(b *bound) *[]int, f func(b *books)) {
 		if list := *budget(&w.left); i >= len(list) || list[i] == 0 {
 			return
@@ -286,7 +245,8 @@ func (w *world) crash(n *node) {
 	n.up = true
 }
 
-func (w *world) clone() *world {
+// Clone implements search.World.
+func (w *world) Clone() *world {
 	c := *w.cluster
 	c.sent, c.nodes = slices.Clone(w.sent), make([]*node, len(w.nodes))
 	for i, n := range w.nodes {
@@ -298,24 +258,14 @@ func (w *world) clone() *world {
 		d.sent = maps.Clone(n.sent)
 		c.nodes[i] = &d
 	}
-	return &world{cluster: &c, left: w.left, path: w.path}
+	return &world{cluster: &c, left: w.left}
 }
 
-// fingerprint is the same for worlds that differ in nothing that matters.
-func (w *world) fingerprint() string {
+// Fingerprint implements search.World.
+func (w *world) Fingerprint() string {
 	var key []byte
 	number := func(n int) { key = binary.AppendVarint(key, int64(n)) }
-	messages := func(list []Message) {
-		var prints []string
-		for i := range list {
-			prints = append(prints, string(list[i].Fingerprint(nil)))
-		}
-		slices.Sort(prints)
-		number(len(prints))
-		for _, p := range prints {
-			key = append(key, p...)
-		}
-	}
+	messages := func(list []Message) { key = search.Set(key, list, (*Message).Fingerprint) }
 	l := &w.left
 	for _, n := range append(slices.Concat(l.acquires, l.releases), l.begins, l.back, l.ends, l.crashes, l.losses, l.loser) {
 		number(n)

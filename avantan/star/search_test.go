@@ -6,10 +6,10 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/internal/search"
 )
 
 // TestSearchLostCohort goes through all schedules of one instance of a few sites in which
@@ -48,7 +48,7 @@ func searchAll(t *testing.T, bounds []bound) {
 	for _, b := range bounds {
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel()
-			seen, err := search(b)
+			seen, err := searchOne(b)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -80,53 +80,24 @@ type world struct {
 	keys    []string
 	begun   bool
 	crashes int
-	path    *event
+	bound   *bound
 	// tried are inputs that were tried, and names are short names of long keys. All worlds
 	// share both.
 	tried map[string]only
 	names map[string]string
 }
 
-// event is how a world was reached.
-type event struct {
-	before  *event
-	what    string
-	message *Message
-}
+// healEvery is how many states one is healed of.
+const healEvery = 20
 
-func (e *event) String() string {
-	var list []string
-	for ; e != nil; e = e.before {
-		what := e.what
-		if e.message != nil {
-			what = line(e.message)
-		}
-		list = append(list, what)
-	}
-	slices.Reverse(list)
-	return strings.Join(list, "\n")
-}
-
-const (
-	// maxWorlds is above the needs of all bounds.
-	maxWorlds = 2_000_000
-	// healEvery is how many states one is healed of.
-	healEvery = 20
-)
-
-func search(b bound) (found, error) {
+func searchOne(b bound) (f found, err error) {
 	left := map[SiteID]Tokens{}
 	for i, n := range b.left {
 		left[SiteID(rune('a'+i))] = n
 	}
-	w := &world{cluster: newCluster(left, 2, func(SiteID) avantan.Rand { return least{} }), crashes: b.crashes, tried: map[string]only{}, names: map[string]string{}}
+	w := &world{cluster: newCluster(left, 2, func(SiteID) avantan.Rand { return least{} }), crashes: b.crashes, bound: &b, tried: map[string]only{}, names: map[string]string{}}
 	w.now = 1
-	seen := map[string]bool{w.fingerprint(): true}
-	todo := []*world{w}
-	var f found
-	for len(todo) > 0 {
-		w := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
+	_, err = search.All(w, func(w *world) error {
 		f.states++
 		for _, n := range w.nodes {
 			f.committed, f.concluded = f.committed+len(n.b.got), f.concluded+len(n.b.ended)
@@ -136,34 +107,21 @@ func search(b bound) (found, error) {
 				f.aborted++
 			}
 		}
-		if f.states%healEvery == 0 {
-			f.healed++
-			if err := w.clone().heal(b.lost); err != nil {
-				return f, fmt.Errorf("after\n%v\n%w", w.path, err)
-			}
+		if f.states%healEvery != 0 {
+			return nil
 		}
-		for _, next := range w.successors(b) {
-			next.repeat()
-			next.written = true
-			if err := next.check(); err != nil {
-				return f, fmt.Errorf("after\n%v\n%w", next.path, err)
-			}
-			if key := next.fingerprint(); !seen[key] {
-				seen[key] = true
-				todo = append(todo, next)
-			}
-		}
-		if len(seen) > maxWorlds {
-			return f, fmt.Errorf("more than %d states", maxWorlds)
-		}
-	}
-	return f, nil
+		f.healed++
+		return w.Clone().heal(b.lost)
+	})
+	return f, err
 }
 
-// check adds to the invariants of the cluster that all sites together never hold more
-// than the limit that they may grant, the lost site included.
-func (w *world) check() error {
-	if err := w.cluster.check(); err != nil {
+// Check implements search.World. It adds to the invariants of the cluster that all sites
+// together never hold more than the limit that they may grant, the lost site included.
+func (w *world) Check() error {
+	w.repeat()
+	w.written = true
+	if err := w.check(); err != nil {
 		return err
 	}
 	var usable Tokens
@@ -214,14 +172,17 @@ func (w *world) timers(n *node) []act {
 	return list
 }
 
-// successors are the worlds after one more event.
-func (w *world) successors(b bound) []*world {
-	var list []*world
+// Next implements search.World.
+func (w *world) Next(next func(what any, happen func(c *world))) {
+	b := w.bound
 	do := func(n *node, a act) {
-		c := w.clone()
-		c.path = &event{w.path, string(n.id) + " " + a.what, a.receive}
-		a.do(c, c.node(n.id))
-		list = append(list, c)
+		told := search.Line(func() string {
+			if a.receive != nil {
+				return line(a.receive)
+			}
+			return string(n.id) + " " + a.what
+		})
+		next(told, func(c *world) { a.do(c, c.node(n.id)) })
 	}
 	for i, n := range w.nodes {
 		if i == 0 && !w.begun {
@@ -252,7 +213,6 @@ func (w *world) successors(b bound) []*world {
 			}
 		}
 	}
-	return list
 }
 
 // settle makes a step and its messages durable. Messages stay in the network for ever, each
@@ -311,7 +271,7 @@ func (w *world) only(n *node, key string, a *act) only {
 	if o, known := w.tried[key+a.what]; known {
 		return o
 	}
-	c := w.clone()
+	c := w.Clone()
 	c.sent, c.keys = nil, nil
 	at := c.node(n.id)
 	a.do(c, at)
@@ -362,7 +322,8 @@ func (w *world) heal(lost []SiteID) error {
 	return s.rest()
 }
 
-func (w *world) clone() *world {
+// Clone implements search.World.
+func (w *world) Clone() *world {
 	c := *w.cluster
 	c.sent, c.nodes = slices.Clone(w.sent), make([]*node, len(w.nodes))
 	c.values, c.decided, c.failed = maps.Clone(w.values), maps.Clone(w.decided), map[Failure]int{}
@@ -379,11 +340,11 @@ func (w *world) clone() *world {
 		d.elected = maps.Clone(n.elected)
 		c.nodes[i] = &d
 	}
-	return &world{cluster: &c, keys: slices.Clone(w.keys), begun: w.begun, crashes: w.crashes, path: w.path, tried: w.tried, names: w.names}
+	return &world{cluster: &c, keys: slices.Clone(w.keys), begun: w.begun, crashes: w.crashes, bound: w.bound, tried: w.tried, names: w.names}
 }
 
-// fingerprint is the same for worlds that differ in nothing that matters.
-func (w *world) fingerprint() string {
+// Fingerprint implements search.World.
+func (w *world) Fingerprint() string {
 	key := appendBools(nil, w.begun)
 	number := func(n int) { key = binary.AppendVarint(key, int64(n)) }
 	number(w.crashes)

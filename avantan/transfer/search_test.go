@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/internal/search"
 )
 
 // TestSearch goes through all schedules of a few sites with a few rounds and crashes, to
@@ -31,7 +32,7 @@ func TestSearch(t *testing.T) {
 	} {
 		t.Run(bound.name, func(t *testing.T) {
 			t.Parallel()
-			states, err := search(bound)
+			states, err := searchAll(bound)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -57,67 +58,30 @@ type world struct {
 	// rounds are the rounds left to begin.
 	rounds  []int
 	crashes int
-	path    *event
+	bound   *bound
 }
 
-// event is how a world was reached.
-type event struct {
-	before *event
-	what   string
-}
-
-func (e *event) String() string {
-	var list []string
-	for ; e != nil; e = e.before {
-		list = append(list, e.what)
-	}
-	slices.Reverse(list)
-	return strings.Join(list, "\n")
-}
-
-// maxWorlds is above the needs of all bounds.
-const maxWorlds = 2_000_000
-
-func search(b bound) (int, error) {
+func searchAll(b bound) (int, error) {
 	left := map[SiteID]Tokens{}
 	for i, n := range b.left {
 		left[SiteID(rune('a'+i))] = n
 	}
 	w := &world{
 		cluster: newCluster(left, func(SiteID) avantan.Rand { return least{} }),
-		rounds:  slices.Clone(b.rounds), crashes: b.crashes,
+		rounds:  slices.Clone(b.rounds), crashes: b.crashes, bound: &b,
 	}
-	seen := map[string]bool{w.fingerprint(): true}
-	todo := []*world{w}
-	for len(todo) > 0 {
-		w := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		for _, next := range w.successors(b) {
-			next.written = true
-			if err := next.check(); err != nil {
-				return 0, fmt.Errorf("after\n%v\n%w", next.path, err)
-			}
-			if key := next.fingerprint(); !seen[key] {
-				seen[key] = true
-				todo = append(todo, next)
-			}
-		}
-		if len(seen) > maxWorlds {
-			return 0, fmt.Errorf("more than %d states", maxWorlds)
-		}
-	}
-	return len(seen), nil
+	return search.All(w, func(*world) error { return nil })
 }
 
-// successors are the worlds after one more event.
-func (w *world) successors(b bound) []*world {
-	var list []*world
-	do := func(what string, f func(c *world)) {
-		c := w.clone()
-		c.path = &event{w.path, what}
-		f(c)
-		list = append(list, c)
-	}
+// Check implements search.World.
+func (w *world) Check() error {
+	w.written = true
+	return w.check()
+}
+
+// Next implements search.World.
+func (w *world) Next(do func(what any, happen func(c *world))) {
+	b := w.bound
 	for i, n := range w.nodes {
 		if w.rounds[i] > 0 && !n.m.Open() {
 			do("begin "+string(n.id), func(c *world) {
@@ -160,9 +124,8 @@ func (w *world) successors(b bound) []*world {
 		}
 	}
 	for _, m := range w.sent {
-		do(line(&m), func(c *world) { c.receive(&m) })
+		do(search.Line(func() string { return line(&m) }), func(c *world) { c.receive(&m) })
 	}
-	return list
 }
 
 // step drops outputs that change nothing, so that the search comes to an end.
@@ -208,7 +171,8 @@ func (w *world) crash(n *node) {
 	n.up = true
 }
 
-func (w *world) clone() *world {
+// Clone implements search.World.
+func (w *world) Clone() *world {
 	c := *w.cluster
 	c.sent, c.nodes = slices.Clone(w.sent), make([]*node, len(w.nodes))
 	for i, n := range w.nodes {
@@ -221,24 +185,14 @@ func (w *world) clone() *world {
 		d.amounts = maps.Clone(n.amounts)
 		c.nodes[i] = &d
 	}
-	return &world{cluster: &c, rounds: slices.Clone(w.rounds), crashes: w.crashes, path: w.path}
+	return &world{cluster: &c, rounds: slices.Clone(w.rounds), crashes: w.crashes, bound: w.bound}
 }
 
-// fingerprint is the same for worlds that differ in nothing that matters.
-func (w *world) fingerprint() string {
+// Fingerprint implements search.World.
+func (w *world) Fingerprint() string {
 	var key []byte
 	number := func(n int) { key = binary.AppendVarint(key, int64(n)) }
-	messages := func(list []Message) {
-		var prints []string
-		for i := range list {
-			prints = append(prints, string(list[i].Fingerprint(nil)))
-		}
-		slices.Sort(prints)
-		number(len(prints))
-		for _, p := range prints {
-			key = append(key, p...)
-		}
-	}
+	messages := func(list []Message) { key = search.Set(key, list, (*Message).Fingerprint) }
 	number(w.crashes)
 	messages(w.sent)
 	for i, n := range w.nodes {

@@ -191,6 +191,7 @@ func TestSeedsThatFailed(t *testing.T) {
 		{Protocol: "star", Sites: 1, Seed: 81293, Faults: sim.AllFaults | sim.DoubleFaults},
 		{Protocol: "star", Sites: 5, Joins: true, Seed: 900714, Faults: sim.AllFaults, Upgrades: true},
 		{Protocol: "star", Sites: 7, Joins: true, Seed: 8010238, Faults: sim.AllFaults, Upgrades: true},
+		{Protocol: "star", Sites: 4, Leaves: true, Seed: 9110148, Faults: sim.AllFaults | sim.DoubleFaults, Upgrades: true},
 		{Protocol: sim.Switching, Sites: 4, Leaves: true, Seed: 500184, Faults: sim.AllFaults | sim.DoubleFaults, Upgrades: true},
 	} {
 		run(t, o)

@@ -170,7 +170,9 @@ func (c *leaving) looked() {
 	l := &c.leave
 	l.wake = c.now.Tick + c.cfg.Tell
 	if !c.roster.leaves {
-		if l.rests.Entities == 0 && c.queries.openOn(l.of) == 0 && c.roster.behind == 0 {
+		// A member that has not settled in may have heard of no other member but the one that
+		// leaves: nobody else would vouch for their data.
+		if l.rests.Entities == 0 && c.queries.openOn(l.of) == 0 && c.roster.behind == 0 && c.settledIn {
 			c.tellLeave(l.of, message.LeaveClear)
 			l.answers, l.wake = false, 0
 		}

@@ -126,3 +126,37 @@ func TestNewAndOldVotersHearTheEnd(t *testing.T) {
 		t.Errorf("c is %q, told: %t", s, told("c"))
 	}
 }
+
+// TestALeaverWaitsForNewMembers: a site that leaves is retired once all others have heard of
+// each other. Else nobody vouches for b once a and c have left.
+func TestALeaverWaitsForNewMembers(t *testing.T) {
+	r := fenced(t, 3, func(c *core.Config) { c.Retention = leavingRetention })
+	r.advance(1000)
+	r.create("e", 300)
+	r.loses = func(e *message.Envelope) bool { return e.From() == "b" && e.To() == "d" }
+	r.addSite("d")
+	r.drainSite("a", "c", "a")
+	r.advance(3 * leavingRetention)
+	if s := r.state("a", "c"); s != "draining" {
+		t.Errorf("c is %q while d has heard nothing of b", s)
+	}
+	r.loses = nil
+	r.advance(3 * leavingRetention)
+	if s := r.state("a", "c"); s != "gone" {
+		t.Fatalf("c is %q", s)
+	}
+	r.names = r.remaining("c")
+	r.drainSite("b", "a", "b")
+	r.advance(3 * leavingRetention)
+	if s := r.state("b", "a"); s != "gone" {
+		t.Fatalf("a is %q", s)
+	}
+	r.names = r.remaining("a")
+	r.restart("b")
+	r.advance(10_000)
+	for _, site := range r.names {
+		if !r.serves(site) {
+			t.Errorf("%s does not serve", site)
+		}
+	}
+}
