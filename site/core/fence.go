@@ -281,7 +281,7 @@ func (c *fencing) vouch(from SiteID, e *message.Envelope) {
 		// Data of before a change of the members asks too few of them: it asks more of
 		// the members that it knows and that are left. Of them it needs no more than all.
 		left := g.standing()
-		g.need = min(max(g.need, v.Members/2), left)
+		g.need = min(max(g.need, (v.Members-c.outSince(v.Out))/2), left)
 		if g.open {
 			c.say(p.Site, message.Vouch{Kind: message.VouchTell})
 			return
@@ -306,6 +306,18 @@ func (c *fencing) vouch(from SiteID, e *message.Envelope) {
 	case message.VouchTell:
 		c.heard(p, e.Mark)
 	}
+}
+
+// outSince counts the sites that are out and that a voucher takes for members: its data may
+// be older than this site's.
+func (c *fencing) outSince(out []SiteID) int {
+	n := 0
+	for _, m := range c.roster.names {
+		if c.roster.out(m) && !slices.Contains(out, m) {
+			n++
+		}
+	}
+	return n
 }
 
 // leaveOut has the guard wait for no site that is out: none of them vouches. If all sites
