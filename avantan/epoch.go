@@ -33,12 +33,12 @@ func (b Ballot) epoch() uint64 { return b.Number >> epochShift }
 func (c *Config) lost(site SiteID) bool { return c.Lost != nil && c.Lost(site) }
 
 // epoch is the epoch of the present instance here.
-func (s *step) epoch() (lost uint64) {
-	if s.cfg.Lost == nil {
+func (m *Machine) epoch() (lost uint64) {
+	if m.cfg.Lost == nil {
 		return 0
 	}
-	for _, site := range s.view() {
-		if s.cfg.Lost(site) {
+	for _, site := range m.ledger.View() {
+		if m.cfg.Lost(site) {
 			lost++
 		}
 	}
@@ -46,9 +46,9 @@ func (s *step) epoch() (lost uint64) {
 }
 
 // quorum is the number of voters that settle a phase: a majority, or all survivors.
-func (s *step) quorum() int {
-	view := s.view()
-	if lost := s.epoch(); lost > 0 {
+func (m *Machine) quorum() int {
+	view := m.ledger.View()
+	if lost := m.epoch(); lost > 0 {
 		return len(view) - int(lost) //nolint:gosec // at most 64 sites
 	}
 	return view.quorum()
@@ -56,29 +56,29 @@ func (s *step) quorum() int {
 
 // current reports whether a message of the present instance is about its epoch. What
 // became of older ballots is told in any epoch.
-func (s *step) current(m *Message) bool {
-	switch m.Kind {
+func (m *Machine) current(msg *Message) bool {
+	switch msg.Kind {
 	case Abandon, Status:
 		return true
 	}
-	return m.Ballot.epoch() == s.epoch() && (m.AcceptedAt.IsZero() || m.AcceptedAt.epoch() == s.epoch())
+	return msg.Ballot.epoch() == m.epoch() && (msg.AcceptedAt.IsZero() || msg.AcceptedAt.epoch() == m.epoch())
 }
 
 // vote is the value accepted here in this epoch, nil for none.
-func (s *step) vote() (Ballot, *Value) {
-	if s.state.AcceptedAt.epoch() != s.epoch() {
+func (m *Machine) vote() (Ballot, *Value) {
+	if m.state.AcceptedAt.epoch() != m.epoch() {
 		return Ballot{}, nil
 	}
-	return s.state.AcceptedAt, s.state.Accepted
+	return m.state.AcceptedAt, m.state.Accepted
 }
 
 // offers reports whether the pledge may be in a new value.
-func (s *step) offers() bool { return s.state.Pledge != nil && !s.doubtful() }
+func (m *Machine) offers() bool { return m.state.Pledge != nil && !m.doubtful() }
 
 // doubtful reports whether the pledge may be in a value of an earlier epoch.
-func (s *step) doubtful() bool {
-	for _, b := range s.state.Exposures {
-		if b.epoch() != s.epoch() {
+func (m *Machine) doubtful() bool {
+	for _, b := range m.state.Exposures {
+		if b.epoch() != m.epoch() {
 			return true
 		}
 	}
@@ -97,12 +97,12 @@ func (s *step) unpledge(t Instance, doubtful bool) {
 }
 
 // learners are the survivors without a vote; none as long as no voter is lost.
-func (s *step) learners() (sites []SiteID) {
-	if s.epoch() == 0 || s.cfg.Serving == nil {
+func (m *Machine) learners() (sites []SiteID) {
+	if m.epoch() == 0 || m.cfg.Serving == nil {
 		return nil
 	}
-	for site := range s.cfg.Serving() {
-		if !s.view().Has(site) {
+	for site := range m.cfg.Serving() {
+		if !m.ledger.View().Has(site) {
 			sites = append(sites, site)
 		}
 	}

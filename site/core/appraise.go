@@ -87,12 +87,6 @@ func (h *holding) add(other holding) {
 	h.escrow += other.escrow
 }
 
-// lossesSince reports whether a site was written off since an entity was created.
-func (c *common) lossesSince(e *entity) bool { return e.born < c.roster.Losses }
-
-// unappraised reports whether tokens of a lost site are not written off yet.
-func (c *common) unappraised(e *entity) bool { return max(e.born, e.appraised) < c.roster.Losses }
-
 // appraise proposes to write off what lost sites held, if all members' holdings are of one
 // instant.
 func (c *auditing) appraise(e *entity, all holding) {

@@ -154,6 +154,12 @@ func (c *common) exists(e *entity) bool { return !e.removed }
 // serves reports whether the site has an entity, and serves it.
 func (c *common) serves(e *entity) bool { return !e.removed && !e.halted() }
 
+// lossesSince reports whether a site was written off since an entity was created.
+func (c *common) lossesSince(e *entity) bool { return e.born < c.roster.Losses }
+
+// unappraised reports whether tokens of a lost site are not written off yet.
+func (c *common) unappraised(e *entity) bool { return max(e.born, e.appraised) < c.roster.Losses }
+
 // seemsUp reports whether a site may be reachable.
 func (c *common) seemsUp(site SiteID) bool {
 	return c.reachable == nil || slices.Contains(c.reachable, site)

@@ -1,8 +1,6 @@
 package core
 
 import (
-	"slices"
-
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/event"
 	"github.com/samya-db/samya/site/core/input"
@@ -46,8 +44,8 @@ type fence struct {
 	// members and gone count the members and the sites that are out, as the latest of this
 	// site's data and the answers to it has them.
 	members, gone int
-	open      bool
-	refused   error
+	open          bool
+	refused       error
 	// nextRound is the time to ask or tell members again; 0 for never.
 	nextRound Tick
 	// forgetful: some peer's memory is not handed over to become durable yet. It goes
@@ -313,50 +311,6 @@ func (c *fencing) vouch(from SiteID, e *message.Envelope) {
 	case message.VouchTell:
 		c.heard(p, e.Mark)
 	}
-}
-
-// count takes in what a member knows of the members. Data of before a change of the
-// members may ask too few of them, or more than are left. So the latest word counts: sites
-// come and go, and none comes back. Of the members that the data knows, that are left and
-// that can know the data, it needs no more than all, and one at least.
-func (g *fence) count(v *message.Vouch) {
-	g.leaveOut(v.Out)
-	gone := len(v.Out)
-	if all, known := v.Members+gone, g.members+g.gone; all > known || all == known && gone > g.gone {
-		g.members, g.gone = v.Members, gone
-	}
-	g.need = min(g.members/2, max(1, g.standing()))
-}
-
-// counts reports whether a site's word for the data counts.
-func (p *fencedPeer) counts() bool { return !p.newcomer && !p.later }
-
-// leaveOut has the guard wait for no site that is out: none of them vouches. If all sites
-// that the data knows are out, others that joined later vouch.
-func (g *fence) leaveOut(out []SiteID) {
-	for i := range g.peers {
-		if p := &g.peers[i]; slices.Contains(out, p.Site) {
-			p.newcomer, p.out = true, true
-		}
-	}
-	if len(out) == 0 || g.standing() > 0 {
-		return
-	}
-	for i := range g.peers {
-		p := &g.peers[i]
-		p.newcomer = p.out
-	}
-}
-
-// standing counts the sites whose word counts.
-func (g *fence) standing() int {
-	n := 0
-	for i := range g.peers {
-		if g.peers[i].counts() {
-			n++
-		}
-	}
-	return n
 }
 
 // wakeAt is the next time for the guard to do something; 0 for never.

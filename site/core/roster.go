@@ -234,3 +234,38 @@ func (r *roster) changed() stored.Roster {
 	}
 	return r.Roster.Clone()
 }
+
+// destroyed reports whether a site is destroyed by the word of an operator, after a
+// majority was lost.
+func (r *roster) destroyed(site SiteID) bool {
+	_, found := slices.BinarySearch(r.without, site)
+	return found
+}
+
+// banned reports whether nobody takes a message of a site any more.
+func (r *roster) banned(site SiteID) bool { return r.out(site) || r.destroyed(site) }
+
+// survivors yields the members that are not destroyed.
+func (r *roster) survivors() iter.Seq[SiteID] {
+	return func(yield func(SiteID) bool) {
+		for _, m := range r.all() {
+			if !r.destroyed(m) && !yield(m) {
+				return
+			}
+		}
+	}
+}
+
+// counted counts the members that are not destroyed, and the sites that are out or
+// destroyed.
+func (r *roster) counted() (members, gone int) {
+	for range r.survivors() {
+		members++
+	}
+	for i := range r.Seats {
+		if r.banned(r.Seats[i].Site) {
+			gone++
+		}
+	}
+	return members, gone
+}
