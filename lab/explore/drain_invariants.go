@@ -42,7 +42,7 @@ func (c *checker) overGrant(limit avantan.Tokens) {
 		if w.books.ended {
 			ended++
 		}
-		if !c.drains() || w.books.view.Has(w.site) || c.without[learnerGrantsNothing] {
+		if !c.drained() || w.books.view.Has(w.site) || c.without[learnerGrantsNothing] {
 			usable += max(0, w.books.left)
 		}
 		b := w.hand.Open

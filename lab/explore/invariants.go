@@ -314,7 +314,7 @@ func (c *checker) exclusivity() {
 		case len(w.books.offers) > 1 || (p == nil) != (len(w.books.offers) == 0),
 			p != nil && !w.holds(w.state.Applied+1, *p):
 			c.fail(Exclusivity, "%s has pledged %v and set aside: %v", w.site, p, w.books)
-		case w.books.left < 0 && (!c.drains() || i != heir && i != leaver):
+		case w.books.left < 0 && (!c.drained() || i != heir && i != leaver):
 			c.fail(Exclusivity, "%s has granted what it had not: %v", w.site, w.books)
 		}
 	}
