@@ -335,11 +335,12 @@ func (c *checker) conservation() {
 			}
 		}
 	}
-	sum += c.bequeathed()
+	all := c.holdings()
+	sum += bequeathed(all)
 	if sum != limit {
 		c.fail(Conservation, "there are %d tokens of %d", sum, limit)
 	}
-	c.overGrant(limit)
+	checkHoldings(all, limit, c.fail)
 	for i := range c.views {
 		w := &c.views[i]
 		want := c.limit()

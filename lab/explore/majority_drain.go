@@ -76,3 +76,14 @@ func (n *majority) handAt(now avantan.Tick, in handoff.Input, step *Step) {
 	}
 	n.tell(list, step)
 }
+
+// holdings are what the sites have. A site that votes no more grants nothing.
+func (c *checker) holdings() *[Sites]holding {
+	var all [Sites]holding
+	for i := range c.views {
+		w := &c.views[i]
+		grants := !c.drained() || w.books.view.Has(w.site) || c.without[learnerGrantsNothing]
+		all[i] = holding{w.site, &w.books.estate, w.hand, grants}
+	}
+	return &all
+}
