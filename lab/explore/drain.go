@@ -65,30 +65,30 @@ type handing struct {
 	gone bool
 }
 
-func (d *drains) handing(site int, has *estate) handing {
+func (d *drains) newHanding(site int, has *estate) handing {
 	return handing{drains: d, place: site, hand: handoff.New(d.heirs[site], has, handoff.State{})}
 }
 
-func (h *handing) clone(has *estate) handing {
+func (h *handing) handClone(has *estate) handing {
 	c := *h
 	c.hand, c.handed = h.hand.Clone(has), h.handed.Clone()
 	return c
 }
 
-func (h *handing) key(dst []byte) []byte {
+func (h *handing) handKey(dst []byte) []byte {
 	return appendBool(h.handed.Fingerprint(h.hand.State().Fingerprint(dst)), h.gone)
 }
 
-// restart is a crash and a new start.
-func (h *handing) restart(has *estate) {
+// handAgain is a crash and a new start.
+func (h *handing) handAgain(has *estate) {
 	if h.drains.forgets != nil {
 		h.drains.forgets(&h.handed)
 	}
 	h.hand = handoff.New(h.drains.heirs[h.place], has, h.handed.Clone())
 }
 
-// rank is how far the handoffs are, for Rank.
-func (h *handing) rank() int {
+// handRank is how far the handoffs are, for Rank.
+func (h *handing) handRank() int {
 	r := 0
 	for _, g := range h.hand.State().Given {
 		r += 2 * int(g.Number)
@@ -123,8 +123,8 @@ func (h *handing) frozen() bool {
 	return open != nil && len(open.Estate.Items) > 0 && !h.drains.without[leasesAreFrozen]
 }
 
-// acts are what a drain lets happen at a site.
-func (h *handing) acts(has *estate, outside bool, offers int, clear bool) []Act {
+// handActs are what a drain lets happen at a site.
+func (h *handing) handActs(has *estate, outside bool, offers int, isClear bool) []Act {
 	var acts []Act
 	if h.mayBequeath(has, outside, offers) {
 		acts = append(acts, Act{actHandOver, Free})
@@ -135,7 +135,7 @@ func (h *handing) acts(has *estate, outside bool, offers int, clear bool) []Act 
 	if has.lease > 0 && !h.frozen() {
 		acts = append(acts, Act{actEndLease, Free})
 	}
-	if clear && h.empty(has, outside, offers) {
+	if isClear && h.empty(has, outside, offers) {
 		acts = append(acts, Act{actLeaves, Free})
 	}
 	return acts
@@ -152,9 +152,9 @@ func sayEmpty() (list []Packet) {
 	return list
 }
 
-// step takes a step of the handoffs at a time. It returns whether the whole site has to
+// handStep takes a step of the handoffs at a time. It returns whether the whole site has to
 // become durable before the messages leave, for tell.
-func (h *handing) step(now avantan.Tick, in handoff.Input, step *Step) (persist bool, list []handoff.Message) {
+func (h *handing) handStep(now avantan.Tick, in handoff.Input, step *Step) (persist bool, list []handoff.Message) {
 	out := h.hand.Step(now, in)
 	if out.Err != nil {
 		step.Broken = append(step.Broken, Violation{SelfCheck, fmt.Sprintf("%s: %v", siteNames[h.place], out.Err)})
@@ -218,8 +218,8 @@ func handText(m *handoff.Message) string {
 	return text
 }
 
-// describe describes a site's part in a drain.
-func (h *handing) describe(has *estate) string {
+// handDescribe describes a site's part in a drain.
+func (h *handing) handDescribe(has *estate) string {
 	s := h.hand.State()
 	return fmt.Sprintf("lease %d gone %v given %v taken %v open %v, ", has.lease, h.gone, s.Given, s.Taken, s.Open)
 }

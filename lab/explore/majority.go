@@ -97,7 +97,7 @@ func (v *Majority) New(site int) Node {
 	}
 	return &majority{
 		variant: v, site: site, live: b, disk: b.clone(),
-		machine: avantan.New(v.cfg[site], b, avantan.State{}), handing: v.drains.handing(site, &b.estate),
+		machine: avantan.New(v.cfg[site], b, avantan.State{}), handing: v.newHanding(site, &b.estate),
 	}
 }
 
@@ -166,7 +166,7 @@ type majority struct {
 func (n *majority) Clone() Node {
 	c := *n
 	c.live, c.disk = n.live.clone(), n.disk.clone()
-	c.machine, c.handing = n.machine.Clone(c.live), n.handing.clone(&c.live.estate)
+	c.machine, c.handing = n.machine.Clone(c.live), n.handClone(&c.live.estate)
 	c.state = n.state.Clone()
 	c.accepted = slices.Clone(n.accepted)
 	return &c
@@ -181,14 +181,14 @@ func (n *majority) Key(dst []byte) []byte {
 		dst = binary.AppendUvarint(dst, uint64(a))
 	}
 	dst = append(dst, byte(n.lost))
-	return n.handing.key(dst)
+	return n.handKey(dst)
 }
 
 // Rank implements Node.
 func (n *majority) Rank() int {
 	ballot := func(b avantan.Ballot) int { return Sites*int(b.Number) + n.variant.index(b.Site) + 1 }
 	st := n.machine.State()
-	return 100*int(st.Applied) + ballot(st.Promised) + ballot(st.AcceptedAt) + 10*n.handing.rank()
+	return 100*int(st.Applied) + ballot(st.Promised) + ballot(st.AcceptedAt) + 10*n.handRank()
 }
 
 // Urgent implements Node. An acknowledgement drops the entry kept for its sender. The

@@ -88,7 +88,7 @@ func (n *majority) Do(i int) Step {
 		}
 		n.live = n.disk.clone()
 		n.machine = avantan.New(n.variant.cfg[n.site], n.live, n.state.Clone())
-		n.handing.restart(&n.live.estate)
+		n.handAgain(&n.live.estate)
 		// The first Step of a restored Machine sets its timers, whatever the input.
 		return n.inputs(avantan.Input{})
 	case actRefresh:

@@ -25,7 +25,7 @@ func (n *majority) drainActs() []Act {
 	if !n.variant.drained() {
 		return nil
 	}
-	return n.handing.acts(&n.live.estate, n.learns(), len(n.live.offers), true)
+	return n.handActs(&n.live.estate, n.learns(), len(n.live.offers), true)
 }
 
 // drain lets an act of a drain happen.
@@ -70,7 +70,7 @@ func (n *majority) hands(in handoff.Input) Step {
 
 // handAt takes a step of the handoffs at a time, and does the work of the caller.
 func (n *majority) handAt(now avantan.Tick, in handoff.Input, step *Step) {
-	persist, list := n.handing.step(now, in, step)
+	persist, list := n.handStep(now, in, step)
 	if persist {
 		n.persist()
 	}

@@ -72,7 +72,7 @@ func (n *majority) String() string {
 		fmt.Fprintf(&s, "knows of a loss %b, ", n.lost)
 	}
 	if n.variant.drained() {
-		s.WriteString(n.handing.describe(&n.live.estate))
+		s.WriteString(n.handDescribe(&n.live.estate))
 	}
 	live := n.machine.State()
 	state(live, n.live)

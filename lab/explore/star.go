@@ -71,7 +71,7 @@ func (v *Star) New(site int) Node {
 	}
 	return &starNode{
 		variant: v, site: site, live: b, disk: b.clone(),
-		machine: star.New(v.cfg[site], b, star.State{}), handing: v.drains.handing(site, &b.estate),
+		machine: star.New(v.cfg[site], b, star.State{}), handing: v.newHanding(site, &b.estate),
 	}
 }
 
@@ -144,7 +144,7 @@ type starNode struct {
 func (n *starNode) Clone() Node {
 	c := *n
 	c.live, c.disk = n.live.clone(), n.disk.clone()
-	c.machine, c.handing = n.machine.Clone(c.live), n.handing.clone(&c.live.estate)
+	c.machine, c.handing = n.machine.Clone(c.live), n.handClone(&c.live.estate)
 	// Durable state is replaced as a whole, never changed.
 	c.withdrawn = slices.Clone(n.withdrawn)
 	return &c
@@ -159,12 +159,12 @@ func (n *starNode) Key(dst []byte) []byte {
 		dst = binary.AppendUvarint(append(dst, e.id.Leader...), e.id.Counter)
 		dst = binary.AppendUvarint(dst, uint64(e.value))
 	}
-	return append(appendBool(n.handing.key(dst), n.aware), n.clear)
+	return append(appendBool(n.handKey(dst), n.aware), n.clear)
 }
 
 // Rank implements Node.
 func (n *starNode) Rank() int {
-	r := 10*n.handing.rank() + 2*n.counters + 6*(len(n.withdrawn)+len(n.live.log))
+	r := 10*n.handRank() + 2*n.counters + 6*(len(n.withdrawn)+len(n.live.log))
 	for i := range n.machine.State().Slices {
 		r++
 		if n.machine.State().Slices[i].Value != nil {
@@ -288,7 +288,7 @@ func (n *starNode) Do(i int) Step {
 		}
 		n.live = n.disk.clone()
 		n.machine = star.New(n.variant.cfg[n.site], n.live, n.state.Clone())
-		n.handing.restart(&n.live.estate)
+		n.handAgain(&n.live.estate)
 		n.clear = 0
 		// The first Step of a restored Machine resumes, whatever the input.
 		return n.inputs(star.Input{}, a)

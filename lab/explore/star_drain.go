@@ -39,7 +39,7 @@ func (n *starNode) drainActs() []Act {
 	if !n.variant.drained() {
 		return nil
 	}
-	acts := n.handing.acts(&n.live.estate, n.live.leaves, len(n.live.offers), n.isClear())
+	acts := n.handActs(&n.live.estate, n.live.leaves, len(n.live.offers), n.isClear())
 	switch {
 	case n.site != leaver:
 	case !n.live.leaves:
@@ -141,7 +141,7 @@ func (n *starNode) hands(in handoff.Input) Step {
 
 // handAt takes a step of the handoffs at a time, and does the work of the caller.
 func (n *starNode) handAt(now avantan.Tick, in handoff.Input, step *Step) {
-	persist, list := n.handing.step(now, in, step)
+	persist, list := n.handStep(now, in, step)
 	if persist {
 		old := n.state
 		n.persist(&old, step)

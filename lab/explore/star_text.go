@@ -42,7 +42,7 @@ func (n *starNode) String() string {
 	}
 	if n.variant.drained() {
 		fmt.Fprintf(&s, "leaves %v clear %b ", n.live.leaves, n.clear)
-		s.WriteString(n.handing.describe(&n.live.estate))
+		s.WriteString(n.handDescribe(&n.live.estate))
 	}
 	if id, collects := n.machine.Collecting(); collects {
 		fmt.Fprintf(&s, "collects %v, ", id)
