@@ -122,7 +122,7 @@ EXPLORE_BUDGET ?= 300
 .PHONY: explore-members
 explore-members: bin/samya-lab ## Search sites that leave or are lost within larger bounds, EXPLORE_BUDGET seconds for each
 	for bounds in 'majority --bound drain --ballots 2' 'majority --bound drain --leaders 2' 'majority --bound drain --instances 2' \
-	  'majority --bound loss --ballots 2' 'star --bound loss --ballots 2 --crashes 0' 'star --bound loss --leaders 2 --crashes 0' \
+	  'star --bound drain --leaders 2 --crashes 0' 'majority --bound loss --ballots 2' 'star --bound loss --ballots 2 --crashes 0' 'star --bound loss --leaders 2 --crashes 0 --acquires 0' \
 	  'transfer --bound loss --leaders 2 --ballots 2'; do \
 	  bin/samya-lab explore --budget $(EXPLORE_BUDGET)s --max-states 0 --protocol $$bounds; \
 	done

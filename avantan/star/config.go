@@ -24,7 +24,8 @@ type Config struct {
 	// Members are the sites that ever took part or may, each once, 1 to
 	// avantan.MaxMembers. A site keeps its place in the list.
 	Members []avantan.SiteID
-	// Serves reports whether a site may be asked to take part; nil means that all may.
+	// Serves reports whether a site may be asked to take part; nil means that all may. The
+	// offer of another site is in no value that is built here.
 	Serves func(avantan.SiteID) bool
 	// Lost reports whether a site is written off: it takes part in nothing, for ever. Nil means
 	// that none is. Once true, it stays true, also after a restart: it tells what is durable

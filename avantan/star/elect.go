@@ -219,7 +219,7 @@ func (l *lead) enough() bool {
 // collected fixes R once the offers are enough, or no more offers are expected.
 func (s *step) collected() {
 	l := s.lead
-	l.contributions = slices.DeleteFunc(l.contributions, func(c avantan.Contribution) bool { return s.cfg.lost(c.Site) })
+	l.contributions = slices.DeleteFunc(l.contributions, func(c avantan.Contribution) bool { return !s.cfg.serves(c.Site) })
 	switch {
 	case l.useful() && l.enough():
 		s.build()

@@ -16,9 +16,8 @@ import (
 // token, else all. So an offer chosen anew after an acquire or a release is another
 // offer.
 type books struct {
+	estate
 	site  avantan.SiteID
-	left  avantan.Tokens
-	net   avantan.Tokens
 	limit avantan.Tokens
 	want  avantan.Tokens
 	// offers are the slices set aside, in the order of their instances.
@@ -27,13 +26,6 @@ type books struct {
 	log []entry
 	// view is the present view.
 	view avantan.View
-	// lease are the tokens of a lease of this site, part of net; 0 for no lease.
-	lease avantan.Tokens
-	// ended says that a lease ended here.
-	ended bool
-	// out are the tokens that clients have by requests here, less those that they gave back
-	// here: what net would be if nothing were handed over.
-	out avantan.Tokens
 	// broken collects the violations that the books see.
 	broken []Violation
 
@@ -130,10 +122,8 @@ func (b *books) clone() *books {
 }
 
 func (b *books) key(dst []byte) []byte {
-	for _, n := range []avantan.Tokens{b.left, b.net, b.limit, b.lease, b.out} {
-		dst = binary.AppendVarint(dst, int64(n))
-	}
-	dst = binary.AppendUvarint(appendBool(dst, b.ended), uint64(len(b.view)))
+	dst = binary.AppendVarint(b.estate.key(dst), int64(b.limit))
+	dst = binary.AppendUvarint(dst, uint64(len(b.view)))
 	dst = binary.AppendUvarint(dst, uint64(len(b.offers)))
 	for _, o := range b.offers {
 		dst = binary.AppendVarint(binary.AppendUvarint(dst, uint64(o.instance)), int64(o.tokens))
@@ -152,11 +142,6 @@ func (b *books) fail(invariant, format string, args ...any) {
 // find returns the position of an instance's offer, or -1.
 func (b *books) find(t avantan.Instance) int {
 	return slices.IndexFunc(b.offers, func(o offer) bool { return o.instance == t })
-}
-
-// serve grants a client tokens, or takes them back if below zero.
-func (b *books) serve(tokens avantan.Tokens) {
-	b.left, b.net, b.out = b.left-tokens, b.net+tokens, b.out+tokens
 }
 
 // total is the number of tokens that conservation counts at this site.

@@ -80,8 +80,9 @@
 //     where they would arrive. Each of these messages is delivered once more before, to
 //     see that.
 //
-// Where a site may be lost, the any-subset variant is searched without these, and direct
-// transfers always are. While a site leaves, requests come at any time.
+// Where a site may be lost, the any-subset variant is searched without these. Direct
+// transfers have a single reduction: a round is over at once. While a site leaves, requests
+// come at any time.
 //
 // The tests compare the durable state in all states of a search with and without the
 // reductions. Under the any-subset variant they compare the possible outcomes of each

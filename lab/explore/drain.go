@@ -7,14 +7,18 @@ import (
 	"github.com/samya-db/samya/avantan/handoff"
 )
 
-// A site that leaves for good: the entity's sequence adopts a view without the leaver, and
-// the leaver hands all that it has to its heir by bequests. Then it says that it is empty.
-// Who hears that hears the leaver no more.
+// A site that leaves for good: once no instance counts on its tokens, it hands all that it
+// has to its heir by bequests. Then it says that it is empty. Who hears that hears the
+// leaver no more.
+//
+// Under the majority the entity's sequence adopts a view without the leaver, which grants
+// until it has applied that. Under the any-subset variant the leaver takes part in no
+// further instance from a moment of its own on, and grants nothing. It says that it is
+// empty once both others have told that no instance with it is open there.
 //
 // The decisions here are copies of decisions in site/core (hand_over.go, leaving.go): when
-// a bequest may begin, when a leaver is empty, and that nobody hears a site that is out.
-// The heir knows of the drain from the beginning. The leaver grants until it has applied
-// the smaller view.
+// a bequest may begin, when a leaver is empty, what is under way with it, and that nobody
+// hears a site that is out. The heir knows of the drain from the beginning.
 
 const (
 	heir   = 1
@@ -29,169 +33,163 @@ const (
 	actLeaves   = "says that it is empty"
 )
 
-func heirConfig(self avantan.SiteID) *handoff.Config {
-	cfg := &handoff.Config{Self: self, MaxItems: 1, Backoff: backoff, MaxBackoff: 16 * backoff, Rand: &random{}}
-	if err := cfg.Validate(); err != nil {
-		panic(err) // a constant
+// drains is what a variant has of drains.
+type drains struct {
+	// heirs configure the handoffs.
+	heirs [Sites]*handoff.Config
+	// without, in tests, leaves out rules.
+	without map[rule]bool
+	// forgets, in tests, changes the durable state of handoffs at a restart.
+	forgets func(*handoff.State)
+}
+
+func newDrains() drains {
+	var d drains
+	for i, self := range siteNames {
+		d.heirs[i] = &handoff.Config{Self: self, MaxItems: 1, Backoff: backoff, MaxBackoff: 16 * backoff, Rand: &random{uint64(i)}}
+		if err := d.heirs[i].Validate(); err != nil {
+			panic(err) // a constant
+		}
 	}
-	return cfg
+	return d
 }
 
-// drains reports whether the last site is drained.
-func (v *Majority) drains() bool { return v.bounds.View == DrainView }
-
-// learns reports whether the site votes no more.
-func (n *majority) learns() bool { return !n.live.view.Has(n.live.site) }
-
-// grants reports whether the site serves clients that acquire.
-func (n *majority) grants() bool {
-	return !n.variant.drains() || !n.learns() || n.variant.without[learnerGrantsNothing]
+// handing is a site's part in a drain.
+type handing struct {
+	drains *drains
+	place  int
+	hand   *handoff.Machine
+	// handed is the durable state of hand.
+	handed handoff.State
+	// gone says that this site knows, durably, that the leaver is out.
+	gone bool
 }
 
-// takesReleases reports whether the site takes tokens back that it has not leased out.
-func (n *majority) takesReleases() bool { return !n.variant.drains() || !n.learns() }
+func (d *drains) newHanding(site int, has *estate) handing {
+	return handing{drains: d, place: site, hand: handoff.New(d.heirs[site], has, handoff.State{})}
+}
 
-// handedOver is how far the handoffs are, for Rank.
-func (n *majority) handedOver() int {
+func (h *handing) handClone(has *estate) handing {
+	c := *h
+	c.hand, c.handed = h.hand.Clone(has), h.handed.Clone()
+	return c
+}
+
+func (h *handing) handKey(dst []byte) []byte {
+	return appendBool(h.handed.Fingerprint(h.hand.State().Fingerprint(dst)), h.gone)
+}
+
+// handAgain is a crash and a new start.
+func (h *handing) handAgain(has *estate) {
+	if h.drains.forgets != nil {
+		h.drains.forgets(&h.handed)
+	}
+	h.hand = handoff.New(h.drains.heirs[h.place], has, h.handed.Clone())
+}
+
+// handRank is how far the handoffs are, for Rank.
+func (h *handing) handRank() int {
 	r := 0
-	for _, g := range n.hand.State().Given {
+	for _, g := range h.hand.State().Given {
 		r += 2 * int(g.Number)
 	}
-	for _, t := range n.hand.State().Taken {
+	for _, t := range h.hand.State().Taken {
 		r += 2 * int(t.Number)
 	}
-	if n.hand.Open() {
+	if h.hand.Open() {
 		r--
 	}
 	return r
 }
 
-// mayBequeath reports whether a bequest may begin, as leaving.mayBequeath of site/core.
-func (n *majority) mayBequeath() bool {
-	outside := n.learns() || n.variant.without[handsOverOutside]
-	return n.variant.drains() && n.site == leaver && outside && len(n.live.offers) == 0 && !n.hand.Open() && n.holds()
+// mayBequeath reports whether a bequest may begin of what a site has, as
+// leaving.mayBequeath of site/core. outside says that no further instance takes tokens of
+// the site.
+func (h *handing) mayBequeath(has *estate, outside bool, offers int) bool {
+	outside = outside || h.drains.without[handsOverOutside]
+	return h.place == leaver && outside && offers == 0 && !h.hand.Open() && has.holds()
 }
 
-// holds reports whether the site has anything to hand over.
-func (n *majority) holds() bool { return n.live.left != 0 || n.live.net != 0 }
-
-// empty reports whether a leaver has handed over all, as leaving.rests of site/core. What
-// it says must be durable.
-func (n *majority) empty() bool {
-	without := n.variant.without
-	return n.site == leaver && n.learns() && len(n.live.offers) == 0 && n.live.left == 0 &&
-		(n.live.net == 0 || without[netIsHandedOver]) && (!n.hand.Open() || without[emptyIsClosed])
+// empty reports whether a leaver has handed over all, as leaving.rests of site/core.
+func (h *handing) empty(has *estate, outside bool, offers int) bool {
+	without := h.drains.without
+	return h.place == leaver && outside && offers == 0 && has.left == 0 &&
+		(has.net == 0 || without[netIsHandedOver]) && (!h.hand.Open() || without[emptyIsClosed])
 }
 
 // frozen reports whether the site's lease is in its open bequest.
-func (n *majority) frozen() bool {
-	open := n.hand.State().Open
-	return open != nil && len(open.Estate.Items) > 0 && !n.variant.without[leasesAreFrozen]
+func (h *handing) frozen() bool {
+	open := h.hand.State().Open
+	return open != nil && len(open.Estate.Items) > 0 && !h.drains.without[leasesAreFrozen]
 }
 
-func (n *majority) drainActs() []Act {
+// handActs are what a drain lets happen at a site.
+func (h *handing) handActs(has *estate, outside bool, offers int, isClear bool) []Act {
 	var acts []Act
-	if !n.variant.drains() {
-		return nil
-	}
-	if n.mayBequeath() {
+	if h.mayBequeath(has, outside, offers) {
 		acts = append(acts, Act{actHandOver, Free})
 	}
-	if n.hand.Open() {
+	if h.hand.Open() {
 		acts = append(acts, Act{actBequeath, Free})
 	}
-	if n.live.lease > 0 && !n.frozen() {
+	if has.lease > 0 && !h.frozen() {
 		acts = append(acts, Act{actEndLease, Free})
 	}
-	if n.empty() {
+	if isClear && h.empty(has, outside, offers) {
 		acts = append(acts, Act{actLeaves, Free})
 	}
 	return acts
 }
 
-// drain lets an act of a drain happen.
-func (n *majority) drain(act string) Step {
-	switch act {
-	case actHandOver:
-		return n.hands(handoff.Input{Begin: siteNames[heir]})
-	case actBequeath:
-		n.hand.Retime(0)
-		return n.hands(handoff.Input{})
-	case actEndLease:
-		for _, b := range []*books{n.live, n.disk} {
-			b.serve(-b.lease)
-			b.lease, b.ended = 0, true
-		}
-		return Step{}
-	default:
-		var step Step
-		for to := range leaver {
-			step.Send = append(step.Send, Packet{
-				From: n.site, To: to, Key: fmt.Sprintf("empty %d", to), Body: &emptied{}, Text: "that it is empty",
-			})
-		}
-		return step
-	}
-}
-
 // emptied says that a leaver has handed over all. Members then retire it.
 type emptied struct{}
 
-// handedIn hands the site a message of a drain.
-func (n *majority) handedIn(p *Packet) Step {
-	switch m := p.Body.(type) {
-	case *handoff.Message:
-		return n.hands(handoff.Input{Receive: m})
-	case *emptied:
-		n.gone = true
-		return n.hands(handoff.Input{Lost: siteNames[leaver]})
-	default:
-		panic(fmt.Sprintf("explore: a message of type %T", m))
+// sayEmpty are the messages of a leaver that is empty.
+func sayEmpty() (list []Packet) {
+	for to := range leaver {
+		list = append(list, Packet{From: leaver, To: to, Key: fmt.Sprintf("empty %d", to), Body: &emptied{}, Text: "that it is empty"})
 	}
+	return list
 }
 
-// hands takes a step of the site's handoffs.
-func (n *majority) hands(in handoff.Input) Step {
-	var step Step
-	n.handAt(1, in, &step)
-	n.hand.Retime(far)
-	step.Broken = append(step.Broken, n.live.broken...)
-	n.live.broken = nil
-	return step
-}
-
-// handAt takes a step of the handoffs at a time, and does the work of the caller.
-func (n *majority) handAt(now avantan.Tick, in handoff.Input, step *Step) {
-	out := n.hand.Step(now, in)
+// handStep takes a step of the handoffs at a time. It returns whether the whole site has to
+// become durable before the messages leave, for tell.
+func (h *handing) handStep(now avantan.Tick, in handoff.Input, step *Step) (persist bool, list []handoff.Message) {
+	out := h.hand.Step(now, in)
 	if out.Err != nil {
-		step.Broken = append(step.Broken, Violation{SelfCheck, fmt.Sprintf("%s: %v", n.live.site, out.Err)})
+		step.Broken = append(step.Broken, Violation{SelfCheck, fmt.Sprintf("%s: %v", siteNames[h.place], out.Err)})
 	}
-	if out.Persist {
-		n.persist()
-		if err := n.handed.Validate(); err != nil {
-			step.Broken = append(step.Broken, Violation{SelfCheck, fmt.Sprintf("%s stores %v", n.live.site, err)})
-		}
+	return out.Persist, out.Messages
+}
+
+// tell sends messages of a step, once all is durable that must be.
+func (h *handing) tell(list []handoff.Message, step *Step) {
+	fail := func(invariant, format string, args ...any) {
+		step.Broken = append(step.Broken, Violation{invariant, fmt.Sprintf("%s ", siteNames[h.place]) + fmt.Sprintf(format, args...)})
 	}
-	for i := range out.Messages {
-		m := &out.Messages[i]
-		to := n.variant.index(m.To)
-		if n.outside(to) {
+	if err := h.handed.Validate(); err != nil {
+		fail(SelfCheck, "stores %v", err)
+	}
+	for i := range list {
+		m := &list[i]
+		to := int(m.To[0] - siteNames[0][0])
+		if h.gone && to == leaver {
 			continue
 		}
-		if why := n.unhanded(m); why != "" {
-			step.Broken = append(step.Broken, Violation{DurableFirst, fmt.Sprintf("%s sends %s: %s", n.live.site, handText(m), why)})
+		if why := h.unhanded(m); why != "" {
+			fail(DurableFirst, "sends %s: %s", handText(m), why)
 		}
-		step.Send = append(step.Send, Packet{From: n.site, To: to, Key: "hand" + string(m.Fingerprint(nil)), Body: m, Text: handText(m)})
+		step.Send = append(step.Send, Packet{From: h.place, To: to, Key: "hand" + string(m.Fingerprint(nil)), Body: m, Text: handText(m)})
 	}
 }
 
 // unhanded names the claim of a message that is not durable; "" if there is none.
-func (n *majority) unhanded(m *handoff.Message) string {
-	open := n.handed.Open
+func (h *handing) unhanded(m *handoff.Message) string {
+	open := h.handed.Open
 	switch {
 	case m.Kind == handoff.Bequeath && (open == nil || open.Number != m.Number):
 		return "not open"
-	case m.Taken > takenOf(&n.handed, m.To).Number:
+	case m.Taken > takenOf(&h.handed, m.To).Number:
 		return "not taken"
 	}
 	return ""
@@ -220,49 +218,8 @@ func handText(m *handoff.Message) string {
 	return text
 }
 
-// The books as handoffs see them. These change as in site/core.
-
-// Holds implements handoff.Ledger.
-func (b *books) Holds() (left, net avantan.Tokens) { return b.left, b.net }
-
-// Items implements handoff.Ledger.
-func (b *books) Items(int) (items []handoff.Item, held avantan.Tokens) {
-	if b.lease == 0 {
-		return nil, 0
-	}
-	return []handoff.Item{{Data: []byte("lease"), Tokens: b.lease}}, b.lease
-}
-
-// Usable implements handoff.Ledger.
-func (b *books) Usable() avantan.Tokens { return b.left }
-
-// Fits implements handoff.Ledger.
-func (b *books) Fits(avantan.SiteID, *handoff.Estate) error { return nil }
-
-// Debit implements handoff.Ledger.
-func (b *books) Debit(_ avantan.SiteID, tokens avantan.Tokens) { b.left -= tokens }
-
-// Credit implements handoff.Ledger.
-func (b *books) Credit(_ avantan.SiteID, tokens avantan.Tokens) { b.left += tokens }
-
-// Shift implements handoff.Ledger.
-func (b *books) Shift(tokens avantan.Tokens) { b.left, b.net = b.left-tokens, b.net+tokens }
-
-// TakeItem implements handoff.Ledger.
-func (b *books) TakeItem(_ avantan.SiteID, item handoff.Item) {
-	b.Shift(item.Tokens)
-	b.lease += item.Tokens
-}
-
-// DropItem implements handoff.Ledger.
-func (b *books) DropItem(_ avantan.SiteID, item handoff.Item) {
-	b.Shift(-item.Tokens)
-	b.lease = 0
-}
-
-func appendBool(dst []byte, b bool) []byte {
-	if b {
-		return append(dst, 1)
-	}
-	return append(dst, 0)
+// handDescribe describes a site's part in a drain.
+func (h *handing) handDescribe(has *estate) string {
+	s := h.hand.State()
+	return fmt.Sprintf("lease %d gone %v given %v taken %v open %v, ", has.lease, h.gone, s.Given, s.Taken, s.Open)
 }

@@ -7,15 +7,24 @@ import (
 
 // The laws of package handoff, for every state of all sites.
 
+// holding is what a site has, durably or not.
+type holding struct {
+	site avantan.SiteID
+	has  *estate
+	hand *handoff.State
+	// grants says that the site serves clients that acquire.
+	grants bool
+}
+
 // bequeathed are the tokens of open bequests that no books have: left, if the heir has not
 // taken the bequest, or a debt, if the heir has.
-func (c *checker) bequeathed() (sum avantan.Tokens) {
-	for i := range c.views {
-		b := c.views[i].hand.Open
+func bequeathed(all *[Sites]holding) (sum avantan.Tokens) {
+	for i := range all {
+		b := all[i].hand.Open
 		if b == nil {
 			continue
 		}
-		if _, taken := c.taken(c.views[i].site, b); taken {
+		if _, taken := takenBy(all, i, b); taken {
 			sum += b.Estate.Owed
 		} else {
 			sum += b.Estate.Left
@@ -24,32 +33,37 @@ func (c *checker) bequeathed() (sum avantan.Tokens) {
 	return sum
 }
 
-// taken reports whether an open bequest is taken, and how.
-func (c *checker) taken(from avantan.SiteID, b *handoff.Bequest) (handoff.Taken, bool) {
-	t := takenOf(c.views[c.index(b.Heir)].hand, from)
+// takenBy reports whether an open bequest of a site is taken, and how.
+func takenBy(all *[Sites]holding, from int, b *handoff.Bequest) (handoff.Taken, bool) {
+	var t handoff.Taken
+	for i := range all {
+		if all[i].site == b.Heir {
+			t = takenOf(all[i].hand, all[from].site)
+		}
+	}
 	return t, t.Number >= b.Number
 }
 
-// overGrant compares the nets with the tokens that clients have, and what the sites may
+// checkHoldings compares the nets with the tokens that clients have, and what the sites may
 // still grant with the limit.
-func (c *checker) overGrant(limit avantan.Tokens) {
+func checkHoldings(all *[Sites]holding, limit avantan.Tokens, fail func(invariant, format string, args ...any)) {
 	var net, out, twice, usable avantan.Tokens
 	ended := 0
-	for i := range c.views {
-		w := &c.views[i]
-		net += w.books.net
-		out += w.books.out
-		if w.books.ended {
+	for i := range all {
+		h := &all[i]
+		net += h.has.net
+		out += h.has.out
+		if h.has.ended {
 			ended++
 		}
-		if !c.drains() || w.books.view.Has(w.site) || c.without[learnerGrantsNothing] {
-			usable += max(0, w.books.left)
+		if h.grants {
+			usable += max(0, h.has.left)
 		}
-		b := w.hand.Open
+		b := h.hand.Open
 		if b == nil {
 			continue
 		}
-		t, taken := c.taken(w.site, b)
+		t, taken := takenBy(all, i, b)
 		switch {
 		case taken:
 			twice += t.Accepted
@@ -61,12 +75,12 @@ func (c *checker) overGrant(limit avantan.Tokens) {
 		}
 	}
 	if net != out+twice {
-		c.fail(NetLaw, "the nets are %d, clients have %d, and open bequests count %d twice", net, out, twice)
+		fail(NetLaw, "the nets are %d, clients have %d, and open bequests count %d twice", net, out, twice)
 	}
 	if ended > 1 {
-		c.fail(LeaseOnce, "%d sites have ended the lease", ended)
+		fail(LeaseOnce, "%d sites have ended the lease", ended)
 	}
 	if usable+out > limit {
-		c.fail(OverGrant, "clients have %d tokens and may get %d more, of %d", out, usable, limit)
+		fail(OverGrant, "clients have %d tokens and may get %d more, of %d", out, usable, limit)
 	}
 }

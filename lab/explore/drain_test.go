@@ -52,6 +52,60 @@ func TestDrainRules(t *testing.T) {
 	}
 }
 
+// TestStarDrainCloses is TestDrainCloses under the any-subset variant. The leaver leads.
+func TestStarDrainCloses(t *testing.T) {
+	race.OneGoroutine(t)
+	b := bounds(t, "drain")
+	r := run(t, NewStar(b), Options{Bounds: b, HealEvery: 100, HealMost: 5000})
+	if r.Violations != 0 || !r.Closed {
+		t.Fatalf("not closed without violation:\n%v", r)
+	}
+	if r.States < 100_000 || r.Healed < 1000 {
+		t.Errorf("the search became trivial: %d states, %d healed", r.States, r.Healed)
+	}
+}
+
+// TestStarDrainOfACohortCloses: a site that stays leads too.
+func TestStarDrainOfACohortCloses(t *testing.T) {
+	race.OneGoroutine(t)
+	b := bounds(t, "drain")
+	b.Leaders, b.Crashes, b.Acquires, b.Releases = 2, 0, 0, 0
+	r := run(t, NewStar(b), Options{Bounds: b, HealEvery: 100, HealMost: 5000})
+	if r.Violations != 0 || !r.Closed || r.States < 300_000 {
+		t.Fatalf("not closed without violation, or trivial:\n%v", r)
+	}
+}
+
+// TestStarDrainRules leaves out a rule at a time under the any-subset variant. No site is
+// short of tokens there, so no heir gets into debt.
+func TestStarDrainRules(t *testing.T) {
+	race.OneGoroutine(t)
+	for _, test := range []struct {
+		rule rule
+		want string
+		// leaders is 2 if a site that stays has to lead too.
+		leaders, crashes int
+	}{
+		{emptyIsClosed, Conservation, 1, 1},
+		{hearsNoneThatIsOut, OverGrant, 1, 1},
+		{leasesAreFrozen, LeaseOnce, 1, 1},
+		{othersAreClear, Alike, 2, 0},
+		{goneIsOut, Liveness, 1, 1},
+		{offersOfLeavers, Alike, 2, 0},
+	} {
+		t.Run(string(test.rule), func(t *testing.T) {
+			b := bounds(t, "drain")
+			b.Leaders, b.Crashes, b.Acquires, b.Releases = test.leaders, test.crashes, 0, 0
+			v := NewStar(b)
+			v.without = map[rule]bool{test.rule: true}
+			r := run(t, v, Options{Bounds: b, HealEvery: 5, HealMost: 20_000})
+			if !slices.ContainsFunc(r.Broken, func(v Violation) bool { return v.Invariant == test.want }) {
+				t.Errorf("broken are %v, want %s; %d states", r.Broken, test.want, r.States)
+			}
+		})
+	}
+}
+
 // TestDrainFindsDamage restarts sites with less than their durable state.
 func TestDrainFindsDamage(t *testing.T) {
 	race.OneGoroutine(t)

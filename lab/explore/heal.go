@@ -108,12 +108,12 @@ func (h *healing) next() bool {
 func (h *healing) leaves() bool {
 	n := h.all[leaver]
 	switch {
-	case !n.variant.drains() || h.all[0].gone && h.all[heir].gone:
+	case !n.variant.drained() || h.all[0].gone && h.all[heir].gone:
 		return false
-	case n.mayBequeath():
+	case n.mayBequeath(&n.live.estate, n.learns(), len(n.live.offers)):
 		n.handAt(h.now, handoff.Input{Begin: siteNames[heir]}, &h.step)
-	case n.empty():
-		h.step.Send = append(h.step.Send, n.drain(actLeaves).Send...)
+	case n.empty(&n.live.estate, n.learns(), len(n.live.offers)):
+		h.step.Send = append(h.step.Send, sayEmpty()...)
 	case !h.asked:
 		h.asked = true
 		for _, site := range siteNames[:leaver] {
@@ -149,7 +149,7 @@ func (v *Majority) rested(nodes [Sites]Node, lost losses) []Violation {
 		if open && !lost.has(i) {
 			return []Violation{{Liveness, fmt.Sprintf("%s waits for nothing, but %v", n.live.site, n)}}
 		}
-		if out := n.variant.drains() && i == leaver && n.learns(); out && (n.live.left != 0 || n.live.net != 0) {
+		if out := n.variant.drained() && i == leaver && n.learns(); out && (n.live.left != 0 || n.live.net != 0) {
 			return []Violation{{Liveness, fmt.Sprintf("%s holds something for ever: %v", n.live.site, n)}}
 		}
 	}

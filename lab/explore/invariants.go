@@ -314,7 +314,7 @@ func (c *checker) exclusivity() {
 		case len(w.books.offers) > 1 || (p == nil) != (len(w.books.offers) == 0),
 			p != nil && !w.holds(w.state.Applied+1, *p):
 			c.fail(Exclusivity, "%s has pledged %v and set aside: %v", w.site, p, w.books)
-		case w.books.left < 0 && (!c.drains() || i != heir && i != leaver):
+		case w.books.left < 0 && (!c.drained() || i != heir && i != leaver):
 			c.fail(Exclusivity, "%s has granted what it had not: %v", w.site, w.books)
 		}
 	}
@@ -335,11 +335,12 @@ func (c *checker) conservation() {
 			}
 		}
 	}
-	sum += c.bequeathed()
+	all := c.holdings()
+	sum += bequeathed(all)
 	if sum != limit {
 		c.fail(Conservation, "there are %d tokens of %d", sum, limit)
 	}
-	c.overGrant(limit)
+	checkHoldings(all, limit, c.fail)
 	for i := range c.views {
 		w := &c.views[i]
 		want := c.limit()

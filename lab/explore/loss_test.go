@@ -14,7 +14,7 @@ func TestLossCloses(t *testing.T) {
 	for _, test := range []struct {
 		variant string
 		states  int
-	}{{"star", 30_000}, {"transfer", 2000}} {
+	}{{"star", 30_000}, {"transfer", 1500}} {
 		t.Run(test.variant, func(t *testing.T) {
 			b := bounds(t, "loss")
 			v, err := New(test.variant, b)

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/samya-db/samya/avantan"
-	"github.com/samya-db/samya/avantan/handoff"
 	"github.com/samya-db/samya/redistribute"
 )
 
@@ -33,12 +32,7 @@ type Majority struct {
 	accepts   []accept
 	// damage, in tests, changes the durable state at a restart.
 	damage func(*avantan.State)
-	// forgets, in tests, changes the durable state of handoffs at a restart.
-	forgets func(*handoff.State)
-	// heirs configure the handoffs of a drain.
-	heirs [Sites]*handoff.Config
-	// without, in tests, leaves out rules of a drain and of a loss.
-	without map[rule]bool
+	drains
 }
 
 // accept says that a value was accepted in an instance at a ballot.
@@ -55,6 +49,7 @@ func NewMajority(b Bounds) *Majority {
 		names:     siteNames,
 		values:    &values{ids: make(map[string]int)},
 		acceptIDs: make(map[accept]int),
+		drains:    newDrains(),
 	}
 	for i, self := range v.names {
 		v.cfg[i] = &avantan.Config{
@@ -65,7 +60,6 @@ func NewMajority(b Bounds) *Majority {
 		if err := v.cfg[i].Validate(); err != nil {
 			panic(err) // a constant
 		}
-		v.heirs[i] = heirConfig(self)
 	}
 	return v
 }
@@ -93,18 +87,17 @@ func (v *Majority) Sites() (names [Sites]string) {
 // New implements Variant.
 func (v *Majority) New(site int) Node {
 	b := &books{
-		site: v.names[site], left: avantan.Tokens(v.bounds.Tokens), limit: v.limit(), values: v.values, view: v.view(),
+		site: v.names[site], estate: estate{left: avantan.Tokens(v.bounds.Tokens)}, limit: v.limit(), values: v.values, view: v.view(),
 	}
 	if site < v.bounds.Leaders {
 		b.want = 2
 	}
-	if v.drains() && site == leaver {
-		b.lease = 1
-		b.net, b.left, b.out = b.lease, b.left-b.lease, b.lease
+	if v.drained() && site == leaver {
+		b.leases()
 	}
 	return &majority{
 		variant: v, site: site, live: b, disk: b.clone(),
-		machine: avantan.New(v.cfg[site], b, avantan.State{}), hand: handoff.New(v.heirs[site], b, handoff.State{}),
+		machine: avantan.New(v.cfg[site], b, avantan.State{}), handing: v.newHanding(site, &b.estate),
 	}
 }
 
@@ -123,7 +116,7 @@ func (n *majority) change() []byte {
 	switch {
 	case n.variant.bounds.View == JoinView:
 		return viewChange(siteNames[:])
-	case n.variant.bounds.View == LeaveView, n.variant.drains():
+	case n.variant.bounds.View == LeaveView, n.variant.drained():
 		return viewChange(siteNames[:Sites-1])
 	case known:
 		return viewChange(slices.Delete(slices.Clone(siteNames[:]), lost, lost+1))
@@ -166,19 +159,15 @@ type majority struct {
 	accepted []int
 	// lost are the losses that the site knows, durably.
 	lost losses
-	// hand is the site's part in handoffs, and handed its durable state. gone says that
-	// this site knows, durably, that the leaver is out.
-	hand   *handoff.Machine
-	handed handoff.State
-	gone   bool
+	handing
 }
 
 // Clone implements Node.
 func (n *majority) Clone() Node {
 	c := *n
 	c.live, c.disk = n.live.clone(), n.disk.clone()
-	c.machine, c.hand = n.machine.Clone(c.live), n.hand.Clone(c.live)
-	c.state, c.handed = n.state.Clone(), n.handed.Clone()
+	c.machine, c.handing = n.machine.Clone(c.live), n.handClone(&c.live.estate)
+	c.state = n.state.Clone()
 	c.accepted = slices.Clone(n.accepted)
 	return &c
 }
@@ -192,18 +181,14 @@ func (n *majority) Key(dst []byte) []byte {
 		dst = binary.AppendUvarint(dst, uint64(a))
 	}
 	dst = append(dst, byte(n.lost))
-	if n.variant.drains() {
-		dst = n.handed.Fingerprint(n.hand.State().Fingerprint(dst))
-		dst = appendBool(dst, n.gone)
-	}
-	return dst
+	return n.handKey(dst)
 }
 
 // Rank implements Node.
 func (n *majority) Rank() int {
 	ballot := func(b avantan.Ballot) int { return Sites*int(b.Number) + n.variant.index(b.Site) + 1 }
 	st := n.machine.State()
-	return 100*int(st.Applied) + ballot(st.Promised) + ballot(st.AcceptedAt) + 10*n.handedOver()
+	return 100*int(st.Applied) + ballot(st.Promised) + ballot(st.AcceptedAt) + 10*n.handRank()
 }
 
 // Urgent implements Node. An acknowledgement drops the entry kept for its sender. The

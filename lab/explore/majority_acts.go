@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/samya-db/samya/avantan"
-	"github.com/samya-db/samya/avantan/handoff"
 )
 
 // The names of acts that are no time-outs.
@@ -59,7 +58,7 @@ func (n *majority) Acts() []Act {
 // left and net by opposite amounts, so it makes a difference only to an offer that is
 // made later. While an offer is out it could as well come just after.
 func (n *majority) served() bool {
-	return n.variant.bounds.Plain || n.variant.drains() || len(n.live.offers) == 0 && int(n.machine.State().Applied) < n.variant.bounds.Instances
+	return n.variant.bounds.Plain || n.variant.drained() || len(n.live.offers) == 0 && int(n.machine.State().Applied) < n.variant.bounds.Instances
 }
 
 func (n *majority) leads() bool { return n.site < n.variant.bounds.Leaders }
@@ -87,12 +86,9 @@ func (n *majority) Do(i int) Step {
 		if n.variant.damage != nil {
 			n.variant.damage(&n.state)
 		}
-		if n.variant.forgets != nil {
-			n.variant.forgets(&n.handed)
-		}
 		n.live = n.disk.clone()
 		n.machine = avantan.New(n.variant.cfg[n.site], n.live, n.state.Clone())
-		n.hand = handoff.New(n.variant.heirs[n.site], n.live, n.handed.Clone())
+		n.handAgain(&n.live.estate)
 		// The first Step of a restored Machine sets its timers, whatever the input.
 		return n.inputs(avantan.Input{})
 	case actRefresh:

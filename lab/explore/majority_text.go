@@ -71,8 +71,8 @@ func (n *majority) String() string {
 	if n.lost != 0 {
 		fmt.Fprintf(&s, "knows of a loss %b, ", n.lost)
 	}
-	if h := n.hand.State(); n.variant.drains() {
-		fmt.Fprintf(&s, "lease %d gone %v given %v taken %v open %v, ", n.live.lease, n.gone, h.Given, h.Taken, h.Open)
+	if n.variant.drained() {
+		s.WriteString(n.handDescribe(&n.live.estate))
 	}
 	live := n.machine.State()
 	state(live, n.live)

@@ -15,6 +15,13 @@ const (
 	hearsNoneThatIsOut rule = "a site that is out is heard no more"
 	// learnerGrantsNothing: a site that votes no more grants nothing.
 	learnerGrantsNothing rule = "a site that votes no more grants nothing"
+	// othersAreClear: no instance of a leaver is open elsewhere.
+	othersAreClear rule = "a leaver is empty once the others have ended all instances with it"
+	// goneIsOut: who has ended an instance waits for no site that is gone. Its own record may
+	// have come back by a crash.
+	goneIsOut rule = "nobody waits for a site that is gone"
+	// offersOfLeavers: who knows of a drain builds no value with an offer of the leaver.
+	offersOfLeavers rule = "an offer of a leaver is in no value"
 	// leasesAreFrozen: a lease in an open bequest is not ended by the leaver.
 	leasesAreFrozen rule = "a lease in an open bequest is frozen"
 	// noMoreThanTheOffer and noMoreThanTheGrant: a site that cannot know the outcome gets

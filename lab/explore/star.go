@@ -19,12 +19,13 @@ type Star struct {
 	values *values
 	// known are the losses that each site knows in the present step.
 	known [Sites]losses
+	// aware are the sites that know of the drain in the present step.
+	aware [Sites]bool
 	// instances numbers the instances.
 	instances []star.ID
 	// damage, in tests, changes the durable state at a restart.
 	damage func(*star.State)
-	// without, in tests, leaves out rules of a loss.
-	without map[rule]bool
+	drains
 }
 
 // NewStar returns the any-subset variant within bounds, which must be valid.
@@ -33,13 +34,15 @@ func NewStar(b Bounds) *Star {
 		bounds: b,
 		names:  siteNames,
 		values: &values{ids: make(map[string]int)},
+		drains: newDrains(),
 	}
 	for i, self := range v.names {
 		v.cfg[i] = &star.Config{
 			Self: self, Members: v.names[:], Window: window, Patience: patience,
 			Backoff: backoff, MaxBackoff: 16 * backoff, MaxSlices: star.MaxSlices,
 			Policy: redistribute.Demand, Rand: &random{uint64(i)},
-			Lost: func(site avantan.SiteID) bool { return v.known[i].has(v.index(site)) },
+			Lost:   func(site avantan.SiteID) bool { return v.known[i].has(v.index(site)) },
+			Serves: func(site avantan.SiteID) bool { return v.asks(i, site) },
 		}
 		if err := v.cfg[i].Validate(); err != nil {
 			panic(err) // a constant
@@ -61,9 +64,15 @@ func (v *Star) Sites() (names [Sites]string) {
 
 // New implements Variant.
 func (v *Star) New(site int) Node {
-	b := &starBooks{site: v.names[site], left: v.tokens(), offer: v.offer(), values: v.values, concludes: v.concludes}
+	b := &starBooks{site: v.names[site], estate: estate{left: v.tokens()}, offer: v.offer(), values: v.values, concludes: v.concludes}
 	b.gains = v.bounds.Losses > 0 && site == Sites-1
-	return &starNode{variant: v, site: site, live: b, disk: b.clone(), machine: star.New(v.cfg[site], b, star.State{})}
+	if v.drained() && site == leaver {
+		b.leases()
+	}
+	return &starNode{
+		variant: v, site: site, live: b, disk: b.clone(),
+		machine: star.New(v.cfg[site], b, star.State{}), handing: v.newHanding(site, &b.estate),
+	}
 }
 
 // tokens are the tokens that each site starts with: enough beyond the bounds that no site
@@ -95,8 +104,8 @@ func (v *Star) concludes(offered, grant avantan.Tokens) avantan.Tokens {
 }
 
 // plain reports whether the reductions of star_reduce.go are left out. Nobody has argued
-// for them where a site may be lost.
-func (v *Star) plain() bool { return v.bounds.Plain || v.bounds.Losses > 0 }
+// for them where a site may be lost, or leaves.
+func (v *Star) plain() bool { return v.bounds.Plain || v.bounds.Losses > 0 || v.drained() }
 
 // limit is the entity's limit.
 func (v *Star) limit() avantan.Tokens { return Sites * v.tokens() }
@@ -124,13 +133,18 @@ type starNode struct {
 	accepted []starEntry
 	// lost are the losses that the site knows, durably.
 	lost losses
+	handing
+	// clear are the members that have told the leaver that nothing is under way with it.
+	clear uint8
+	// aware says that a member knows of the drain, durably.
+	aware bool
 }
 
 // Clone implements Node.
 func (n *starNode) Clone() Node {
 	c := *n
 	c.live, c.disk = n.live.clone(), n.disk.clone()
-	c.machine = n.machine.Clone(c.live)
+	c.machine, c.handing = n.machine.Clone(c.live), n.handClone(&c.live.estate)
 	// Durable state is replaced as a whole, never changed.
 	c.withdrawn = slices.Clone(n.withdrawn)
 	return &c
@@ -145,12 +159,12 @@ func (n *starNode) Key(dst []byte) []byte {
 		dst = binary.AppendUvarint(append(dst, e.id.Leader...), e.id.Counter)
 		dst = binary.AppendUvarint(dst, uint64(e.value))
 	}
-	return dst
+	return append(appendBool(n.handKey(dst), n.aware), n.clear)
 }
 
 // Rank implements Node.
 func (n *starNode) Rank() int {
-	r := 2*n.counters + 6*(len(n.withdrawn)+len(n.live.log))
+	r := 10*n.handRank() + 2*n.counters + 6*(len(n.withdrawn)+len(n.live.log))
 	for i := range n.machine.State().Slices {
 		r++
 		if n.machine.State().Slices[i].Value != nil {
@@ -196,7 +210,7 @@ func (n *starNode) acts() []starAct {
 		acts = append(acts, starAct{Act{name, Free}, t, id, late})
 	}
 	id, collects := m.Collecting()
-	if n.leads() && n.counters < b.Ballots && !collects && (n.variant.plain() || !m.Open()) {
+	if n.leads() && !n.live.leaves && n.counters < b.Ballots && !collects && (n.variant.plain() || !m.Open()) {
 		add(actBegin, Free)
 	}
 	if collects {
@@ -215,11 +229,15 @@ func (n *starNode) acts() []starAct {
 	if id, waits := m.Waiting(); waits {
 		timer(actForget, star.TimerWaiting, id, false)
 	}
-	if (b.Anywhere || n.site == 0) && n.live.left >= 1 {
+	serves := !n.live.leaves || n.variant.without[learnerGrantsNothing]
+	if serves && (b.Anywhere || n.site == 0) && n.live.left >= 1 {
 		add(actAcquire, Acquire)
 	}
-	if b.Anywhere || n.site == Sites-1 {
+	if !n.live.leaves && (b.Anywhere || n.site == Sites-1) {
 		add(actRelease, Release)
+	}
+	for _, a := range n.drainActs() {
+		add(a.Name, a.Cost)
 	}
 	for _, a := range lossActs(&b, n.site, n.lost) {
 		add(a.Name, a.Cost)
@@ -228,16 +246,24 @@ func (n *starNode) acts() []starAct {
 	return acts
 }
 
-func (n *starNode) leads() bool { return n.site < n.variant.bounds.Leaders }
+// leads reports whether the site may lead: the first sites, or the last if the last site
+// leaves.
+func (n *starNode) leads() bool {
+	if n.variant.drained() {
+		return n.site >= Sites-n.variant.bounds.Leaders
+	}
+	return n.site < n.variant.bounds.Leaders
+}
 
 // Do implements Node.
 func (n *starNode) Do(i int) Step {
 	a := n.acts()[i]
 	switch a.Name {
 	case actBegin:
-		// The leader at site 0 waits for all offers, any other takes the first that come.
+		// The leader at site 0 waits for all offers, any other takes the first that come. A
+		// leaver waits too.
 		p := star.Proposal{Press: avantan.PressSpare, Short: 1}
-		if n.site == 0 {
+		if n.site == 0 || n.variant.drained() && n.site == leaver {
 			p = star.Proposal{Press: avantan.PressAll, Short: math.MaxInt64}
 		}
 		return n.inputs(star.Input{Begin: &p}, a)
@@ -247,9 +273,11 @@ func (n *starNode) Do(i int) Step {
 			d = -1
 		}
 		for _, b := range []*starBooks{n.live, n.disk} {
-			b.left, b.net = b.left-d, b.net+d
+			b.serve(d)
 		}
 		return Step{}
+	case actHandOver, actBequeath, actEndLease, actLeaves, actDeparts, actClear:
+		return n.drain(a.Name)
 	case actCrash:
 		if n.variant.damage != nil {
 			n.state = n.state.Clone()
@@ -260,6 +288,8 @@ func (n *starNode) Do(i int) Step {
 		}
 		n.live = n.disk.clone()
 		n.machine = star.New(n.variant.cfg[n.site], n.live, n.state.Clone())
+		n.handAgain(&n.live.estate)
+		n.clear = 0
 		// The first Step of a restored Machine resumes, whatever the input.
 		return n.inputs(star.Input{}, a)
 	default:
@@ -291,8 +321,15 @@ func (n *starNode) fire(a starAct) {
 
 // Deliver implements Node.
 func (n *starNode) Deliver(p *Packet) Step {
-	if news, ok := p.Body.(*writtenOff); ok {
-		return n.loses(news.site, nil)
+	if n.gone && p.From == leaver && !n.variant.without[hearsNoneThatIsOut] {
+		return Step{}
+	}
+	switch m := p.Body.(type) {
+	case *writtenOff:
+		return n.loses(m.site, nil)
+	case *star.Message:
+	default:
+		return n.handedIn(p)
 	}
 	return n.inputs(star.Input{Receive: p.Body.(*star.Message)}, starAct{})
 }
@@ -300,7 +337,7 @@ func (n *starNode) Deliver(p *Packet) Step {
 // inputs runs the Machine.
 func (n *starNode) inputs(in star.Input, a starAct) Step {
 	var step Step
-	n.variant.known[n.site] = n.lost
+	n.knows()
 	n.fire(a)
 	n.run(in, &step)
 	if !n.variant.bounds.Plain {
@@ -319,11 +356,22 @@ func (n *starNode) inputs(in star.Input, a starAct) Step {
 		n.machine.Simplify()
 	}
 	n.fire(starAct{})
+	n.close(&step)
+	return step
+}
+
+// close ends a step.
+func (n *starNode) close(step *Step) {
 	step.Broken = append(step.Broken, n.live.broken...)
 	n.live.broken = nil
-	n.checkSent(&step)
+	n.checkSent(step)
 	n.conclude()
-	return step
+}
+
+// persist makes the whole site durable.
+func (n *starNode) persist(old *star.State, step *Step) {
+	n.state, n.handed, n.disk = n.machine.State().Clone(), n.hand.State().Clone(), n.live.clone()
+	n.remember(old, step)
 }
 
 // conclude finds all that was ever durably accepted.
@@ -344,8 +392,7 @@ func (n *starNode) run(in star.Input, step *Step) {
 	}
 	if out.Persist {
 		old := n.state
-		n.state, n.disk = n.machine.State().Clone(), n.live.clone()
-		n.remember(&old, step)
+		n.persist(&old, step)
 	}
 	if id, collects := n.machine.Collecting(); collects && id.Counter != n.last {
 		n.led(id, step)
@@ -358,6 +405,9 @@ func (n *starNode) run(in star.Input, step *Step) {
 		if m.Kind == star.Election && m.ID.Counter != n.last {
 			// It has been given up in the same step.
 			n.led(m.ID, step)
+		}
+		if n.gone && n.variant.index(m.To) == leaver {
+			continue
 		}
 		step.Send = append(step.Send, Packet{
 			From: n.site, To: n.variant.index(m.To), Instance: n.variant.bit(m.ID), Key: string(m.Fingerprint(nil)), Body: m, Text: starText(m),

@@ -15,9 +15,10 @@ import (
 // other instances, and only the protocol ties instances together. A site without tokens
 // that does not lead takes no part.
 type starBooks struct {
+	estate
 	site avantan.SiteID
-	left avantan.Tokens
-	net  avantan.Tokens
+	// leaves says that the site takes part in no further instance.
+	leaves bool
 	// offer is how much the site offers to an instance. gains is set if the site asks for
 	// a token more than that though it does not lead.
 	offer avantan.Tokens
@@ -54,7 +55,7 @@ func (b *starBooks) clone() *starBooks {
 }
 
 func (b *starBooks) key(dst []byte) []byte {
-	dst = binary.AppendVarint(binary.AppendVarint(dst, int64(b.left)), int64(b.net))
+	dst = appendBool(b.estate.key(dst), b.leaves)
 	dst = append(dst, byte(len(b.offers)))
 	for _, o := range b.offers {
 		dst = binary.AppendUvarint(append(dst, o.id.Leader...), o.id.Counter)
@@ -108,10 +109,10 @@ func (b *starBooks) Pledge(id star.ID, _ avantan.Press) (avantan.Contribution, b
 		b.fail(Exclusivity, "a second offer for instance %v", id)
 	}
 	leads := id.Leader == b.site
-	if b.left == 0 && !leads {
+	if b.left == 0 && !leads || b.leaves {
 		return avantan.Contribution{}, false
 	}
-	c := avantan.Contribution{Site: b.site, Offered: min(b.offer, b.left)}
+	c := avantan.Contribution{Site: b.site, Offered: min(b.offer, max(0, b.left))}
 	if leads || b.gains {
 		c.Wanted = c.Offered + 1
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/avantan/handoff"
 	"github.com/samya-db/samya/avantan/star"
 )
 
@@ -176,6 +177,7 @@ func (n *starNode) unfounded(m *star.Message) string {
 type starView struct {
 	site  avantan.SiteID
 	state *star.State
+	hand  *handoff.State
 	books *starBooks
 	node  *starNode
 }
@@ -194,8 +196,8 @@ func (v *Star) Check(nodes [Sites]Node) []Violation {
 	for i, n := range nodes {
 		n := n.(*starNode)
 		c.lost |= n.lost
-		durable[i] = starView{n.live.site, &n.state, n.disk, n}
-		live[i] = starView{n.live.site, n.machine.State(), n.live, n}
+		durable[i] = starView{n.live.site, &n.state, &n.handed, n.disk, n}
+		live[i] = starView{n.live.site, n.machine.State(), n.hand.State(), n.live, n}
 		c.nodes[i] = n
 	}
 	c.outcomes()
@@ -326,7 +328,7 @@ func (c *starChecker) exclusivity() {
 		switch {
 		case undecided != len(w.books.offers):
 			c.fail(Exclusivity, "%s has %d slices and set aside: %v", w.site, undecided, w.books)
-		case w.books.left < 0:
+		case w.books.left < 0 && (!c.drained() || i != heir && i != leaver):
 			c.fail(Exclusivity, "%s has granted what it had not: %v", w.site, w.books)
 		}
 	}
@@ -335,11 +337,12 @@ func (c *starChecker) exclusivity() {
 // conservation adds all up. What a member gets less than by the outcome, since it could not
 // know the outcome, is retired. Until there is an outcome, its offer would come back.
 func (c *starChecker) conservation() {
-	var sum, usable avantan.Tokens
+	var sum avantan.Tokens
 	for i := range c.views {
 		sum += c.views[i].books.total()
-		usable += c.views[i].books.left + c.views[i].books.net
 	}
+	all := c.holdings()
+	sum += bequeathed(all)
 	for _, o := range c.accepted {
 		for i, con := range o.known.value.Contributions {
 			books := c.views[c.index(con.Site)].books
@@ -357,9 +360,7 @@ func (c *starChecker) conservation() {
 	if sum != c.limit() {
 		c.fail(Conservation, "there are %d tokens of %d", sum, c.limit())
 	}
-	if usable > c.limit() {
-		c.fail(OverGrant, "all sites may use %d tokens of %d, the lost included", usable, c.limit())
-	}
+	checkHoldings(all, c.limit(), c.fail)
 }
 
 // alike compares the ends of an instance at the sites that are left.

@@ -11,7 +11,7 @@ import (
 // RequestsLast implements Variant. Requests change nothing that an instance sees, as long
 // as no site is short of tokens. The books after a crash differ from the books without
 // requests by the amounts of the requests alone.
-func (v *Star) RequestsLast() bool { return !v.bounds.Plain }
+func (v *Star) RequestsLast() bool { return !v.bounds.Plain && !v.drained() }
 
 // Urgent implements Node.
 //

@@ -40,6 +40,10 @@ func (n *starNode) String() string {
 		}
 		fmt.Fprintf(&s, "%v", b)
 	}
+	if n.variant.drained() {
+		fmt.Fprintf(&s, "leaves %v clear %b ", n.live.leaves, n.clear)
+		s.WriteString(n.handDescribe(&n.live.estate))
+	}
 	if id, collects := n.machine.Collecting(); collects {
 		fmt.Fprintf(&s, "collects %v, ", id)
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // Transfer are direct transfers between sites, as package transfer has them. Leaders may
-// ask the others, each so many times as it has ballots.
+// ask the others: the first so many times as it has ballots, any other once.
 type Transfer struct {
 	bounds Bounds
 	cfg    [Sites]*transfer.Config
@@ -143,7 +143,7 @@ const (
 func (n *transferNode) Acts() []Act {
 	var acts []Act
 	b := &n.variant.bounds
-	if n.site < b.Leaders && n.rounds < b.Ballots && !n.machine.Open() {
+	if rounds := max(1, b.Ballots*(1-n.site)); n.site < b.Leaders && n.rounds < rounds && !n.machine.Open() {
 		acts = append(acts, Act{actAsk, Free})
 	}
 	if n.machine.Open() {
@@ -232,6 +232,12 @@ func (n *transferNode) inputs(in transfer.Input, fires transfer.Timer) Step {
 	}
 	retime(fires)
 	n.run(1, in, &step)
+	if !n.variant.bounds.Plain && n.machine.Open() {
+		// A round only keeps the site from another round, which it need not begin: it may as
+		// well be over at once. Tokens are credited all the same.
+		retime(transfer.TimerRound)
+		n.run(1, transfer.Input{}, &step)
+	}
 	retime(0)
 	return step
 }
@@ -262,7 +268,7 @@ func (n *transferNode) broke(step *Step, invariant, format string, args ...any) 
 	step.Broken = append(step.Broken, Violation{invariant, fmt.Sprintf("%s: ", siteNames[n.site]) + fmt.Sprintf(format, args...)})
 }
 
-// Urgent implements Node. All of this variant is searched plainly.
+// Urgent implements Node. All messages come at any time.
 func (n *transferNode) Urgent(*Packet, Node) bool { return false }
 
 // Past implements Node.

@@ -107,7 +107,9 @@ func New(cfg Config, from stored.Restored) (*Core, error) {
 	c.starMachine = star.Config{
 		Self: cfg.Self, Members: c.roster.names, Serves: c.roster.shares, Window: cfg.Window, Patience: cfg.Patience,
 		Backoff: cfg.Backoff, MaxBackoff: cfg.MaxBackoff, MaxSlices: maxSlices, Policy: cfg.Policy,
-		Reachable: c.seemsUp, Lost: c.roster.lost, Rand: cfg.Rand,
+		// A slice with a site that is gone has ended everywhere: nothing else was under way
+		// when the site went. A crash may bring its record back, and nobody waits for the site.
+		Reachable: c.seemsUp, Lost: c.roster.out, Rand: cfg.Rand,
 	}
 	c.transferMachine = transfer.Config{
 		Self: cfg.Self, Members: c.roster.names, Lost: c.roster.out, Window: cfg.Window,

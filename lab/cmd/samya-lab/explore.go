@@ -43,7 +43,8 @@ to it.
             4 GiB
   join      as sequence; the first site has the last join the voters: seconds
   leave     as sequence; the first site has the last leave the voters: seconds
-  drain     as leave, with one ballot; the last site hands all over: seconds
+  drain     one ballot, counter or round; the last site leaves and hands all
+            over: seconds
   loss      one leader, one ballot, counter or round; any site is written off
             at any time; majority: twice, and a view of the others: half a minute
   large     the same with two crashes: a quarter of an hour, 8 GiB`,
