@@ -46,8 +46,8 @@ type fence struct {
 	// members and gone count the members and the sites that are out, as the latest of this
 	// site's data and the answers to it has them.
 	members, gone int
-	open      bool
-	refused   error
+	open          bool
+	refused       error
 	// nextRound is the time to ask or tell members again; 0 for never.
 	nextRound Tick
 	// forgetful: some peer's memory is not handed over to become durable yet. It goes
@@ -325,7 +325,19 @@ func (g *fence) count(v *message.Vouch) {
 	if all, known := v.Members+gone, g.members+g.gone; all > known || all == known && gone > g.gone {
 		g.members, g.gone = v.Members, gone
 	}
-	g.need = min(g.members/2, max(1, g.standing()))
+	g.need = max(1, min(g.knowing()/2, g.standing()))
+}
+
+// knowing is the number of members that can know the data. Data needs the word of as many
+// as before other members joined that have never heard of the data.
+func (g *fence) knowing() int {
+	n := g.members
+	for i := range g.peers {
+		if g.peers[i].later {
+			n--
+		}
+	}
+	return n
 }
 
 // counts reports whether a site's word for the data counts.
