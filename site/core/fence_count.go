@@ -18,7 +18,19 @@ func (g *fence) count(v *message.Vouch) {
 	if all, known := v.Members+gone, g.members+g.gone; all > known || all == known && gone > g.gone {
 		g.members, g.gone = v.Members, gone
 	}
-	g.need = min(g.members/2, max(1, g.standing()))
+	g.need = max(1, min(g.knowing()/2, g.standing()))
+}
+
+// knowing is the number of members that can know the data. Data needs the word of as many
+// as before other members joined that have never heard of the data.
+func (g *fence) knowing() int {
+	n := g.members
+	for i := range g.peers {
+		if g.peers[i].later {
+			n--
+		}
+	}
+	return n
 }
 
 // goOn has the guard wait for no site that is destroyed.

@@ -55,6 +55,25 @@ func TestALaterMemberIsNotWaitedFor(t *testing.T) {
 	r.wantCode(r.acquire("b", "e", 1, "x"), answer.OK)
 }
 
+// TestALaterMemberIsNotCounted: d joins a, b and c, and c is destroyed. Then b starts again.
+// The word of a is enough, as before d joined: else nothing is decided any more, not even
+// the loss of c.
+func TestALaterMemberIsNotCounted(t *testing.T) {
+	r := fenced(t, 3, nil)
+	r.advance(1000)
+	r.create("e", 30)
+	r.loses = func(e *message.Envelope) bool { return e.From() == "b" && e.To() == "d" }
+	r.addSite("d")
+	r.cut["c"] = true
+	r.restart("b")
+	r.loses = nil
+	r.advance(10_000)
+	if !r.serves("b") {
+		t.Fatal("b does not serve")
+	}
+	r.loseSite("a", "c")
+}
+
 // TestALaterMemberHasToBeSure: a site says that it joined later once it is vouched for
 // itself. Its own data may be older than what it has heard of others.
 func TestALaterMemberHasToBeSure(t *testing.T) {
