@@ -209,6 +209,7 @@ func (o *observer) bequestMade(n *node, q *sequence, b *handoff.Bequest) {
 	x.made[p] = append(x.made[p], b.Estate)
 	x.accepted[p] = append(x.accepted[p], 0)
 	o.s.report.Bequests++
+	o.s.loser.begins(inBequest, p.receiver)
 }
 
 // drainKnown reports whether a heir durably knows that a site drains.

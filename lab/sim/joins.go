@@ -41,7 +41,11 @@ func (s *sim) addSite(site core.SiteID) {
 		s.after(second, func() { s.addSite(site) })
 		return
 	}
-	s.issue(&op{kind: addSite, entity: string(site), wait: micros(s.r.IntN(8000)) * millisecond, site: s.r.IntN(len(s.founders))})
+	p := &op{kind: addSite, entity: string(site), wait: micros(s.r.IntN(8000)) * millisecond, site: s.r.IntN(len(s.founders))}
+	if s.nodes[p.site].outside() {
+		p.site = -1
+	}
+	s.issue(p)
 	s.after(5*second, func() { s.addSite(site) })
 }
 

@@ -31,7 +31,19 @@ type loser struct {
 	r *rand.Rand
 	// drained is when a drain was last asked for.
 	drained micros
+	// armed is what a site has to be in the middle of to be lost next; none for nothing.
+	armed underWay
 }
+
+// underWay is something under way between sites.
+type underWay uint8
+
+const (
+	none underWay = iota
+	inInstance
+	inTransfer
+	inBequest
+)
 
 // startLosses has sites be lost.
 func (s *sim) startLosses() {
@@ -47,9 +59,37 @@ func (l *loser) any() bool {
 	return l != nil && slices.ContainsFunc(l.s.nodes, func(n *node) bool { return n.struck })
 }
 
-// next loses a site, if the others can go on without it.
+// next loses a site: at once, or as soon as something is under way with it.
 func (l *loser) next() {
-	n := l.s.nodes[l.r.IntN(len(l.s.nodes))]
+	if l.armed = underWay(l.r.IntN(6)); l.armed > inBequest {
+		l.armed = none
+		l.lose(l.s.nodes[l.r.IntN(len(l.s.nodes))])
+	}
+}
+
+// pick draws a number below n.
+func (l *loser) pick(n int) int {
+	if l == nil {
+		return 0
+	}
+	return l.r.IntN(n)
+}
+
+// begins is told that something is under way with a site.
+func (l *loser) begins(what underWay, site int) {
+	if l == nil || l.armed != what || l.s.healed {
+		return
+	}
+	l.armed = none
+	l.s.after(l.r.Int64N(200*millisecond), func() {
+		if !l.s.healed {
+			l.lose(l.s.nodes[site])
+		}
+	})
+}
+
+// lose loses a site, if the others can go on without it.
+func (l *loser) lose(n *node) {
 	if !l.may(n) {
 		return
 	}
@@ -61,7 +101,7 @@ func (l *loser) next() {
 	}
 	if l.r.IntN(3) == 0 {
 		// Two at once.
-		l.next()
+		l.lose(l.s.nodes[l.r.IntN(len(l.s.nodes))])
 	}
 	l.s.after(l.r.Int64N(10*second), func() { l.writeOff(n) })
 }

@@ -144,6 +144,9 @@ func (o *observer) starSlice(n *node, q *sequence, durable bool, view *starView,
 // starAccepted notes that a site has durably accepted a value.
 func (o *observer) starAccepted(n *node, q *sequence, id star.ID, x *starInstance, v *avantan.Value) {
 	x.accepted |= 1 << n.i
+	if id.Leader == n.id {
+		o.s.loser.begins(inInstance, o.place(v.Contributions[o.s.loser.pick(len(v.Contributions))].Site))
+	}
 	if x.early.has(n.i) {
 		o.s.fail(Durability, "%s: %v: the vote for %v is stored after it was sent", n.id, q.id, id)
 	}

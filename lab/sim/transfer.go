@@ -249,6 +249,7 @@ func (o *observer) debited(n *node, q *sequence, durable bool, was, is transfer.
 	if durable {
 		o.leaves(q, p, is.Seq, is.Amount)
 		o.s.crashUnderWay(p)
+		o.s.loser.begins(inTransfer, p.receiver)
 	}
 }
 
