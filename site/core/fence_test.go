@@ -382,6 +382,40 @@ func TestAnswersToAnotherStartDoNotCount(t *testing.T) {
 	}
 }
 
+// TestAVoucherThatIsBehind: a voucher whose data is of before sites were lost takes them for
+// members. A site that knows better needs the word of half of those that are left.
+func TestAVoucherThatIsBehind(t *testing.T) {
+	r := fenced(t, 6, func(cfg *core.Config) { cfg.Retention = leavingRetention })
+	r.advance(100)
+	all := r.names
+	for i, site := range []core.SiteID{"f", "e"} {
+		r.cut[site] = true
+		r.loseSite("b", site)
+		r.names = all[:5-i]
+		r.advance(2000)
+	}
+	for _, site := range []core.SiteID{"b", "c", "d"} {
+		r.cut[site] = true
+	}
+	r.restart("a")
+	before := len(r.sent)
+	r.advance(100)
+	for _, m := range r.sent[before:] {
+		if m.Vouch == nil || m.To() != "b" && m.To() != "c" {
+			continue
+		}
+		yes := message.Vouch{Kind: message.VouchYes, From: m.To(), To: "a", Asked: m.Vouch.Asked, Members: 6}
+		if m.To() == "c" {
+			yes.Members, yes.Out = 4, []core.SiteID{"e", "f"}
+		}
+		r.step("a", input.Deliver{From: m.To(), Messages: []message.Envelope{{Vouch: &yes}}})
+	}
+	r.advance(2000)
+	if !r.serves("a") {
+		t.Error("the site does not serve though half of the others vouch for it")
+	}
+}
+
 // TestTwins: of two sites that run on copies of the same data, at most one goes on.
 func TestTwins(t *testing.T) {
 	r := fenced(t, 3, nil)
