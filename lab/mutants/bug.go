@@ -27,6 +27,9 @@ type Bug struct {
 	// Strategy is the strategy of all sites of the clusters; "instance" unless the file
 	// names another.
 	Strategy string
+	// Members are the changes of the members of the clusters, from MemberChanges; none for
+	// clusters of the same members all the time.
+	Members []string
 	// Sites is the size of the clusters; 0 if the seeds choose it.
 	Sites int
 	// Seeds is the least number of seeds to run, for a rare bug; 0 for the default.
@@ -105,6 +108,9 @@ func Kinds() []string {
 
 // Modes are the modes of a cluster; see package sim.
 func Modes() []string { return []string{"majority", "star", "auto", switching} }
+
+// MemberChanges are the ways in which members change; see package sim.
+func MemberChanges() []string { return []string{"joins", "drains", "losses"} }
 
 // Strategies are the strategies of a cluster's sites; see package sim.
 func Strategies() []string { return []string{instances, "transfer"} }

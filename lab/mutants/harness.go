@@ -149,6 +149,8 @@ type way struct {
 	explore, mode string
 	// strategy is the strategy of all sites.
 	strategy string
+	// members are the changes of the members, with commas between them.
+	members string
 	// sites is the size of the cluster, 0 if the seeds choose it.
 	sites int
 	// hungry has the clients ask for all there is while nothing fails.
@@ -172,6 +174,9 @@ func (w way) String() string {
 	if w.strategy != instances {
 		name += " " + w.strategy
 	}
+	if w.members != "" {
+		name += " " + w.members
+	}
 	switch {
 	case w.subject != "":
 		return "order " + w.subject
@@ -194,11 +199,12 @@ func (b *Bug) ways() []way {
 		return nil
 	}
 	for _, mode := range b.Modes {
-		list = append(list, way{mode: mode, strategy: b.Strategy, sites: b.Sites})
+		list = append(list, way{mode: mode, strategy: b.Strategy, members: strings.Join(b.Members, ","), sites: b.Sites})
 	}
 	for _, mode := range b.Modes {
-		// Between variants, tokens may be set aside in the instance of another.
-		if mode != switching {
+		// Between variants, tokens may be set aside in the instance of another. Without
+		// failures the members stay.
+		if mode != switching && len(b.Members) == 0 {
 			list = append(list, way{mode: mode, strategy: b.Strategy, hungry: true})
 		}
 	}
@@ -361,7 +367,7 @@ func (h *harness) lookIn(ctx context.Context, o *Outcome, binary string, w way) 
 
 // cluster returns the flags for the clusters in which a way simulates seeds.
 func (w way) cluster() []string {
-	return []string{"-mode", w.mode, "-strategy", w.strategy, "-sites", strconv.Itoa(w.sites), "-hungry=" + strconv.FormatBool(w.hungry)}
+	return []string{"-mode", w.mode, "-strategy", w.strategy, "-members", w.members, "-sites", strconv.Itoa(w.sites), "-hungry=" + strconv.FormatBool(w.hungry)}
 }
 
 // hungryPart is how many ordinary seeds there are for each seed with hungry clients: such

@@ -223,7 +223,7 @@ func TestApplyRefusesRottenBug(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	const head = "says: s\nrule: r\nvariant: star\nkind: retry\nmodes: star auto\nstrategy: transfer\nsites: 7\nseeds: 900\n"
+	const head = "says: s\nrule: r\nvariant: star\nkind: retry\nmodes: star auto\nstrategy: transfer\nmembers: joins losses\nsites: 7\nseeds: 900\n"
 	const edit = "--- file a/b.go\n--- old\nx\ny\n--- new\n--- old\nz\n--- new\nw\n"
 	b, err := mutants.Parse("n", head+edit)
 	if err != nil {
@@ -233,8 +233,8 @@ func TestParse(t *testing.T) {
 		b.Edits[1] != (mutants.Edit{File: "a/b.go", Old: "z\n", New: "w\n"}) {
 		t.Errorf("edits are %+v", b.Edits)
 	}
-	if b.Sites != 7 || b.Seeds != 900 || b.Strategy != "transfer" {
-		t.Errorf("%d sites, %d seeds and strategy %q, want 7, 900 and transfer", b.Sites, b.Seeds, b.Strategy)
+	if b.Sites != 7 || b.Seeds != 900 || b.Strategy != "transfer" || !slices.Equal(b.Members, []string{"joins", "losses"}) {
+		t.Errorf("%d sites, %d seeds, strategy %q and members %q, want 7, 900, transfer, joins and losses", b.Sites, b.Seeds, b.Strategy, b.Members)
 	}
 	if b, err = mutants.Parse("n", strings.Replace(head, "strategy: transfer\n", "", 1)+edit); err != nil || b.Strategy != "instance" {
 		t.Errorf("without a strategy it is %q, %v", b.Strategy, err)
@@ -248,6 +248,7 @@ func TestParse(t *testing.T) {
 		"too many sites":  strings.Replace(head, "sites: 7", "sites: 10", 1) + edit,
 		"negative seeds":  strings.Replace(head, "seeds: 900", "seeds: -1", 1) + edit,
 		"strategy":        strings.Replace(head, "transfer", "post", 1) + edit,
+		"unknown change":  strings.Replace(head, "joins", "leaves", 1) + edit,
 		"unknown mode":    strings.Replace(head, "auto", "manual", 1) + edit,
 		"unknown mark":    head + "--- other\n",
 		"same text":       head + "--- file a.go\n--- old\nx\n--- new\nx\n",

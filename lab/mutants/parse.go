@@ -21,6 +21,7 @@ import (
 //	kind: safety
 //	modes: majority auto
 //	strategy: transfer
+//	members: joins drains losses
 //	sites: 7
 //	seeds: 2000
 //	explore: majority
@@ -74,8 +75,8 @@ func Parse(name, text string) (Bug, error) {
 		return malformed("variant is %q, must be one of %q", b.Variant, variantsOf(b.Judge))
 	case !slices.Contains(Kinds(), b.Kind):
 		return malformed("kind is %q, must be one of %q", b.Kind, Kinds())
-	case b.Judge != JudgeSim && (len(b.Modes) > 0 || b.Sites != 0 || b.Explore != "" || b.Strategy != instances):
-		return malformed("modes, strategy, sites and explore are for the simulator")
+	case b.Judge != JudgeSim && (len(b.Modes) > 0 || len(b.Members) > 0 || b.Sites != 0 || b.Explore != "" || b.Strategy != instances):
+		return malformed("modes, strategy, members, sites and explore are for the simulator")
 	case b.Judge != JudgeTest && (len(b.Tests) > 0 || len(b.Run) > 0 || b.Timeout != 0 || b.Hangs):
 		return malformed("tests, run, timeout and hangs are for tests")
 	case b.Judge != JudgeOrder && (b.Subject != "" || b.Deadlock):
@@ -95,6 +96,8 @@ func Parse(name, text string) (Bug, error) {
 		return malformed("modes are %q, must be some of %q", b.Modes, Modes())
 	case !slices.Contains(Strategies(), b.Strategy):
 		return malformed("strategy is %q, must be one of %q", b.Strategy, Strategies())
+	case slices.ContainsFunc(b.Members, func(m string) bool { return !slices.Contains(MemberChanges(), m) }):
+		return malformed("members are %q, must be some of %q", b.Members, MemberChanges())
 	}
 	return b, nil
 }
@@ -153,6 +156,8 @@ func (b *Bug) header(line string) error {
 		b.Kind = value
 	case ok && key == "modes":
 		b.Modes = strings.Fields(value)
+	case ok && key == "members":
+		b.Members = strings.Fields(value)
 	case ok && key == "strategy":
 		b.Strategy = value
 	case ok && key == "explore":

@@ -33,6 +33,7 @@ func run() error {
 	flag.StringVar(&o.Strategy, "strategy", "", "the strategy of all sites; empty lets the seed choose")
 	flag.IntVar(&o.Sites, "sites", 0, "clusters of so many sites; 0 lets the seed choose")
 	flag.BoolVar(&o.Hungry, "hungry", false, "nothing fails, and clients ask for all there is")
+	members := flag.String("members", "", "how the members change: joins, drains, losses, with commas")
 	first := flag.Uint64("first", 1, "the first seed")
 	seeds := flag.Uint64("seeds", 100, "how many seeds")
 	all := flag.Bool("all", false, "go on after a violation")
@@ -48,6 +49,8 @@ func run() error {
 		f, err = search(*variant, *bound, *states)
 	} else {
 		o.Protocol, o.Calm = *mode, o.Hungry
+		changes := strings.Split(*members, ",")
+		o.Joins, o.Leaves, o.Losses = slices.Contains(changes, "joins"), slices.Contains(changes, "drains"), slices.Contains(changes, "losses")
 		f, err = simulate(o, *first, *seeds, *all, strings.Split(*skip, ","), strings.Split(*ignore, ","))
 	}
 	if err != nil {
