@@ -39,7 +39,8 @@ func (c *cataloguing) tellLimits() {
 		}
 		visited++
 		c.cat.told = e.name
-		if len(e.limitResults()) == 0 && e.owed() == 0 {
+		// All have to have applied the same instances before a loss can be written off.
+		if len(e.limitResults()) == 0 && e.owed() == 0 && !c.unappraised(e) {
 			return true
 		}
 		told++

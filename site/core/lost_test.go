@@ -128,3 +128,32 @@ func TestASurplusBesideALostSite(t *testing.T) {
 		}
 	}
 }
+
+// TestAMemberBehindALoss: a member that has missed an instance since the loss catches up, so
+// that what the lost site held is written off.
+func TestAMemberBehindALoss(t *testing.T) {
+	r := newLeavingRig(t, 5)
+	r.create("e", 1000)
+	r.cut["e"] = true
+	call := r.changeAsync("a", input.Change{Kind: input.LoseSite, Name: "e", RequestID: "lose"})
+	r.names = r.remaining("e")
+	for range 5000 {
+		if r.state("d", "e") == "lost" && r.cores["d"].Status().Behind == 0 {
+			break
+		}
+		r.advance(1)
+	}
+	r.wantCode(r.answer(call), answer.OK)
+	r.cut["d"] = true
+	r.wantCode(r.answer(r.waitAndAdvance("a", "e", 300, "more")), answer.OK)
+	if a, d := r.view("a", "e"), r.view("d", "e"); a.Applied <= d.Applied || a.WrittenOff != 0 {
+		t.Fatalf("%+v, %+v", a, d)
+	}
+	delete(r.cut, "d")
+	r.advance(60_000)
+	for _, site := range r.names {
+		if v := r.view(site, "e"); v.WrittenOff != 200 {
+			t.Errorf("%s: %+v", site, v)
+		}
+	}
+}
