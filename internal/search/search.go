@@ -16,8 +16,8 @@ const Most = 2_000_000
 // World is a state of all sites, with the network between them.
 type World[W any] interface {
 	// Next calls do for each event that may come next, and changes nothing: do hands a copy
-	// of the World to happen. What names the event, as fmt prints what.
-	Next(do func(what any, happen func(W)))
+	// of the World to happen. Package fmt prints the name of the event.
+	Next(do func(name any, happen func(W)))
 	// Clone returns a copy that shares nothing that an event changes.
 	Clone() W
 	// Check returns an error if an invariant does not hold.
@@ -32,7 +32,7 @@ type Line func() string
 // String implements fmt.Stringer.
 func (l Line) String() string { return l() }
 
-// Set appends to a key what is the same for all orders of a list. The code of an element
+// Set appends a list to a key, alike for all orders of the list. The code of an element
 // must say where the code ends.
 func Set[M any](key []byte, list []M, encode func(m *M, key []byte) []byte) []byte {
 	prints := make([]string, len(list))
