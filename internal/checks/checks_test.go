@@ -46,7 +46,7 @@ func TestRecover(t *testing.T) {
 		"nobody survives": {"", "as", true, "survivors"},
 		"nobody is lost":  {"eu", "", true, "lost"},
 		"both":            {"eu us", "as us", true, "lost"},
-		"twice":           {"eu eu", "as", true, "survivors"},
+		"twice":           {"eu us eu", "as", true, "survivors"},
 		"a bad name":      {"eu", "AS", true, "lost"},
 		"too many":        {"eu", strings.Repeat("x ", mostSites+1), true, "lost"},
 	} {

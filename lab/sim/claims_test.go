@@ -23,7 +23,7 @@ func TestWhatASiteMayForget(t *testing.T) {
 	} {
 		s := newSim(Options{Sites: 2, Protocol: "majority"})
 		n := s.nodes[1]
-		n.drained, n.aheadBy = NewMemory(1), int64(tc.ahead/millisecond)
+		n.drained, n.aheadBy = NewMemory(1), tc.ahead/millisecond
 		s.now = tc.now
 		if got := n.mayForget(epoch + 130_000); got != tc.forgets {
 			t.Errorf("at %d s, by a calendar %d s ahead: %t", tc.now/second, tc.ahead/second, got)
