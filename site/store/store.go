@@ -8,6 +8,7 @@
 //	site.db                     the base: all commits through a number, which it tells
 //	journal-0000000000000107    the log: the commits from 263 (hexadecimal 107) on
 //	journal-spare               a file of the log that is to be used again
+//	rescued                     a mark: what the data holds was given back, see Hold
 //
 // The files belong together: a copy must include all of them, of a site that does not
 // run. After a stop that was not cut off the log is empty. The log is carried over to
@@ -196,6 +197,11 @@ func Open(o Options) (*Store, error) {
 // open is Open on the base that wrap returns.
 func open(o Options, wrap func(journal.Base) journal.Base) (*Store, error) {
 	path := filepath.Join(o.Dir, fileName)
+	if marked, err := Rescued(o.Dir); err != nil {
+		return nil, err
+	} else if marked {
+		return nil, fmt.Errorf("opening the data of %s: %w", path, ErrRescued)
+	}
 	_, err := os.Stat(path)
 	isNew := errors.Is(err, fs.ErrNotExist)
 	if isNew && len(o.Members) == 0 && !o.Join {
