@@ -197,11 +197,6 @@ func Open(o Options) (*Store, error) {
 // open is Open on the base that wrap returns.
 func open(o Options, wrap func(journal.Base) journal.Base) (*Store, error) {
 	path := filepath.Join(o.Dir, fileName)
-	if marked, err := Rescued(o.Dir); err != nil {
-		return nil, err
-	} else if marked {
-		return nil, fmt.Errorf("opening the data of %s: %w", path, ErrRescued)
-	}
 	_, err := os.Stat(path)
 	isNew := errors.Is(err, fs.ErrNotExist)
 	if isNew && len(o.Members) == 0 && !o.Join {
@@ -209,6 +204,11 @@ func open(o Options, wrap func(journal.Base) journal.Base) (*Store, error) {
 	}
 	if err := dirs.Make(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the data directory: %w", err)
+	}
+	if marked, err := Rescued(o.Dir); err != nil {
+		return nil, err
+	} else if marked {
+		return nil, fmt.Errorf("opening the data of %s: %w", path, ErrRescued)
 	}
 	o = o.withDefaults()
 	if isNew {
