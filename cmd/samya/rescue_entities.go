@@ -124,7 +124,7 @@ func (s *salvage) entity(ctx context.Context, e httpapi.Entity) (r httpapi.Rescu
 	return r, err
 }
 
-// waits waits a while after a refusal that another try may not meet; it returns any other
+// waits lets a while pass after a refusal that another try may not meet; it returns any other
 // error, and why the wait is over.
 func (s *salvage) waits(ctx context.Context, err error) error {
 	refusal, refused := errors.AsType[*apierr.Error](err)
