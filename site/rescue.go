@@ -59,7 +59,7 @@ func (s *Site) wasLost(ctx context.Context, site core.SiteID) error {
 }
 
 func notLost(site string) *apierr.Error {
-	return refused("site %q was not written off: what it holds is its own", site)
+	return refused("site %q was not written off: all that it holds is its own", site)
 }
 
 // refusedRescue is refusal for a rescue of an entity; nil for a code that means the same for
@@ -70,9 +70,9 @@ func refusedRescue(a *answer.Answer, ch *input.Change) *apierr.Error {
 	case a.Code == answer.Mismatch:
 		e = apierr.New(apierr.VersionMismatch, "entity %q has changed meanwhile, or was created anew; nothing was done", ch.Name)
 	case a.Code == answer.NoParent:
-		e = apierr.New(apierr.VersionMismatch, "what site %q held of an entity above %q has to come back first; nothing was done", ch.Rescue.Site, ch.Name)
+		e = apierr.New(apierr.VersionMismatch, "all that site %q held of an entity above %q has to come back first; nothing was done", ch.Rescue.Site, ch.Name)
 	case a.Code == answer.Changing && len(a.Members().Sites) == 0 && a.Members().Behind == 0:
-		e = apierr.New(apierr.MembersChanging, "the sites have not counted yet what lost sites held of entity %q; nothing was done", ch.Name)
+		e = apierr.New(apierr.MembersChanging, "the sites have not counted yet all that lost sites held of entity %q; nothing was done", ch.Name)
 		e.RetryAfter = time.Second
 	default:
 		return nil

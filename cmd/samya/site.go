@@ -64,6 +64,8 @@ of the cluster has had, no --members, and the gossip address of any member in
 						fmt.Errorf("site %s: %w", cfg.Name, err),
 						"a site that lost its data cannot come back under its name: remove the new data, and join with a --name that no site has had",
 					}
+				case errors.Is(err, store.ErrRescued):
+					return &hintError{fmt.Errorf("site %s: %w", cfg.Name, err), "samya member list tells whether the rescue is done; then the directory may be deleted"}
 				case out(err):
 					return &hintError{
 						fmt.Errorf("site %s: %w", cfg.Name, err),

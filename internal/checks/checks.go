@@ -99,8 +99,8 @@ func Rescue(r *samyav1.RescueEntityRequest) error {
 	if r.GetGeneration() == 0 {
 		generation = &name.Error{Field: "generation", Problem: "must be at least 1"}
 	}
-	if n := len(r.GetLeases()); n > MaxHeldLeases {
-		leases = &name.Error{Field: "leases", Problem: fmt.Sprintf("must be at most %d, not %d", MaxHeldLeases, n)}
+	if n := len(r.GetLeases()); n > maxHeldLeases {
+		leases = &name.Error{Field: "leases", Problem: fmt.Sprintf("must be at most %d, not %d", maxHeldLeases, n)}
 	}
 	errs := []error{
 		name.Entity("name", r.GetName()), name.Site("site", r.GetSite()), generation, held("net", r.GetNet()), held("held", r.GetHeld()),
@@ -115,8 +115,8 @@ func Rescue(r *samyav1.RescueEntityRequest) error {
 	return errors.Join(errs...)
 }
 
-// MaxHeldLeases bounds the parts of the leases in a rescue.
-const MaxHeldLeases = 8
+// maxHeldLeases bounds the parts of the leases in a rescue.
+const maxHeldLeases = 8
 
 // held checks a number of tokens that may be below zero.
 func held(field string, tokens int64) error {

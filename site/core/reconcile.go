@@ -60,7 +60,7 @@ func (ch *limitChange) fits() bool {
 func (c *rebalancing) reconciled(e *entity, v *avantan.Value, r *settledLimit) {
 	c.retire(e, e.writtenOff()-r.unretired+r.retired)
 	e.appraised = max(e.appraised, r.appraised)
-	e.settle(r)
+	r.settle(e)
 	if !r.charges() || v.Contributions[0].Site != c.cfg.Self {
 		return
 	}

@@ -9,14 +9,14 @@ import (
 	"github.com/samya-db/samya/site/core/stored"
 )
 
-// What a lost site held is written off. If the site's data turns up after all, it tells
+// All that a lost site held is written off. If the site's data turns up after all, it tells
 // how many tokens are out through the site; the rest of what was written off is free. A
 // change in the entity's own sequence takes the tokens that are out into the net of its
 // first member, as a reconciliation does that finds more in use than is counted. The free
 // tokens are shared out as those of a raised limit. Each entity knows the sites that were
 // rescued, so a change counts once, whoever asks again and however late.
 
-// rescue is the part of a limitChange that brings back what a lost site held.
+// rescue is the part of a limitChange that brings back all that a lost site held.
 type rescue struct {
 	Site SiteID `json:"site"`
 	// Lost is the version of the roster at which the site was written off.
@@ -34,25 +34,23 @@ func (r *rescue) fits() bool {
 	return told.Valid() && r.Lost > 0 && max(r.Back, -r.Back) <= mostLost
 }
 
-// settled is how far the losses of sites are settled; see stored.Entity.
-func (e *entity) settled() (returned uint16, rescued []SiteID) {
+// settledOf is how far an entity's losses of sites are settled; see stored.Entity.
+func settledOf(e *entity) (returned uint16, rescued []SiteID) {
 	if e.seldom == nil {
 		return 0, nil
 	}
 	return e.seldom.returned, e.seldom.rescued
 }
 
-func (e *entity) setSettled(returned uint16, rescued []SiteID) {
+func setSettled(e *entity, returned uint16, rescued []SiteID) {
 	if returned > 0 || len(rescued) > 0 || e.seldom != nil {
 		e.rarely().returned, e.rarely().rescued = returned, slices.Clone(rescued)
 	}
 }
 
-// awaits reports whether what a lost site held of the entity is not back.
-func (e *entity) awaits(lost *stored.Seat) bool { return e.awaitsLoss(lost.Site, lost.Lost) }
-
-func (e *entity) awaitsLoss(site SiteID, lost uint16) bool {
-	returned, rescued := e.settled()
+// awaits reports whether all that a lost site held of the entity is not back.
+func awaits(e *entity, site SiteID, lost uint16) bool {
+	returned, rescued := settledOf(e)
 	return max(e.born, returned) < lost && !slices.Contains(rescued, site)
 }
 
@@ -60,7 +58,7 @@ func (e *entity) awaitsLoss(site SiteID, lost uint16) bool {
 // changes nothing.
 func (r *settledLimit) rescued(e *entity, back *rescue) {
 	switch {
-	case !e.awaitsLoss(back.Site, back.Lost):
+	case !awaits(e, back.Site, back.Lost):
 	case max(e.born, e.appraised) < back.Lost:
 		r.Outcome = answer.Mismatch
 	default:
@@ -75,14 +73,14 @@ func (r *settledLimit) charges() bool {
 }
 
 // settle notes the losses that a change has settled.
-func (e *entity) settle(r *settledLimit) {
-	returned, rescued := e.settled()
+func (r *settledLimit) settle(e *entity) {
+	returned, rescued := settledOf(e)
 	if r.rescue != nil {
 		rescued = append(slices.Clip(rescued), r.rescue.Site)
 		slices.Sort(rescued)
 	}
 	if r.returned > returned || r.rescue != nil {
-		e.setSettled(max(returned, r.returned), rescued)
+		setSettled(e, max(returned, r.returned), rescued)
 	}
 }
 
@@ -98,7 +96,7 @@ func (c *limiting) refusedRescue(e *entity, ch *input.Change) bool {
 		c.reply(ch.Call, answer.Answer{Code: answer.Invalid})
 	case ch.Rescue.Generation != e.generation:
 		c.reply(ch.Call, answer.Answer{Code: answer.Mismatch})
-	case !e.awaits(seat):
+	case !awaits(e, seat.Site, seat.Lost):
 		done := stored.LimitResult{RequestID: ch.RequestID, Limit: e.limit, Version: e.version}
 		c.decidedLimit(e, changeCaller{ch.Call, c.now.Tick + ch.Wait, ch.Applied}, &done)
 		c.askApplied(e)
@@ -107,7 +105,7 @@ func (c *limiting) refusedRescue(e *entity, ch *input.Change) bool {
 		c.reply(ch.Call, answer.Answer{Code: answer.Changing, RetryAfter: 1000, Details: &answer.Details{
 			Members: answer.Members{Version: uint64(c.roster.Version), Behind: c.roster.behind},
 		}})
-	case ch.Rescue.Net < 0 && e.ancestorAwaits(seat):
+	case ch.Rescue.Net < 0 && ancestorAwaits(e, seat):
 		c.reply(ch.Call, answer.Answer{Code: answer.NoParent})
 	default:
 		return false
@@ -115,19 +113,19 @@ func (c *limiting) refusedRescue(e *entity, ch *input.Change) bool {
 	return true
 }
 
-// ancestorAwaits reports whether what a lost site held of an entity above is not back. A
+// ancestorAwaits reports whether all that a lost site held of an entity above is not back. A
 // net below zero has to wait for that: it frees tokens of the entities above, and those
 // written off there are fewer for the same reason.
-func (e *entity) ancestorAwaits(lost *stored.Seat) bool {
+func ancestorAwaits(e *entity, lost *stored.Seat) bool {
 	for a := range e.parent().chain() {
-		if a.awaits(lost) {
+		if awaits(a, lost.Site, lost.Lost) {
 			return true
 		}
 	}
 	return false
 }
 
-// rescueOf is the change that brings back what a lost site held, at the entity's present
+// rescueOf is the change that brings back all that a lost site held, at the entity's present
 // version. What several sites held is known in sum only: while another one's data is
 // missing, only what this site's data shows comes back.
 func (c *limiting) rescueOf(e *entity, told *input.Rescue) *rescue {
@@ -137,7 +135,7 @@ func (c *limiting) rescueOf(e *entity, told *input.Rescue) *rescue {
 		switch {
 		case s.Site == told.Site:
 			r.Lost = s.Lost
-		case s.State == stored.SeatLost && e.awaits(s):
+		case s.State == stored.SeatLost && awaits(e, s.Site, s.Lost):
 			r.Back = told.Held
 		}
 	}
@@ -167,7 +165,7 @@ func (c *cataloguing) unrescued(ch *input.Change) (some bool) {
 		return false
 	}
 	c.space.ascend("", func(e *entity) bool {
-		some = e.awaits(lost)
+		some = awaits(e, lost.Site, lost.Lost)
 		return !some
 	})
 	return some

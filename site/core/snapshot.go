@@ -34,7 +34,7 @@ type limitSnapshot struct {
 // Snapshot implements avantan.Ledger.
 func (l *entityLedger) Snapshot(avantan.Instance) []byte {
 	s := limitSnapshot{Limit: l.e.limit, Version: l.e.version, Surplus: l.e.surplus(), WrittenOff: l.e.writtenOff(), Results: l.e.limitResults(), Appraised: l.e.appraised}
-	s.Returned, s.Rescued = l.e.settled()
+	s.Returned, s.Rescued = settledOf(l.e)
 	if l.e.voters > 1 {
 		s.Voters = l.e.voters
 	}
@@ -72,7 +72,7 @@ func (l *entityLedger) Install(t avantan.Instance, snapshot []byte) error {
 	// An older version forgets results by count.
 	l.c.applied.gap = len(s.Results) >= legacyResults && s.Results[0].Keep == 0
 	l.e.appraised = s.Appraised
-	l.e.setSettled(s.Returned, s.Rescued)
+	setSettled(l.e, s.Returned, s.Rescued)
 	l.c.setVoters(l.e, voters)
 	l.c.dirtyRecord(l.e)
 	return nil

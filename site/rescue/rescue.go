@@ -1,7 +1,7 @@
-// Package rescue works out, from the data of a site that was written off, what the site
-// held of each entity, and whether the data is the latest. It decides nothing and asks
-// nobody: the caller reads the data, asks the members, and has the sites bring back what
-// was held. It refuses data that members remember as older.
+// Package rescue works out, from the data of a site that was written off, the tokens that
+// the site held of each entity, and whether the data is the latest. It decides nothing and
+// asks nobody: the caller reads the data, asks the members, and has the sites bring the
+// tokens back. It refuses data if a member remembers later data.
 package rescue
 
 import (
@@ -18,12 +18,12 @@ import (
 // Tokens counts tokens.
 type Tokens = avantan.Tokens
 
-// Estate is what the site held of an entity.
+// Estate is all that the site held of an entity.
 type Estate struct {
 	Name       string
 	Generation uint64
-	// Net are the tokens out through the site, without those of entities below. Held are
-	// the tokens left, and those out with those of entities below.
+	// Net are the tokens out through the site, without tokens of entities below. Held are
+	// the tokens left and out, with tokens of entities below.
 	Net, Held Tokens
 	// Leases counts the leases that may not have ended yet. Leased are the tokens in Net that
 	// leases hold, by their ends; the first part are leases that have ended.
@@ -31,7 +31,7 @@ type Estate struct {
 	Leased []input.Leased
 }
 
-// Estates are what the data holds of each entity by generation, at a wall time in
+// Estates are all that the data holds of each entity by generation, at a wall time in
 // milliseconds since the Unix epoch. skew bounds by how many milliseconds clocks differ.
 func Estates(data *stored.Restored, now, skew int64) map[uint64]*Estate {
 	all := make(map[uint64]*Estate, len(data.Entities))
@@ -73,7 +73,7 @@ func endOf(clock *stored.Clock, l *stored.Lease) int64 {
 	return clock.Wall + min(l.Expires-clock.Own, int64(l.TTL))
 }
 
-// parts puts leases together: those that have ended by a time, and the others in the order
+// parts puts leases together: leases that have ended by a time, and the others in the order
 // of their ends. The tokens of a part come back with its last lease.
 func parts(list []input.Leased, ended int64) []input.Leased {
 	slices.SortFunc(list, func(a, b input.Leased) int { return cmp.Compare(a.Until, b.Until) })
@@ -111,7 +111,7 @@ type Mark struct {
 	Incarnation, Commit uint64
 }
 
-// Memory is what a member remembers of the lost site's data; the zero mark for nothing.
+// Memory is a member's memory of the lost site's data; the zero mark for nothing.
 type Memory struct {
 	Member string
 	Mark

@@ -12,8 +12,8 @@ import (
 	"github.com/samya-db/samya/internal/dirs"
 )
 
-// ErrRescued: what the data holds was given back to the cluster. No site may start on it.
-var ErrRescued = errors.New("what the data holds was given back to the cluster by samya site rescue: no site starts on it again")
+// ErrRescued: all that the data holds was given back to the cluster. No site may start on it.
+var ErrRescued = errors.New("all that the data holds was given back to the cluster by samya site rescue: no site starts on it again")
 
 // rescuedName is the file that marks a directory as rescued.
 const rescuedName = "rescued"

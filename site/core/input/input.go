@@ -211,7 +211,7 @@ const (
 	AddSite ChangeKind = "add_site"
 	// AdmitSite makes a member of a site that has joined. Sites propose it by themselves.
 	AdmitSite ChangeKind = "admit_site"
-	// DrainSite has a member hand over what it holds, and leave.
+	// DrainSite has a member hand over all that it holds, and leave.
 	DrainSite ChangeKind = "drain_site"
 	// KeepSite makes a member again of a site that drains.
 	KeepSite ChangeKind = "keep_site"
@@ -221,7 +221,7 @@ const (
 	RemoveSite ChangeKind = "remove_site"
 	// LoseSite writes off a site that is lost for good.
 	LoseSite ChangeKind = "lose_site"
-	// RescueEntity brings back what a lost site held of an entity, by the site's data.
+	// RescueEntity brings back all that a lost site held of an entity, by the site's data.
 	RescueEntity ChangeKind = "rescue"
 	// RescueSite notes that all that a lost site held is back.
 	RescueSite ChangeKind = "rescue_site"
