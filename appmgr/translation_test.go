@@ -79,6 +79,16 @@ func TestNothingOfARequestIsLost(t *testing.T) {
 			"POST", "/v1/members:recover", `{"survivors":["us"],"lost":["as","eu"],"machines_destroyed":true,"check":true}`,
 			&samyav1.RecoverClusterRequest{Survivors: []string{"us"}, Lost: []string{"as", "eu"}, MachinesDestroyed: true, Check: true},
 		},
+		{"POST", "/v1/members/eu:rescue", `{"request_id":"r"}`, &samyav1.RescueMemberRequest{Name: "eu", RequestId: "r"}},
+		{
+			"POST", "/v1/entities/a/b:rescue",
+			`{"site":"eu","generation":4,"net":-3,"held":7,"leases":[{"tokens":2,"until_ms":5},{"tokens":1,"until_ms":9}],"request_id":"r"}`,
+			&samyav1.RescueEntityRequest{
+				Name: "a/b", Site: "eu", Generation: 4, Net: -3, Held: 7, RequestId: "r",
+				Leases: []*samyav1.HeldLeases{{Tokens: 2, UntilMs: 5}, {Tokens: 1, UntilMs: 9}},
+			},
+		},
+		{"GET", "/v1/members?site=us", "", &samyav1.ListMembersRequest{Site: "us"}},
 		{"PUT", "/v1/version", `{"version":3,"request_id":"r"}`, &samyav1.RaiseVersionRequest{Version: 3, RequestId: "r"}},
 		{"PUT", "/v1/forecast", `{"model":"none"}`, &samyav1.SetForecastRequest{Model: "none"}},
 		{

@@ -142,6 +142,7 @@ var known = map[string]Severity{
 	DiskSpace:          Warning,
 	LogTorn:            Notice,
 	DataLeftovers:      Notice,
+	DataRescued:        Notice,
 }
 
 // The findings that need no rule of Prometheus.
@@ -168,6 +169,8 @@ const (
 	LogTorn = "SamyaLogTorn"
 	// DataLeftovers: files lie in the directory that a start cut off has left.
 	DataLeftovers = "SamyaDataLeftovers"
+	// DataRescued: what the data holds was given back to the cluster.
+	DataRescued = "SamyaDataRescued"
 )
 
 // IDs returns the names of all findings, sorted: of the rules, and of all others.

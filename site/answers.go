@@ -137,6 +137,11 @@ func (s *Site) refusal(ctx context.Context, a answer.Answer, ch *input.Change) e
 			return unready(&a, ch.Version)
 		}
 	}
+	if ch.Kind == input.RescueEntity {
+		if e := refusedRescue(&a, ch); e != nil {
+			return e
+		}
+	}
 	switch a.Code {
 	case answer.Mismatch:
 		if ch.Kind != input.Reconcile {

@@ -3,6 +3,7 @@ package site
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -33,6 +34,26 @@ func TestMembersChanging(t *testing.T) {
 		err := shell().refusal(t.Context(), a, &input.Change{Kind: input.Reconcile, Name: "acme/vm", RequestID: "id"})
 		if e := apierr.From(err); e.Message != "a change of members is under way: "+want+"; nothing was done" {
 			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// TestRefusedRescues: each refusal of a rescue is told in words.
+func TestRefusedRescues(t *testing.T) {
+	for _, c := range []struct {
+		a     answer.Answer
+		want  apierr.Reason
+		words string
+	}{
+		{answer.Answer{Code: answer.Mismatch}, apierr.VersionMismatch, "changed meanwhile"},
+		{answer.Answer{Code: answer.NoParent}, apierr.VersionMismatch, "an entity above"},
+		{answer.Answer{Code: answer.Changing, RetryAfter: 1000}, apierr.MembersChanging, "not counted yet"},
+		{answer.Answer{Code: answer.Changing, Details: &answer.Details{Members: answer.Members{Behind: 3}}}, apierr.MembersChanging, "3 entities"},
+		{answer.Answer{Code: answer.NotFound}, apierr.EntityNotFound, "acme/vm"},
+	} {
+		ch := &input.Change{Kind: input.RescueEntity, Name: "acme/vm", RequestID: "id", Rescue: &input.Rescue{Site: "eu"}}
+		if e := apierr.From(shell().refusal(t.Context(), c.a, ch)); e.Reason != c.want || !strings.Contains(e.Error(), c.words) || e.Entity != "acme/vm" {
+			t.Errorf("%v: %+v, want %s with %q", c.a.Code, e, c.want, c.words)
 		}
 	}
 }

@@ -32,7 +32,10 @@ var memberStates = map[string]samyav1.MemberState{
 
 // ListMembers implements samyav1.ClusterServiceServer: the sites with a seat, as this site
 // knows them.
-func (s cluster) ListMembers(ctx context.Context, _ *samyav1.ListMembersRequest) (*samyav1.ListMembersResponse, error) {
+func (s cluster) ListMembers(ctx context.Context, r *samyav1.ListMembersRequest) (*samyav1.ListMembersResponse, error) {
+	if named := r.GetSite(); named != "" && named != s.cfg.Name {
+		return nil, apierr.Invalid("site", "a site tells its own knowledge, and this is "+s.cfg.Name+": an app manager asks any")
+	}
 	return s.listMembers(ctx)
 }
 
@@ -162,6 +165,7 @@ func memberOf(all *answer.Members, m *answer.Member, look func(core.SiteID) *sam
 	out := &samyav1.Member{
 		Name: string(m.Site), State: memberStates[m.State], Knows: m.Knows, Region: site.GetRegion(), Address: site.GetAddress(),
 		WaitsFor: memberWaitsFor(all, m, linked, site.GetRefusal()), Heir: string(m.Heir), Drain: drainOf(m.Drain),
+		Rescued: m.Rescued, Remembered: rememberedOf(m.Remembered),
 	}
 	switch out.GetState() {
 	case samyav1.MemberState_MEMBER_STATE_MEMBER, samyav1.MemberState_MEMBER_STATE_DRAINING:

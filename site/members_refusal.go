@@ -48,6 +48,10 @@ func refusedChange(m *answer.Members, ch *input.Change, code answer.Code) *apier
 		return apierr.New(apierr.OutOfRange, "the voters of the cluster have changed %d times, and cannot change any more", m.Version)
 	case i < 0:
 		return apierr.New(apierr.MemberNotFound, "the cluster has no site %q", ch.Name)
+	case code == answer.Changing && ch.Kind == input.RescueSite:
+		e := apierr.New(apierr.MembersChanging, "what site %q held of some entities is not back yet; nothing was done", ch.Name)
+		e.RetryAfter = time.Second
+		return e
 	case code == answer.Changing:
 		return changing(m, ch)
 	}
@@ -57,6 +61,8 @@ func refusedChange(m *answer.Members, ch *input.Change, code answer.Code) *apier
 		return invalidChange(ch)
 	}
 	switch ch.Kind {
+	case input.RescueSite:
+		return notLost(ch.Name)
 	case input.DrainSite:
 		switch state {
 		case stored.SeatJoining:

@@ -58,6 +58,9 @@ func TestRefusedChanges(t *testing.T) {
 		{kind: input.LoseSite, name: "joins", code: answer.Mismatch, want: apierr.MemberState, words: "not as lost"},
 		{kind: input.LoseSite, name: "gone", code: answer.Mismatch, want: apierr.MemberState, words: "has left"},
 		{kind: input.LoseSite, name: "eu", code: answer.Invalid, want: apierr.MemberState, words: "only voter"},
+		{kind: input.RescueSite, name: "eu", code: answer.Mismatch, want: apierr.MemberState, words: "not written off"},
+		{kind: input.RescueSite, name: "lost", code: answer.Changing, want: apierr.MembersChanging, words: "not back yet"},
+		{kind: input.RescueSite, name: "none", code: answer.NotFound, want: apierr.MemberNotFound, words: `no site "none"`},
 	} {
 		ch := &input.Change{Kind: c.kind, Name: c.name, Heir: c.heir, RequestID: "id"}
 		e := refusedChange(inEachState(c.behind), ch, c.code)

@@ -226,6 +226,16 @@ func (f *Site) ReconcileEntity(_ context.Context, r *samyav1.ReconcileEntityRequ
 	}, nil
 }
 
+// RescueEntity implements samyav1.EntityServiceServer.
+func (f *Site) RescueEntity(_ context.Context, r *samyav1.RescueEntityRequest) (*samyav1.RescueEntityResponse, error) {
+	if r.GetSite() != "eu" {
+		return nil, apierr.New(apierr.MemberState, "site %q was not written off: what it holds is its own", r.GetSite())
+	}
+	return &samyav1.RescueEntityResponse{
+		Entity: &samyav1.Entity{Name: r.GetName(), Limit: 75, Generation: r.GetGeneration(), Version: 5}, Returned: r.GetHeld() - r.GetNet(), MissingSites: []string{"au"},
+	}, nil
+}
+
 // UpdateEntity implements samyav1.EntityServiceServer.
 func (f *Site) UpdateEntity(ctx context.Context, r *samyav1.UpdateEntityRequest) (*samyav1.UpdateEntityResponse, error) {
 	if f.OnUpdate != nil {
@@ -339,6 +349,19 @@ func (f *Site) RemoveMember(_ context.Context, r *samyav1.RemoveMemberRequest) (
 		return nil, apierr.New(apierr.MemberState, "site %q is a member: drain it, or remove it as lost if its data is lost for good", "eu")
 	}
 	return &samyav1.RemoveMemberResponse{Member: m, Version: 3}, nil
+}
+
+// RescueMember implements samyav1.ClusterServiceServer.
+func (f *Site) RescueMember(_ context.Context, r *samyav1.RescueMemberRequest) (*samyav1.RescueMemberResponse, error) {
+	if r.GetName() != "eu" {
+		return nil, apierr.New(apierr.MemberState, "site %q was not written off: what it holds is its own", r.GetName())
+	}
+	return &samyav1.RescueMemberResponse{
+		Member: &samyav1.Member{
+			Name: "eu", State: samyav1.MemberState_MEMBER_STATE_LOST, Rescued: true,
+			Remembered: &samyav1.Remembered{Incarnation: "00000000000000ab", Commit: 7, Served: true},
+		}, Version: 3,
+	}, nil
 }
 
 // GetMode implements samyav1.ClusterServiceServer.

@@ -121,6 +121,20 @@ func (s *Service) RemoveMember(ctx context.Context, in *samyav1.RemoveMemberRequ
 		name.Site("name", in.GetName()))
 }
 
+// RescueMember implements samyav1.ClusterServiceServer.
+func (s *Service) RescueMember(ctx context.Context, in *samyav1.RescueMemberRequest) (*samyav1.RescueMemberResponse, error) {
+	return change(ctx, s, route.Call{Method: samyav1.ClusterService_RescueMember_FullMethodName}, in, &samyav1.RescueMemberResponse{},
+		name.Site("name", in.GetName()))
+}
+
+// RescueEntity implements samyav1.EntityServiceServer.
+func (s *Service) RescueEntity(ctx context.Context, in *samyav1.RescueEntityRequest) (*samyav1.RescueEntityResponse, error) {
+	if err := checks.Rescue(in); err != nil {
+		return nil, apierr.FromName(err)
+	}
+	return change(ctx, s, route.Call{Method: samyav1.EntityService_RescueEntity_FullMethodName}, in, &samyav1.RescueEntityResponse{})
+}
+
 // ofEntities begins the methods with requests that name an entity.
 const ofEntities = "/samya.v1.EntityService/"
 

@@ -19,6 +19,7 @@ var clusterHandlers = map[string]handler{
 	"DrainMember":    (*api).drainMember,
 	"RemoveMember":   (*api).removeMember,
 	"RecoverCluster": (*api).recoverCluster,
+	"RescueMember":   (*api).rescueMember,
 	"GetMode":        (*api).getMode,
 	"SetMode":        (*api).setMode,
 	"GetVersion":     (*api).getVersion,
@@ -68,6 +69,14 @@ func (a *api) recoverCluster(w http.ResponseWriter, r *http.Request, _ string) e
 	return answer(w, r, http.StatusOK, in, a.Service.RecoverCluster, func(out *samyav1.RecoverClusterResponse) recovery {
 		return recovery{Sites: out.GetSites()}
 	})
+}
+
+func (a *api) rescueMember(w http.ResponseWriter, r *http.Request, site string) error {
+	in := &samyav1.RescueMemberRequest{Name: site}
+	if err := a.read(w, r, fieldsOf(in)); err != nil {
+		return err
+	}
+	return answer(w, r, http.StatusOK, in, a.Service.RescueMember, changedMemberJSON)
 }
 
 func (a *api) inspectSites(w http.ResponseWriter, r *http.Request, _ string) error {

@@ -16,6 +16,7 @@ var entityHandlers = map[string]handler{
 	"MoveEntity":   (*api).moveEntity,
 
 	"ReconcileEntity": (*api).reconcileEntity,
+	"RescueEntity":    (*api).rescueEntity,
 }
 
 func (a *api) createEntity(w http.ResponseWriter, r *http.Request, _ string) error {
@@ -73,6 +74,20 @@ func (a *api) reconcileEntity(w http.ResponseWriter, r *http.Request, entity str
 		return err
 	}
 	return answer(w, r, http.StatusOK, in, a.Service.ReconcileEntity, reconciledJSON)
+}
+
+func (a *api) rescueEntity(w http.ResponseWriter, r *http.Request, entity string) error {
+	in := &samyav1.RescueEntityRequest{Name: entity}
+	fs := fieldsOf(in)
+	needs := []func() error{fs.need("site", "missing"), fs.need("generation", "missing"), fs.need("net", "missing"), fs.need("held", "missing")}
+	err := a.read(w, r, fs)
+	for _, need := range needs {
+		err = cmp.Or(err, need())
+	}
+	if err != nil {
+		return err
+	}
+	return answer(w, r, http.StatusOK, in, a.Service.RescueEntity, rescuedJSON)
 }
 
 func (a *api) listEntities(w http.ResponseWriter, r *http.Request, _ string) error {

@@ -22,11 +22,15 @@ var numbers = map[protoreflect.Name]struct{ least, most int64 }{
 	"attempt":             {1, name.MaxAttempt},
 	"expected_generation": {0, grpcapi.MaxVersion},
 	"expected_version":    {0, grpcapi.MaxVersion},
+	"generation":          {1, grpcapi.MaxVersion},
+	"held":                {-name.MaxTokens, name.MaxTokens},
 	"in_use":              {0, name.MaxTokens},
 	"limit":               {0, name.MaxTokens},
 	"min_tokens":          {1, name.MaxTokens},
+	"net":                 {-name.MaxTokens, name.MaxTokens},
 	"page_size":           {0, name.MaxPageSize},
 	"tokens":              {1, name.MaxTokens},
+	"until_ms":            {1, name.MaxTokens},
 	"version":             {1, name.MaxVersion},
 }
 
@@ -63,7 +67,15 @@ func readerOf(m protoreflect.Message, d protoreflect.FieldDescriptor, field stri
 	set := func(v any) { m.Set(d, protoreflect.ValueOf(v)) }
 	switch kind := d.Kind(); {
 	case d.IsList():
-		if kind != protoreflect.StringKind {
+		switch kind {
+		case protoreflect.StringKind:
+		case protoreflect.MessageKind:
+			list := m.Mutable(d).List()
+			return objects(field, func() fields {
+				inner := list.AppendMutable().Message()
+				return fieldsBelow(inner, field+".")
+			})
+		default:
 			return nil
 		}
 		return texts(field, func(s string) { m.Mutable(d).List().Append(protoreflect.ValueOfString(s)) })
@@ -159,6 +171,29 @@ func texts(field string, add func(string)) field {
 				return &name.Error{Field: field, Problem: "must be an array of strings alone"}
 			}
 			add(s)
+		}
+		return nil
+	}
+}
+
+// objects reads an array of objects; next returns the fields of the next one.
+func objects(key string, next func() fields) field {
+	return func(t any) error {
+		raw, ok := t.(nested)
+		if !ok || raw[0] != '[' {
+			return &name.Error{Field: key, Problem: "must be an array of objects, not " + kind(t)}
+		}
+		var values []json.RawMessage
+		if err := json.Unmarshal(raw, &values); err != nil {
+			return &name.Error{Field: key, Problem: "must be an array of objects"}
+		}
+		for _, value := range values {
+			if len(value) == 0 || value[0] != '{' {
+				return &name.Error{Field: key, Problem: "must be an array of objects alone"}
+			}
+			if err := object(key, func() {}, next())(nested(value)); err != nil {
+				return err
+			}
 		}
 		return nil
 	}

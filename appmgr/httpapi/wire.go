@@ -131,6 +131,17 @@ func reconciledJSON(r *samyav1.ReconcileEntityResponse) reconciled {
 	return reconciled{changedLimit{entityJSON(r.GetEntity()), r.GetMayExceedBy(), missing}, r.GetReturned()}
 }
 
+// rescued is the answer to a rescue of an entity.
+type rescued struct {
+	entity
+	Returned     int64    `json:"returned"`
+	MissingSites []string `json:"missing_sites"`
+}
+
+func rescuedJSON(r *samyav1.RescueEntityResponse) rescued {
+	return rescued{entityJSON(r.GetEntity()), r.GetReturned(), append([]string{}, r.GetMissingSites()...)}
+}
+
 func movedEntityJSON(r *samyav1.MoveEntityResponse) entity { return entityJSON(r.GetEntity()) }
 
 func statusJSON(e *samyav1.Entity, u *samyav1.Usage) entityStatus {
@@ -200,6 +211,17 @@ type memberJSON struct {
 	Heir     string `json:"heir,omitempty"`
 	// Drain is null unless the site drains and has told it.
 	Drain *drainJSON `json:"drain,omitempty"`
+	// Rescued says that all that a lost site held is back.
+	Rescued bool `json:"rescued,omitempty"`
+	// Remembered is null unless the answering site remembers the data of a lost site.
+	Remembered *rememberedJSON `json:"remembered,omitempty"`
+}
+
+// rememberedJSON is a site's memory of another site's data.
+type rememberedJSON struct {
+	Incarnation string `json:"incarnation"`
+	Commit      uint64 `json:"commit"`
+	Served      bool   `json:"served"`
 }
 
 // drainJSON is what a site that drains still holds.
@@ -229,6 +251,10 @@ func memberOf(m *samyav1.Member) memberJSON {
 			Entities: d.GetEntities(), Leases: d.GetLeases(), Claims: d.GetClaims(), Tokens: d.GetTokens(),
 			RecordsMS: d.GetRecords().AsDuration().Milliseconds(), Unclear: append([]string{}, d.GetUnclear()...), Emptied: d.GetEmptied(),
 		}
+	}
+	out.Rescued = m.GetRescued()
+	if k := m.GetRemembered(); k != nil {
+		out.Remembered = &rememberedJSON{Incarnation: k.GetIncarnation(), Commit: k.GetCommit(), Served: k.GetServed()}
 	}
 	return out
 }

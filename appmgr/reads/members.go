@@ -9,17 +9,29 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/samya-db/samya/appmgr/route"
+	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/name"
 	"github.com/samya-db/samya/internal/seats"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
 // ListMembers implements samyav1.ClusterServiceServer: it returns the sites with a seat as
-// a site told them, with the health of the members that this app manager sees.
+// the named site, or any, told them, with the health of the members that this app manager
+// sees.
 func (s *Reads) ListMembers(ctx context.Context, in *samyav1.ListMembersRequest) (*samyav1.ListMembersResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
 	resp := &samyav1.ListMembersResponse{}
-	err := s.router.Do(ctx, route.Call{Method: samyav1.ClusterService_ListMembers_FullMethodName, Req: in, Resp: resp, Read: true})
+	call := route.Call{Method: samyav1.ClusterService_ListMembers_FullMethodName, Req: in, Resp: resp, Read: true}
+	var err error
+	switch named := in.GetSite(); {
+	case named == "":
+		err = s.router.Do(ctx, call)
+	case name.Site("site", named) != nil:
+		err = apierr.FromName(name.Site("site", named))
+	default:
+		err = s.router.At(ctx, named, call)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -58,7 +58,11 @@ func (t *talker) memberList() *cobra.Command {
 func printMembers(w io.Writer, m httpapi.Members) {
 	row(w, "NAME", "STATE", "REGION", "ADDRESS", "HEALTH", "HEIR", "WAITS FOR")
 	for _, s := range m.Members {
-		row(w, s.Name, s.State, cmp.Or(s.Region, "-"), cmp.Or(s.Address, "-"), cmp.Or(s.Health, "-"), cmp.Or(s.Heir, "-"), cmp.Or(s.WaitsFor, "-"))
+		state := s.State
+		if s.Rescued {
+			state += ", rescued"
+		}
+		row(w, s.Name, state, cmp.Or(s.Region, "-"), cmp.Or(s.Address, "-"), cmp.Or(s.Health, "-"), cmp.Or(s.Heir, "-"), cmp.Or(s.WaitsFor, "-"))
 	}
 	row(w)
 	row(w, fmt.Sprintf("version %d, as seen by %s", m.Version, m.AnsweredBy))

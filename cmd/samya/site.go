@@ -64,6 +64,13 @@ of the cluster has had, no --members, and the gossip address of any member in
 						fmt.Errorf("site %s: %w", cfg.Name, err),
 						"a site that lost its data cannot come back under its name: remove the new data, and join with a --name that no site has had",
 					}
+				case errors.Is(err, store.ErrRescued):
+					return &hintError{fmt.Errorf("site %s: %w", cfg.Name, err), "samya member list tells whether the rescue is done; then the directory may be deleted"}
+				case out(err):
+					return &hintError{
+						fmt.Errorf("site %s: %w", cfg.Name, err),
+						"if the site was written off, its data can still bring back what it held: samya site rescue " + cfg.DataDir,
+					}
 				case err != nil:
 					return fmt.Errorf("site %s: %w", cfg.Name, err)
 				}
@@ -100,7 +107,7 @@ of the cluster has had, no --members, and the gossip address of any member in
 	settings.Former(f, "wait", "wait-for")
 	s.completions(cmd)
 	cmd.AddGroup(&cobra.Group{ID: groupTalk, Title: titleTalk})
-	cmd.AddCommand(p.siteInspect(), p.siteBackup(), p.siteRestore())
+	cmd.AddCommand(p.siteInspect(), p.siteBackup(), p.siteRestore(), p.siteRescue())
 	return cmd
 }
 
@@ -116,6 +123,12 @@ func stale(err error) bool {
 // usedName reports whether err says that a site joins under a name that was used before.
 func usedName(err error) bool {
 	_, is := errors.AsType[*core.UsedNameError](err)
+	return is
+}
+
+// out reports whether err says that the site has no place in the cluster any more.
+func out(err error) bool {
+	_, is := errors.AsType[*core.OutError](err)
 	return is
 }
 

@@ -23,12 +23,21 @@ func Examine(dir string) (doctor.Report, error) {
 	if err != nil {
 		return doctor.Report{}, fmt.Errorf("examining the data: %w", err)
 	}
+	rescued, err := store.Rescued(dir)
+	if err != nil {
+		return doctor.Report{}, fmt.Errorf("examining the data: %w", err)
+	}
 	free, known := freeBytes(dir)
 	data := dataOf(dir, &x)
 	if known {
 		data.FreeBytes = &free
 	}
-	return doctor.OfData(data, findings(dir, &x, data))
+	found := findings(dir, &x, data)
+	if rescued {
+		labels := map[string]string{"cluster": x.Cluster, "name": string(x.Site), "directory": dir}
+		found = append(found, doctor.Found(doctor.DataRescued, "What the data holds was given back to the cluster: no site starts on it.", "", labels))
+	}
+	return doctor.OfData(data, found)
 }
 
 func dataOf(dir string, x *store.Examination) *doctor.Data {

@@ -224,6 +224,10 @@ func TestExamine(t *testing.T) {
 			must(t, os.WriteFile(base(dir)+".new-1", nil, 0o600))
 			must(t, os.WriteFile(filepath.Join(dir, "journal-new"), nil, 0o600))
 		}, doctor.DataLeftovers, "journal-new, site.db.new-1"},
+		"rescued": {stopped, func(t *testing.T, dir string) {
+			t.Helper()
+			must(t, store.MarkRescued(dir))
+		}, doctor.DataRescued, ""},
 	} {
 		t.Run(title, func(t *testing.T) {
 			dir := tc.of(t)

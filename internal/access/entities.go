@@ -129,7 +129,8 @@ func weight(request any) int {
 // target returns the entity and the request id of a change, for the audit log.
 func target(request any) (entity, requestID string) {
 	switch r := request.(type) {
-	case *samyav1.AddMemberRequest, *samyav1.DrainMemberRequest, *samyav1.RemoveMemberRequest: // their name is that of a site
+	case *samyav1.AddMemberRequest, *samyav1.DrainMemberRequest, *samyav1.RemoveMemberRequest,
+		*samyav1.RescueMemberRequest: // their name is that of a site
 	case interface{ GetName() string }:
 		entity = r.GetName()
 	}

@@ -57,6 +57,7 @@ var demands = map[string]demand{
 
 	"/samya.v1.EntityService/CutEntity":       {role: methods.Viewer, request: `{"name":"acme/vm"}`},
 	"/samya.v1.EntityService/ReconcileEntity": {role: methods.Admin, request: `{"name":"acme/vm","in_use":"1","cut":"cut1-x"}`},
+	"/samya.v1.EntityService/RescueEntity":    {role: methods.Admin, request: `{"name":"acme/vm","site":"None/such","generation":"1"}`},
 
 	"/samya.v1.ClusterService/ListSites":      {role: methods.Viewer, request: `{}`},
 	"/samya.v1.ClusterService/GetMode":        {role: methods.Viewer, request: `{}`},
@@ -71,6 +72,7 @@ var demands = map[string]demand{
 	"/samya.v1.ClusterService/DrainMember":    {role: methods.Admin, whole: true, request: `{"name":"None/such"}`},
 	"/samya.v1.ClusterService/RemoveMember":   {role: methods.Admin, whole: true, request: `{"name":"None/such"}`},
 	"/samya.v1.ClusterService/RecoverCluster": {role: methods.Admin, whole: true, request: `{"survivors":["None/such"]}`},
+	"/samya.v1.ClusterService/RescueMember":   {role: methods.Admin, whole: true, request: `{"name":"None/such"}`},
 	"/samya.v1.ClusterService/SetForecast":    {role: methods.Admin, whole: true, request: `{"model":"none-such"}`},
 
 	"/samya.v1.SiteService/Backup": {role: methods.Admin, whole: true, atSites: true, request: `{"site":"none-such"}`},
@@ -101,6 +103,7 @@ var routes = map[string]route{
 	"CutEntity":    {"/samya.v1.EntityService/CutEntity", "/v1/entities/acme/vm:cut", ""},
 
 	"ReconcileEntity": {"/samya.v1.EntityService/ReconcileEntity", "/v1/entities/acme/vm:reconcile", `{"in_use":1,"cut":"cut1-x"}`},
+	"RescueEntity":    {"/samya.v1.EntityService/RescueEntity", "/v1/entities/acme/vm:rescue", `{"site":"None/such","generation":1,"net":0,"held":0}`},
 
 	"Acquire":        {"/samya.v1.TokenService/Acquire", "/v1/entities/acme/vm:acquire", `{"tokens":1,"wait":"0s"}`},
 	"Release":        {"/samya.v1.TokenService/Release", "/v1/entities/acme/vm:release", `{"tokens":1}`},
@@ -118,6 +121,7 @@ var routes = map[string]route{
 	"AddMember":      {"/samya.v1.ClusterService/AddMember", "/v1/members", `{"name":"None/such"}`},
 	"DrainMember":    {"/samya.v1.ClusterService/DrainMember", "/v1/members/none-such:drain", `{"heir":"None/such"}`},
 	"RemoveMember":   {"/samya.v1.ClusterService/RemoveMember", "/v1/members/none-such?request_id=%20", ""},
+	"RescueMember":   {"/samya.v1.ClusterService/RescueMember", "/v1/members/none-such:rescue", `{"request_id":" "}`},
 	"RecoverCluster": {"/samya.v1.ClusterService/RecoverCluster", "/v1/members:recover", `{"survivors":["None/such"]}`},
 	"GetVersion":     {"/samya.v1.ClusterService/GetVersion", "/v1/version", ""},
 	"RaiseVersion":   {"/samya.v1.ClusterService/RaiseVersion", "/v1/version", `{"version":65535}`},

@@ -1,4 +1,4 @@
-// Package checks has the checks of acquires, releases, atomic batches, reconciliations, drains and
+// Package checks has the checks of acquires, releases, atomic batches, reconciliations, rescues, drains and
 // recoveries. App managers and
 // sites make them alike, each at its own boundary: the bounds and formats of all fields,
 // and how a request's fields fit together. The package refuses to know which sites there
@@ -91,6 +91,48 @@ func sites(field string, list []string) error {
 		}
 	}
 	return nil
+}
+
+// Rescue checks all fields of a rescue of an entity.
+func Rescue(r *samyav1.RescueEntityRequest) error {
+	var generation, leases error
+	if r.GetGeneration() == 0 {
+		generation = &name.Error{Field: "generation", Problem: "must be at least 1"}
+	}
+	if n := len(r.GetLeases()); n > maxHeldLeases {
+		leases = &name.Error{Field: "leases", Problem: fmt.Sprintf("must be at most %d, not %d", maxHeldLeases, n)}
+	}
+	errs := []error{
+		name.Entity("name", r.GetName()), name.Site("site", r.GetSite()), generation, held("net", r.GetNet()), held("held", r.GetHeld()),
+		leases, RequestID("request_id", r.GetRequestId()),
+	}
+	for _, l := range r.GetLeases() {
+		errs = append(errs, name.Tokens("leases.tokens", l.GetTokens()))
+		if until := l.GetUntilMs(); until < 1 {
+			errs = append(errs, &name.Error{Field: "leases.until_ms", Problem: "must be at least 1"})
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// maxHeldLeases bounds the parts of the leases in a rescue.
+const maxHeldLeases = 8
+
+// held checks a number of tokens that may be below zero.
+func held(field string, tokens int64) error {
+	if tokens < -name.MaxTokens || tokens > name.MaxTokens {
+		return &name.Error{Field: field, Problem: fmt.Sprintf("must be at least %d and at most %d", -name.MaxTokens, name.MaxTokens)}
+	}
+	return nil
+}
+
+// Member checks the fields of a change of a site that names the site alone.
+func Member(r interface {
+	GetName() string
+	GetRequestId() string
+},
+) error {
+	return errors.Join(name.Site("name", r.GetName()), RequestID("request_id", r.GetRequestId()))
 }
 
 // Drain checks all fields of a drain, and of the end of one.

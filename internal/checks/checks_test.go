@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/cutid"
+	"github.com/samya-db/samya/internal/name"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -55,6 +57,35 @@ func TestRecover(t *testing.T) {
 		})
 		if (err == nil) != (c.field == "") || err != nil && !strings.HasPrefix(err.Error(), c.field+":") {
 			t.Errorf("%s: %v, want a fault of %q", what, err, c.field)
+		}
+	}
+}
+
+// TestRescue: each fault of a rescue is told with its field.
+func TestRescue(t *testing.T) {
+	for title, test := range map[string]struct {
+		change func(r *samyav1.RescueEntityRequest)
+		field  string
+	}{
+		"good":           {func(*samyav1.RescueEntityRequest) {}, ""},
+		"below zero":     {func(r *samyav1.RescueEntityRequest) { r.Net, r.Held = -name.MaxTokens, -name.MaxTokens }, ""},
+		"no entity":      {func(r *samyav1.RescueEntityRequest) { r.Name = "" }, "name"},
+		"no site":        {func(r *samyav1.RescueEntityRequest) { r.Site = "" }, "site"},
+		"no generation":  {func(r *samyav1.RescueEntityRequest) { r.Generation = 0 }, "generation"},
+		"too much out":   {func(r *samyav1.RescueEntityRequest) { r.Net = name.MaxTokens + 1 }, "net"},
+		"too much held":  {func(r *samyav1.RescueEntityRequest) { r.Held = -name.MaxTokens - 1 }, "held"},
+		"too many parts": {func(r *samyav1.RescueEntityRequest) { r.Leases = slices.Repeat(r.GetLeases(), 9) }, "leases"},
+		"no tokens":      {func(r *samyav1.RescueEntityRequest) { r.Leases[0].Tokens = 0 }, "leases.tokens"},
+		"no end":         {func(r *samyav1.RescueEntityRequest) { r.Leases[0].UntilMs = 0 }, "leases.until_ms"},
+		"a bad id":       {func(r *samyav1.RescueEntityRequest) { r.RequestId = "a b" }, "request_id"},
+	} {
+		r := &samyav1.RescueEntityRequest{
+			Name: "e", Site: "eu", Generation: 1, Net: 3, Held: 5, Leases: []*samyav1.HeldLeases{{Tokens: 1, UntilMs: 9}}, RequestId: "id",
+		}
+		test.change(r)
+		err := Rescue(r)
+		if (err == nil) != (test.field == "") || err != nil && !strings.HasPrefix(err.Error(), test.field+":") {
+			t.Errorf("%s: %v, want a fault of %q", title, err, test.field)
 		}
 	}
 }

@@ -69,6 +69,12 @@ func TestEveryFieldIsSent(t *testing.T) {
 		{call(func(c *httpapi.Client) (any, error) { return c.RemoveMember(ctx, "eu", false, "") }), `DELETE /v1/members/eu`},
 		{call(func(c *httpapi.Client) (any, error) { return c.RemoveMember(ctx, "eu", true, "id") }), `DELETE /v1/members/eu?lost=true&request_id=id`},
 		{call(func(c *httpapi.Client) (any, error) { return c.RecoverCluster(ctx, []string{"us"}, []string{"eu"}) }), `POST /v1/members:recover {"lost":["eu"],"machines_destroyed":true,"survivors":["us"]}`},
+		{call(func(c *httpapi.Client) (any, error) { return c.MembersAt(ctx, "eu") }), `GET /v1/members?site=eu`},
+		{call(func(c *httpapi.Client) (any, error) { return c.RescueMember(ctx, "eu", "") }), `POST /v1/members/eu:rescue {}`},
+		{call(func(c *httpapi.Client) (any, error) { return c.RescueMember(ctx, "eu", "id") }), `POST /v1/members/eu:rescue {"request_id":"id"}`},
+		{call(func(c *httpapi.Client) (any, error) {
+			return c.RescueEntity(ctx, "acme", httpapi.Estate{Site: "eu", Generation: 3, Net: -1, Held: 2, Leases: []httpapi.HeldLeases{{Tokens: 4, UntilMS: 5}}, RequestID: "id"})
+		}), `POST /v1/entities/acme:rescue {"site":"eu","generation":3,"net":-1,"held":2,"leases":[{"tokens":4,"until_ms":5}],"request_id":"id"}`},
 		{call(func(c *httpapi.Client) (any, error) { return c.RaiseVersion(ctx, 2, "") }), `PUT /v1/version {"version":2}`},
 		{call(func(c *httpapi.Client) (any, error) { return c.RaiseVersion(ctx, 2, "id") }), `PUT /v1/version {"request_id":"id","version":2}`},
 		{call(func(c *httpapi.Client) (any, error) { return c.SetForecast(ctx, "none") }), `PUT /v1/forecast {"model":"none"}`},

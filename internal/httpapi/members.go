@@ -44,6 +44,11 @@ type Member struct {
 	// Drain is what a site that drains still holds, as the site itself told; nil if it has
 	// not.
 	Drain *Drain `json:"drain,omitempty"`
+	// Rescued reports whether all that a lost site held is back.
+	Rescued bool `json:"rescued,omitempty"`
+	// Remembered is what the answering site remembers of the data of a lost site; nil for
+	// nothing.
+	Remembered *Remembered `json:"remembered,omitempty"`
 }
 
 // Drain is what a site that leaves still holds.

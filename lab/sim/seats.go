@@ -113,6 +113,7 @@ func (m *seatModel) settle() answer.Code {
 		if voted {
 			m.r.Losses++
 		}
+		seat.Lost = m.r.Losses
 		code := becomes(stored.SeatLost, false)
 		for i := range m.r.Seats {
 			if leaver := &m.r.Seats[i]; leaver.State == stored.SeatDraining && leaver.Heir == name {

@@ -68,7 +68,7 @@ func (c *limiting) replyLimit(e *entity, w *ackWait) {
 	if w.result.Outcome == answer.OK {
 		d.Unapplied = c.namesOf(w.missing)
 	}
-	c.reply(w.call, answer.Answer{Code: w.result.Outcome, Details: d})
+	c.reply(w.call, answer.Answer{Code: w.result.Outcome, Returned: w.result.Returned, Details: d})
 }
 
 // misses reports whether this site needs to know how far other members are.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/site/core/event"
 	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/core/message"
@@ -33,6 +34,10 @@ type auditing struct {
 // ends it. So the tokens out in all at that instant were at most the sum of the answers,
 // whatever clients did meanwhile. A client that acquires at one site and then releases at
 // another is counted at the first before the second.
+//
+// A change of the entity's sequence may take tokens in use into the books of a single
+// member, and out of those kept out of circulation. So an answer counts only once its site
+// has applied the instances that the auditor had applied when the audit began.
 //
 // The tokens out include those of the entities below, and a change of the tree reaches
 // the sites at different times. So such a change ends the watches, and an answer counts
@@ -98,7 +103,7 @@ func (c *auditing) auditID() uint64 { return max(1, c.cfg.Rand.Uint64N(1<<63)) }
 
 func (c *auditing) beginAudit(e *entity) {
 	a := e.audit
-	a.number, a.begun, a.version, a.keptOut = c.auditID(), max(1, c.now.Tick), e.version, e.keptOut()
+	a.number, a.begun, a.version, a.applied, a.keptOut = c.auditID(), max(1, c.now.Tick), e.version, e.applied(), e.keptOut()
 	a.members = make([]audited, c.roster.places())
 	a.members[c.roster.home].watch = c.watchNet(e, c.cfg.Self)
 	c.out.Events = append(c.out.Events, event.Event{Kind: event.AuditBegun, Entity: e.name})
@@ -133,9 +138,9 @@ func (c *auditing) audited(e *entity, m *message.Audit) {
 			return
 		}
 		if most, on := e.audit.most(m.From, m.Watch); on {
-			told := message.Audit{To: m.From, Number: m.Number, Step: message.AuditTell, Net: most, Shape: c.shape(e)}
+			told := message.Audit{To: m.From, Number: m.Number, Step: message.AuditTell, Net: most, Shape: c.shape(e), Applied: e.applied()}
 			if held := e.audit.held(m.From, m.Watch); held.still && held == holdingOf(e) {
-				told.Still, told.Held, told.Applied = true, held.escrow, held.applied
+				told.Still, told.Held = true, held.escrow
 			}
 			c.sendAudit(e, told)
 		}
@@ -177,12 +182,14 @@ func (c *auditing) endAudit(e *entity) {
 	out, on := a.most(c.cfg.Self, own)
 	held := a.held(c.cfg.Self, own)
 	all := sumOf(held, held == holdingOf(e))
+	behind := false
 	for i := range c.roster.others() {
 		if !a.members[i].told {
 			return
 		}
 		out += a.members[i].net
 		all.add(a.members[i].held)
+		behind = behind || c.can(versions.Members) && a.members[i].held.applied < a.applied
 	}
 	a.number, a.members = 0, nil
 	a.watches = slices.DeleteFunc(a.watches, func(w netWatch) bool { return w.auditor == c.cfg.Self })
@@ -191,7 +198,7 @@ func (c *auditing) endAudit(e *entity) {
 		c.appraise(e, all)
 		return
 	}
-	if surplus := -(out + a.keptOut); on && surplus > 0 && e.version == a.version {
+	if surplus := -(out + a.keptOut); on && surplus > 0 && !behind && e.version == a.version {
 		c.out.Events = append(c.out.Events, event.Event{Kind: event.SurplusFound, Entity: e.name})
 		c.setAside(e, min(surplus, input.MaxTokens))
 	}

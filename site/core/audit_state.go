@@ -1,5 +1,9 @@
 package core
 
+import (
+	"github.com/samya-db/samya/avantan"
+)
+
 // audit is a site's record of an entity that is, or was lately, suspicious.
 type audit struct {
 	watches []netWatch
@@ -8,8 +12,9 @@ type audit struct {
 	// begun is the beginning of the last audit here, suspected the time since which the
 	// entity is suspicious; 0 for never.
 	begun, suspected Tick
-	// version and keptOut are the entity's at the beginning of the audit.
+	// version, applied and keptOut are the entity's at the beginning of the audit.
 	version uint64
+	applied avantan.Instance
 	keptOut Tokens
 	// members holds the progress of the others, in the order of the members.
 	members []audited

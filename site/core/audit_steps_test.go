@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/event"
@@ -115,7 +116,10 @@ func TestAuditStepByStep(t *testing.T) {
 		// number and shape are added to the audit's number and the entity's shape. The
 		// entity was never reshaped.
 		number, shape uint64
+		// applied is the last instance that it has applied.
+		applied avantan.Instance
 	}
+	raised := func(r *rig) { r.wantCode(r.change("a", input.SetLimit, "e", 40, "raise"), answer.OK) }
 	b, c := says{from: "b", step: watching, watch: 11}, says{from: "c", step: watching, watch: 12}
 	tellB, tellC := says{from: "b", step: tell, net: -5}, says{from: "c", step: tell}
 	for _, tc := range []struct {
@@ -153,6 +157,11 @@ func TestAuditStepByStep(t *testing.T) {
 			before:  func(r *rig) { r.acquire("a", "e", 3, "x") },
 			between: func(r *rig) { r.release("a", "e", 3, "y") },
 		},
+		{what: "one is behind", watch: []says{b, c}, tell: []says{{from: "b", step: tell, net: -5, applied: 1}, tellC}, before: raised},
+		{
+			what: "none is behind", watch: []says{b, c}, want: 5, before: raised,
+			tell: []says{{from: "b", step: tell, net: -5, applied: 1}, {from: "c", step: tell, applied: 2}},
+		},
 		{
 			what: "in time", watch: []says{b, c}, tell: []says{tellB, tellC}, want: 5,
 			between: func(r *rig) { r.now.Tick += 5000 },
@@ -182,7 +191,7 @@ func TestAuditStepByStep(t *testing.T) {
 		number, generation := r.auditBegun("a")
 		say := func(s says) []message.Audit {
 			return r.says("a", generation, message.Audit{
-				From: s.from, Number: number + s.number, Step: s.step, Watch: s.watch, Net: s.net, Shape: s.shape,
+				From: s.from, Number: number + s.number, Step: s.step, Watch: s.watch, Net: s.net, Shape: s.shape, Applied: s.applied,
 			})
 		}
 		if tc.early != nil {

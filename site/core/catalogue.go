@@ -251,7 +251,7 @@ func validateChange(ch *stored.CatalogueChange) error {
 		good = good && ch.Name != "" && ch.Mode == "" && !ch.Subtree
 	case input.DeleteEntity:
 		good = good && ch.Name != "" && ch.Mode == "" && ch.Parent == ""
-	case input.AddSite, input.AdmitSite, input.DrainSite, input.KeepSite, input.RetireSite, input.RemoveSite, input.LoseSite:
+	case input.AddSite, input.AdmitSite, input.DrainSite, input.KeepSite, input.RetireSite, input.RemoveSite, input.LoseSite, input.RescueSite:
 		good = good && ch.Name != "" && ch.Mode == "" && ch.Parent == "" && !ch.Subtree && ch.Limit == 0
 	case input.SetMode:
 		_, err := policy.ProtocolNamed(ch.Mode)

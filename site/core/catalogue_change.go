@@ -32,6 +32,15 @@ func changeBody(ch *input.Change) uint64 {
 			h = mixBody(h, n)
 		}
 	}
+	if r := ch.Rescue; r != nil {
+		h = mixBody(h, textHash(string(r.Site)))
+		for _, n := range []uint64{r.Generation, uint64(r.Net), uint64(r.Held)} { //nolint:gosec // only mixed
+			h = mixBody(h, n)
+		}
+		for _, l := range r.Leased {
+			h = mixBody(mixBody(h, uint64(l.Tokens)), uint64(l.Until)) //nolint:gosec // only mixed
+		}
+	}
 	return h
 }
 
@@ -43,7 +52,8 @@ func validRequest(ch *input.Change) bool {
 	}
 	return ch.Limit >= 0 && ch.Limit <= input.MaxTokens && ch.RequestID != "" && (err == nil) == (ch.Kind == input.SetMode) &&
 		(ch.Parent == "" || ch.Kind == input.CreateEntity || ch.Kind == input.MoveEntity) && (!ch.Subtree || ch.Kind == input.DeleteEntity) &&
-		(!ch.Applied || ch.Kind == input.SetLimit) && (ch.Version != 0) == (ch.Kind == input.RaiseVersion) &&
+		(!ch.Applied || ch.Kind == input.SetLimit || ch.Kind == input.RescueEntity) && (ch.Version != 0) == (ch.Kind == input.RaiseVersion) &&
+		(ch.Kind == input.RescueEntity) == (ch.Rescue != nil) && (ch.Rescue == nil || ch.Rescue.Valid() && ch.Expected == 0 && ch.Limit == 0) &&
 		(ch.Kind == input.Reconcile || ch.Truth == input.Truth{}) &&
 		(ch.Kind != input.Reconcile || ch.Truth.Valid() && ch.Expected != 0 && ch.Limit == 0)
 }
@@ -57,7 +67,7 @@ func (c *cataloguing) change(ch *input.Change) {
 	p := &pendingChange{
 		requestID: ch.RequestID, body: body, until: until, callers: []changeCaller{{ch.Call, until, ch.Applied}},
 	}
-	if ch.Kind == input.SetLimit || ch.Kind == input.Reconcile {
+	if ch.Kind == input.SetLimit || ch.Kind == input.Reconcile || ch.Kind == input.RescueEntity {
 		c.limiting.changeLimit(ch, p)
 		return
 	}
@@ -74,7 +84,7 @@ func (c *cataloguing) change(ch *input.Change) {
 	if ch.Kind == input.RaiseVersion && c.answeredRaise(ch) {
 		return
 	}
-	if ch.Kind.OfVoters() && c.roster.behind > 0 {
+	if ch.Kind.OfVoters() && c.roster.behind > 0 || c.unrescued(ch) {
 		c.reply(ch.Call, answer.Answer{Code: answer.Changing})
 		return
 	}

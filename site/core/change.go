@@ -24,6 +24,9 @@ type limitChange struct {
 	// Lost, if set, counts tokens of lost sites as written off, and leaves the limit as it
 	// is; Surplus is then notSurplus.
 	Lost *loss `json:"lost,omitempty"`
+	// Rescue, if set, brings back what a lost site held, and leaves the limit as it is;
+	// Surplus is then notSurplus.
+	Rescue *rescue `json:"rescue,omitempty"`
 	stored.ChangeTimes
 }
 
@@ -43,6 +46,10 @@ type settledLimit struct {
 	// a version of the roster, appraised; 0 for none.
 	retired   Tokens
 	appraised uint16
+	// returned is the version of the roster up to which losses are back; 0 for none.
+	returned uint16
+	// rescue is what a lost site's data brings back; nil for none.
+	rescue *rescue
 	// void says that the change does nothing: its request id was decided before, or its
 	// time was over.
 	void bool
@@ -82,9 +89,11 @@ func (e *entity) classify(encoded []byte) (settledLimit, error) {
 		r.Outcome = answer.Mismatch
 	case ch.Lost != nil:
 		r.Version, r.retired, r.appraised = e.version+1, ch.Lost.Tokens, ch.Lost.Version
+	case ch.Rescue != nil:
+		r.rescued(e, ch.Rescue)
 	case ch.Truth != nil:
 		counted := ch.Truth.told()
-		r.Version, r.drift, r.unretired = e.version+1, counted.Drift(), e.writtenOff()
+		r.Version, r.drift, r.unretired, r.returned = e.version+1, counted.Drift(), e.writtenOff(), e.appraised
 	case ch.Surplus > 0:
 		r.Version, r.setAside = e.version+1, ch.Surplus
 	default:

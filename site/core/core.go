@@ -179,7 +179,7 @@ func (c *Core) Step(now input.Now, in input.Input) {
 	case *input.ReadMode:
 		c.reply(in.Call, answer.Answer{Details: &answer.Details{Mode: c.assessing.modeNow()}})
 	case *input.ReadMembers:
-		c.reply(in.Call, answer.Answer{Details: &answer.Details{Members: c.leaving.members()}})
+		c.reply(in.Call, answer.Answer{Details: &answer.Details{Members: c.fencing.remembers(c.leaving.members())}})
 	case *input.RenewLease, *input.CommitLease, *input.ListLeases:
 		c.leasing.leaseInput(in)
 	case *input.Watch:

@@ -61,6 +61,7 @@ func (c *Core) recordEntity(rec *stored.Records, e *entity) {
 			r.Born, r.Voters = e.born, e.voters
 		}
 		r.Appraised = e.appraised
+		r.Returned, r.Rescued = settledOf(e)
 		if d := e.debt(); d != nil {
 			r.Debt, r.DebtSince, r.DebtHeard, r.Held = d.amount, d.since, c.heardBy(d), d.held
 		}

@@ -108,6 +108,9 @@ type seldom struct {
 	surplus Tokens
 	// writtenOff is the number of tokens written off with lost sites.
 	writtenOff Tokens
+	// returned and rescued are as in stored.Entity.
+	returned uint16
+	rescued  []SiteID
 	// changes are the limit changes requested here without a decision, results the changes
 	// decided lately.
 	changes []*pendingChange

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/message"
 )
 
@@ -13,6 +14,22 @@ func (c *fencing) fenced(site SiteID) *fencedPeer {
 		}
 	}
 	return nil
+}
+
+// remembers adds to the members what this site remembers of the data of lost sites.
+func (c *fencing) remembers(m answer.Members) answer.Members {
+	for i := range m.Sites {
+		s := &m.Sites[i]
+		if !c.roster.lost(s.Site) {
+			continue
+		}
+		p := c.fenced(s.Site)
+		if p == nil {
+			p = new(c.fence.recall(s.Site))
+		}
+		s.Remembered = answer.Remembered{Incarnation: uint64(p.Mark.Incarnation), Commits: uint64(p.Mark.Commits), Served: p.Served}
+	}
+	return m
 }
 
 func (c *fencing) say(to SiteID, v message.Vouch) {

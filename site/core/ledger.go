@@ -106,7 +106,7 @@ func (l *entityLedger) outcome(v *avantan.Value) (outcome, error) {
 		}
 	}
 	if len(v.Contributions) == 0 {
-		if delta != 0 || o.result != nil && o.result.drift != 0 {
+		if delta != 0 || o.result != nil && o.result.charges() {
 			return outcome{}, fmt.Errorf("a limit change of %d falls on no site", delta)
 		}
 		return o, nil

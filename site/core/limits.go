@@ -36,6 +36,9 @@ func (c *limiting) changeLimit(ch *input.Change, p *pendingChange) {
 		if ch.Kind == input.Reconcile && (c.tooEarly(ch) || c.changing(e, ch.Call)) {
 			return
 		}
+		if ch.Rescue != nil && c.refusedRescue(e, ch) {
+			return
+		}
 		if len(e.limitChanges()) >= c.cfg.MaxChanges {
 			c.reply(ch.Call, answer.Answer{Code: answer.Overloaded, RetryAfter: 1000})
 			return
@@ -58,6 +61,9 @@ func (c *limiting) changeLimit(ch *input.Change, p *pendingChange) {
 		lc := limitChange{RequestID: ch.RequestID, Body: p.body, Limit: ch.Limit, Expected: ch.Expected, ChangeTimes: times}
 		if ch.Kind == input.Reconcile {
 			lc.Surplus, lc.Truth = notSurplus, truthOf(&ch.Truth)
+		}
+		if ch.Rescue != nil {
+			lc.Surplus, lc.Expected, lc.Rescue = notSurplus, e.version, c.rescueOf(e, ch.Rescue)
 		}
 		encoded, err := json.Marshal(lc)
 		if err != nil {

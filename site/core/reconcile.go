@@ -43,8 +43,10 @@ const notSurplus Tokens = -1
 // change's surplus.
 func (ch *limitChange) fits() bool {
 	switch {
-	case ch.Truth == nil && ch.Lost == nil:
+	case ch.Truth == nil && ch.Lost == nil && ch.Rescue == nil:
 		return ch.Surplus >= 0
+	case ch.Rescue != nil:
+		return ch.Surplus == notSurplus && ch.Truth == nil && ch.Lost == nil && ch.Rescue.fits()
 	case ch.Lost != nil:
 		return ch.Surplus == notSurplus && ch.Truth == nil && ch.Lost.Version > 0 && max(ch.Lost.Tokens, -ch.Lost.Tokens) <= mostLost
 	}
@@ -58,7 +60,12 @@ func (ch *limitChange) fits() bool {
 func (c *rebalancing) reconciled(e *entity, v *avantan.Value, r *settledLimit) {
 	c.retire(e, e.writtenOff()-r.unretired+r.retired)
 	e.appraised = max(e.appraised, r.appraised)
-	if r.drift == 0 || v.Contributions[0].Site != c.cfg.Self {
+	r.settle(e)
+	if !r.charges() || v.Contributions[0].Site != c.cfg.Self {
+		return
+	}
+	defer c.inheritRescued(e, r.rescue)
+	if r.drift == 0 {
 		return
 	}
 	c.keepWhole(e, e.books.Recount(r.drift))

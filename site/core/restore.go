@@ -69,6 +69,7 @@ func (c *Core) restore(from *stored.Restored) error {
 			e.rarely().handoff = c.leaving.handoffOf(e, r.Handoff.Clone())
 		}
 		e.appraised = r.Appraised
+		setSettled(e, r.Returned, r.Rescued)
 		e.moved, e.fetches = r.Moved, r.Fetches
 		e.limit, e.version = r.Limit, r.Version
 		e.setLimitResults(r.Results)

@@ -40,6 +40,8 @@ func seated(r *stored.Roster, t avantan.Instance, ch *stored.CatalogueChange, nu
 		return s.retire()
 	case input.RemoveSite:
 		return s.remove()
+	case input.RescueSite:
+		return s.rescue()
 	}
 	return s.lose()
 }
@@ -202,11 +204,20 @@ func (s *seating) lose() answer.Code {
 	}
 	s.enter(stored.SeatLost)
 	s.seat.Heir = ""
-	s.r.Losses = s.r.Version
+	s.r.Losses, s.seat.Lost = s.r.Version, s.r.Version
 	for i := range s.r.Seats {
 		if m := &s.r.Seats[i]; m.State == stored.SeatDraining && m.Heir == s.seat.Site {
 			m.Heir = (&seating{r: s.r, seat: m}).heir()
 		}
 	}
+	return answer.OK
+}
+
+// rescue notes that all that a lost site held is back.
+func (s *seating) rescue() answer.Code {
+	if s.seat.State != stored.SeatLost {
+		return answer.Mismatch
+	}
+	s.seat.Rescued = true
 	return answer.OK
 }

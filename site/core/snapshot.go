@@ -26,11 +26,15 @@ type limitSnapshot struct {
 	Voters uint16 `json:"voters,omitempty"`
 	// Appraised is as in stored.Entity.
 	Appraised uint16 `json:"appraised,omitempty"`
+	// Returned and Rescued are as in stored.Entity.
+	Returned uint16   `json:"returned,omitempty"`
+	Rescued  []SiteID `json:"rescued,omitempty"`
 }
 
 // Snapshot implements avantan.Ledger.
 func (l *entityLedger) Snapshot(avantan.Instance) []byte {
 	s := limitSnapshot{Limit: l.e.limit, Version: l.e.version, Surplus: l.e.surplus(), WrittenOff: l.e.writtenOff(), Results: l.e.limitResults(), Appraised: l.e.appraised}
+	s.Returned, s.Rescued = settledOf(l.e)
 	if l.e.voters > 1 {
 		s.Voters = l.e.voters
 	}
@@ -68,6 +72,7 @@ func (l *entityLedger) Install(t avantan.Instance, snapshot []byte) error {
 	// An older version forgets results by count.
 	l.c.applied.gap = len(s.Results) >= legacyResults && s.Results[0].Keep == 0
 	l.e.appraised = s.Appraised
+	setSettled(l.e, s.Returned, s.Rescued)
 	l.c.setVoters(l.e, voters)
 	l.c.dirtyRecord(l.e)
 	return nil

@@ -16,7 +16,7 @@ func (c *common) can(v versions.Version) bool { return c.versions.Cluster >= v }
 
 // since is the version of clusters from which on their sites know a kind of change.
 func since(kind input.ChangeKind) versions.Version {
-	if kind.OfSites() || kind == input.Reconcile {
+	if kind.OfSites() || kind == input.Reconcile || kind == input.RescueEntity {
 		return versions.Members
 	}
 	return versions.First

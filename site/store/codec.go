@@ -75,13 +75,13 @@ func encodeEntity(e *stored.Entity) ([]byte, error) {
 		Protocol: encodeProtocol(&e.Protocol), Star: encodeStar(&e.Star), Moved: e.Moved,
 		Transfer: encodeTransfer(&e.Transfer), Handoff: encodeHandoff(&e.Handoff), Fetches: e.Fetches, Surplus: int64(e.Surplus),
 		Parent: e.Parent, Shape: e.Shape, WrittenOff: int64(e.WrittenOff), Born: uint32(e.Born), Voters: uint32(e.Voters), Appraised: uint32(e.Appraised),
-		Debt: int64(e.Debt), DebtSince: uint64(e.DebtSince), Held: uint64(e.Held),
+		Returned: uint32(e.Returned), Debt: int64(e.Debt), DebtSince: uint64(e.DebtSince), Held: uint64(e.Held),
 	}
-	p.DebtHeard = encodeSites(e.DebtHeard)
+	p.DebtHeard, p.Rescued = encodeSites(e.DebtHeard), encodeSites(e.Rescued)
 	for _, r := range e.Results {
 		p.Results = append(p.Results, &storev1.LimitResult{
 			RequestId: r.RequestID, Body: r.Body, Outcome: uint32(r.Outcome), Limit: int64(r.Limit), Version: r.Version,
-			Asked: r.Asked, Keep: r.Keep,
+			Asked: r.Asked, Keep: r.Keep, Returned: int64(r.Returned),
 		})
 	}
 	return proto.Marshal(p)
@@ -92,11 +92,11 @@ func decodeEntity(name string, raw []byte) (stored.Entity, error) {
 	if err := proto.Unmarshal(raw, &p); err != nil {
 		return stored.Entity{}, fmt.Errorf("entity %q: %w", name, err)
 	}
-	if most := max(p.GetBorn(), p.GetVoters(), p.GetAppraised()); most > math.MaxUint16 {
+	if most := max(p.GetBorn(), p.GetVoters(), p.GetAppraised(), p.GetReturned()); most > math.MaxUint16 {
 		return stored.Entity{}, fmt.Errorf("entity %q: version %d of the roster, at most %d", name, most, math.MaxUint16)
 	}
 	e := stored.Entity{
-		Born: uint16(p.GetBorn()), Voters: uint16(p.GetVoters()), Appraised: uint16(p.GetAppraised()),
+		Born: uint16(p.GetBorn()), Voters: uint16(p.GetVoters()), Appraised: uint16(p.GetAppraised()), Returned: uint16(p.GetReturned()),
 		Name: name, Generation: p.GetGeneration(), Initial: core.Tokens(p.GetInitial()),
 		Limit: core.Tokens(p.GetLimit()), Version: p.GetVersion(), Protocol: decodeProtocol(p.GetProtocol()),
 		Star: decodeStar(p.GetStar()), Moved: p.GetMoved(), Transfer: decodeTransfer(p.GetTransfer()), Handoff: decodeHandoff(p.GetHandoff()),
@@ -104,12 +104,12 @@ func decodeEntity(name string, raw []byte) (stored.Entity, error) {
 		WrittenOff: core.Tokens(p.GetWrittenOff()),
 		Debt:       core.Tokens(p.GetDebt()), DebtSince: avantan.Instance(p.GetDebtSince()), Held: avantan.Instance(p.GetHeld()),
 	}
-	e.DebtHeard = decodeSites(p.GetDebtHeard())
+	e.DebtHeard, e.Rescued = decodeSites(p.GetDebtHeard()), decodeSites(p.GetRescued())
 	for _, r := range p.GetResults() {
 		e.Results = append(e.Results, stored.LimitResult{
 			RequestID: r.GetRequestId(), Body: r.GetBody(), Outcome: answer.Code(r.GetOutcome()),
 			Limit: core.Tokens(r.GetLimit()), Version: r.GetVersion(),
-			Asked: r.GetAsked(), Keep: r.GetKeep(),
+			Asked: r.GetAsked(), Keep: r.GetKeep(), Returned: core.Tokens(r.GetReturned()),
 		})
 	}
 	return e, nil
@@ -144,7 +144,7 @@ func encodeRoster(r *stored.Roster) *storev1.Roster {
 	p := &storev1.Roster{Version: uint32(r.Version), Changed: r.Changed, Losses: uint32(r.Losses)}
 	for i := range r.Seats {
 		s := &r.Seats[i]
-		seat := &storev1.Seat{Site: string(s.Site), State: string(s.State), Since: uint64(s.Since), Incarnation: uint64(s.Incarnation), Heir: string(s.Heir)}
+		seat := &storev1.Seat{Site: string(s.Site), State: string(s.State), Since: uint64(s.Since), Incarnation: uint64(s.Incarnation), Heir: string(s.Heir), Lost: uint32(s.Lost), Rescued: s.Rescued}
 		for _, v := range s.Votes {
 			seat.Votes = append(seat.Votes, uint32(v))
 		}
@@ -166,9 +166,12 @@ func decodeRoster(p *storev1.Roster) (stored.Roster, error) {
 	}
 	r := stored.Roster{Version: uint16(p.GetVersion()), Changed: p.GetChanged(), Losses: uint16(p.GetLosses())}
 	for _, s := range p.GetSeats() {
+		if s.GetLost() > p.GetLosses() {
+			return stored.Roster{}, fmt.Errorf("roster: site %q was lost at version %d, the last loss was at %d", s.GetSite(), s.GetLost(), p.GetLosses())
+		}
 		seat := stored.Seat{
 			Site: core.SiteID(s.GetSite()), State: stored.SeatState(s.GetState()), Since: avantan.Instance(s.GetSince()),
-			Incarnation: message.Incarnation(s.GetIncarnation()), Heir: core.SiteID(s.GetHeir()),
+			Incarnation: message.Incarnation(s.GetIncarnation()), Heir: core.SiteID(s.GetHeir()), Lost: uint16(s.GetLost()), Rescued: s.GetRescued(),
 		}
 		for _, v := range s.GetVotes() {
 			if v > p.GetVersion() {

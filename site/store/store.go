@@ -8,6 +8,7 @@
 //	site.db                     the base: all commits through a number, which it tells
 //	journal-0000000000000107    the log: the commits from 263 (hexadecimal 107) on
 //	journal-spare               a file of the log that is to be used again
+//	rescued                     a mark: what the data holds was given back, see Hold
 //
 // The files belong together: a copy must include all of them, of a site that does not
 // run. After a stop that was not cut off the log is empty. The log is carried over to
@@ -203,6 +204,11 @@ func open(o Options, wrap func(journal.Base) journal.Base) (*Store, error) {
 	}
 	if err := dirs.Make(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the data directory: %w", err)
+	}
+	if marked, err := Rescued(o.Dir); err != nil {
+		return nil, err
+	} else if marked {
+		return nil, fmt.Errorf("opening the data of %s: %w", path, ErrRescued)
 	}
 	o = o.withDefaults()
 	if isNew {

@@ -108,7 +108,7 @@ func full() *stored.Records {
 		Entities: []stored.Entity{
 			{
 				Name: "a/b", Generation: 3, Initial: 10, Limit: 20, Version: 5, Protocol: state,
-				Results: []stored.LimitResult{{RequestID: "x", Body: 9, Outcome: answer.Mismatch, Limit: 20, Version: 5, Asked: 13, Keep: 14}},
+				Results: []stored.LimitResult{{RequestID: "x", Body: 9, Outcome: answer.Mismatch, Limit: 20, Version: 5, Asked: 13, Keep: 14, Returned: -3}},
 				Star: star.State{
 					Reserved: 9,
 					Slices: []star.Slice{
@@ -118,7 +118,7 @@ func full() *stored.Records {
 					},
 					Floors: []star.ID{{Leader: "eu", Counter: 7}},
 				},
-				Moved: 6, Fetches: 8, Parent: 4, Shape: 9, Born: 2, Voters: 3, Appraised: 2,
+				Moved: 6, Fetches: 8, Parent: 4, Shape: 9, Born: 2, Voters: 3, Appraised: 2, Returned: 1, Rescued: []core.SiteID{"as", "eu"},
 				Surplus: 7, WrittenOff: -9, Debt: 11, DebtSince: 2, Held: 3, DebtHeard: []core.SiteID{"as", "us"},
 				Handoff: handoff.State{
 					Open: &handoff.Bequest{Heir: "as", Number: 4, Estate: handoff.Estate{
@@ -139,7 +139,9 @@ func full() *stored.Records {
 			Generation: 4, Numbered: 10, Mode: answer.DecidedMode{Protocol: "auto", Version: 3}, Protocol: state,
 			SettledIn: true, Destroyed: []core.SiteID{"as", "us"},
 			Roster: stored.Roster{Version: 3, Changed: 7, Losses: 2, Seats: []stored.Seat{
-				{Site: "as", State: stored.SeatDraining, Votes: []uint16{1}, Heir: "eu"}, {Site: "eu", State: stored.SeatMember, Since: 5, Incarnation: 9, Votes: []uint16{2, 3}},
+				{Site: "as", State: stored.SeatDraining, Votes: []uint16{1}, Heir: "eu"},
+				{Site: "eu", State: stored.SeatMember, Since: 5, Incarnation: 9, Votes: []uint16{2, 3}},
+				{Site: "us", State: stored.SeatLost, Lost: 2, Rescued: true},
 			}},
 			Version: 2,
 		},

@@ -1764,7 +1764,11 @@ type Member struct {
 	// The member that takes over from a site that drains or has left; empty for none.
 	Heir string `protobuf:"bytes,8,opt,name=heir,proto3" json:"heir,omitempty"`
 	// What a site that drains still holds, as the site itself told; unset if it has not.
-	Drain         *Drain `protobuf:"bytes,9,opt,name=drain,proto3" json:"drain,omitempty"`
+	Drain *Drain `protobuf:"bytes,9,opt,name=drain,proto3" json:"drain,omitempty"`
+	// Whether all that a lost site held is back, by its data.
+	Rescued bool `protobuf:"varint,10,opt,name=rescued,proto3" json:"rescued,omitempty"`
+	// What the answering site remembers of the data of a lost site; unset for nothing.
+	Remembered    *Remembered `protobuf:"bytes,11,opt,name=remembered,proto3" json:"remembered,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1862,6 +1866,84 @@ func (x *Member) GetDrain() *Drain {
 	return nil
 }
 
+func (x *Member) GetRescued() bool {
+	if x != nil {
+		return x.Rescued
+	}
+	return false
+}
+
+func (x *Member) GetRemembered() *Remembered {
+	if x != nil {
+		return x.Remembered
+	}
+	return nil
+}
+
+// Remembered is a site's memory of another site's data.
+type Remembered struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Names the data: 16 hexadecimal digits.
+	Incarnation string `protobuf:"bytes,1,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	// The last commit of the data that the site has heard of.
+	Commit uint64 `protobuf:"varint,2,opt,name=commit,proto3" json:"commit,omitempty"`
+	// Whether the data has told of a commit. Data that never did yields to other data.
+	Served        bool `protobuf:"varint,3,opt,name=served,proto3" json:"served,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Remembered) Reset() {
+	*x = Remembered{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Remembered) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Remembered) ProtoMessage() {}
+
+func (x *Remembered) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Remembered.ProtoReflect.Descriptor instead.
+func (*Remembered) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *Remembered) GetIncarnation() string {
+	if x != nil {
+		return x.Incarnation
+	}
+	return ""
+}
+
+func (x *Remembered) GetCommit() uint64 {
+	if x != nil {
+		return x.Commit
+	}
+	return 0
+}
+
+func (x *Remembered) GetServed() bool {
+	if x != nil {
+		return x.Served
+	}
+	return false
+}
+
 // Drain is what a site that leaves still holds.
 type Drain struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1886,7 +1968,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[26]
+	mi := &file_samya_v1_cluster_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1898,7 +1980,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[26]
+	mi := &file_samya_v1_cluster_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1911,7 +1993,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{26}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Drain) GetEntities() int64 {
@@ -1964,14 +2046,16 @@ func (x *Drain) GetEmptied() bool {
 }
 
 type ListMembersRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The site that is to answer; empty for any. A site answers for itself alone.
+	Site          string `protobuf:"bytes,1,opt,name=site,proto3" json:"site,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListMembersRequest) Reset() {
 	*x = ListMembersRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[27]
+	mi := &file_samya_v1_cluster_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1983,7 +2067,7 @@ func (x *ListMembersRequest) String() string {
 func (*ListMembersRequest) ProtoMessage() {}
 
 func (x *ListMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[27]
+	mi := &file_samya_v1_cluster_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1996,7 +2080,14 @@ func (x *ListMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMembersRequest.ProtoReflect.Descriptor instead.
 func (*ListMembersRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{27}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *ListMembersRequest) GetSite() string {
+	if x != nil {
+		return x.Site
+	}
+	return ""
 }
 
 type ListMembersResponse struct {
@@ -2018,7 +2109,7 @@ type ListMembersResponse struct {
 
 func (x *ListMembersResponse) Reset() {
 	*x = ListMembersResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[28]
+	mi := &file_samya_v1_cluster_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2030,7 +2121,7 @@ func (x *ListMembersResponse) String() string {
 func (*ListMembersResponse) ProtoMessage() {}
 
 func (x *ListMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[28]
+	mi := &file_samya_v1_cluster_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2043,7 +2134,7 @@ func (x *ListMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMembersResponse.ProtoReflect.Descriptor instead.
 func (*ListMembersResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{28}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ListMembersResponse) GetMembers() []*Member {
@@ -2089,7 +2180,7 @@ type WatchMembersRequest struct {
 
 func (x *WatchMembersRequest) Reset() {
 	*x = WatchMembersRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[29]
+	mi := &file_samya_v1_cluster_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2101,7 +2192,7 @@ func (x *WatchMembersRequest) String() string {
 func (*WatchMembersRequest) ProtoMessage() {}
 
 func (x *WatchMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[29]
+	mi := &file_samya_v1_cluster_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2114,7 +2205,7 @@ func (x *WatchMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchMembersRequest.ProtoReflect.Descriptor instead.
 func (*WatchMembersRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{29}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{30}
 }
 
 type WatchMembersResponse struct {
@@ -2127,7 +2218,7 @@ type WatchMembersResponse struct {
 
 func (x *WatchMembersResponse) Reset() {
 	*x = WatchMembersResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[30]
+	mi := &file_samya_v1_cluster_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2139,7 +2230,7 @@ func (x *WatchMembersResponse) String() string {
 func (*WatchMembersResponse) ProtoMessage() {}
 
 func (x *WatchMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[30]
+	mi := &file_samya_v1_cluster_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2152,7 +2243,7 @@ func (x *WatchMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchMembersResponse.ProtoReflect.Descriptor instead.
 func (*WatchMembersResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{30}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *WatchMembersResponse) GetList() *ListMembersResponse {
@@ -2174,7 +2265,7 @@ type AddMemberRequest struct {
 
 func (x *AddMemberRequest) Reset() {
 	*x = AddMemberRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[31]
+	mi := &file_samya_v1_cluster_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2186,7 +2277,7 @@ func (x *AddMemberRequest) String() string {
 func (*AddMemberRequest) ProtoMessage() {}
 
 func (x *AddMemberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[31]
+	mi := &file_samya_v1_cluster_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2199,7 +2290,7 @@ func (x *AddMemberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddMemberRequest.ProtoReflect.Descriptor instead.
 func (*AddMemberRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{31}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *AddMemberRequest) GetName() string {
@@ -2228,7 +2319,7 @@ type AddMemberResponse struct {
 
 func (x *AddMemberResponse) Reset() {
 	*x = AddMemberResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[32]
+	mi := &file_samya_v1_cluster_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2240,7 +2331,7 @@ func (x *AddMemberResponse) String() string {
 func (*AddMemberResponse) ProtoMessage() {}
 
 func (x *AddMemberResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[32]
+	mi := &file_samya_v1_cluster_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2253,7 +2344,7 @@ func (x *AddMemberResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddMemberResponse.ProtoReflect.Descriptor instead.
 func (*AddMemberResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{32}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *AddMemberResponse) GetMember() *Member {
@@ -2287,7 +2378,7 @@ type DrainMemberRequest struct {
 
 func (x *DrainMemberRequest) Reset() {
 	*x = DrainMemberRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[33]
+	mi := &file_samya_v1_cluster_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2299,7 +2390,7 @@ func (x *DrainMemberRequest) String() string {
 func (*DrainMemberRequest) ProtoMessage() {}
 
 func (x *DrainMemberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[33]
+	mi := &file_samya_v1_cluster_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2312,7 +2403,7 @@ func (x *DrainMemberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainMemberRequest.ProtoReflect.Descriptor instead.
 func (*DrainMemberRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{33}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *DrainMemberRequest) GetName() string {
@@ -2355,7 +2446,7 @@ type DrainMemberResponse struct {
 
 func (x *DrainMemberResponse) Reset() {
 	*x = DrainMemberResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[34]
+	mi := &file_samya_v1_cluster_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2367,7 +2458,7 @@ func (x *DrainMemberResponse) String() string {
 func (*DrainMemberResponse) ProtoMessage() {}
 
 func (x *DrainMemberResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[34]
+	mi := &file_samya_v1_cluster_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2380,7 +2471,7 @@ func (x *DrainMemberResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainMemberResponse.ProtoReflect.Descriptor instead.
 func (*DrainMemberResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{34}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *DrainMemberResponse) GetMember() *Member {
@@ -2412,7 +2503,7 @@ type RemoveMemberRequest struct {
 
 func (x *RemoveMemberRequest) Reset() {
 	*x = RemoveMemberRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[35]
+	mi := &file_samya_v1_cluster_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2424,7 +2515,7 @@ func (x *RemoveMemberRequest) String() string {
 func (*RemoveMemberRequest) ProtoMessage() {}
 
 func (x *RemoveMemberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[35]
+	mi := &file_samya_v1_cluster_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2437,7 +2528,7 @@ func (x *RemoveMemberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveMemberRequest.ProtoReflect.Descriptor instead.
 func (*RemoveMemberRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{35}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *RemoveMemberRequest) GetName() string {
@@ -2473,7 +2564,7 @@ type RemoveMemberResponse struct {
 
 func (x *RemoveMemberResponse) Reset() {
 	*x = RemoveMemberResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[36]
+	mi := &file_samya_v1_cluster_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2485,7 +2576,7 @@ func (x *RemoveMemberResponse) String() string {
 func (*RemoveMemberResponse) ProtoMessage() {}
 
 func (x *RemoveMemberResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[36]
+	mi := &file_samya_v1_cluster_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2498,7 +2589,7 @@ func (x *RemoveMemberResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveMemberResponse.ProtoReflect.Descriptor instead.
 func (*RemoveMemberResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{36}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *RemoveMemberResponse) GetMember() *Member {
@@ -2515,6 +2606,114 @@ func (x *RemoveMemberResponse) GetVersion() uint64 {
 	return 0
 }
 
+type RescueMemberRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name of the lost site.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Names this request; a repeat gets the first answer. Optional.
+	RequestId     string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RescueMemberRequest) Reset() {
+	*x = RescueMemberRequest{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RescueMemberRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RescueMemberRequest) ProtoMessage() {}
+
+func (x *RescueMemberRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RescueMemberRequest.ProtoReflect.Descriptor instead.
+func (*RescueMemberRequest) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *RescueMemberRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RescueMemberRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+type RescueMemberResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The site after the change.
+	Member *Member `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
+	// Counts the changes of the voters, as in ListMembersResponse.
+	Version       uint64 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RescueMemberResponse) Reset() {
+	*x = RescueMemberResponse{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RescueMemberResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RescueMemberResponse) ProtoMessage() {}
+
+func (x *RescueMemberResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RescueMemberResponse.ProtoReflect.Descriptor instead.
+func (*RescueMemberResponse) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *RescueMemberResponse) GetMember() *Member {
+	if x != nil {
+		return x.Member
+	}
+	return nil
+}
+
+func (x *RescueMemberResponse) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
 type ListSitesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -2523,7 +2722,7 @@ type ListSitesRequest struct {
 
 func (x *ListSitesRequest) Reset() {
 	*x = ListSitesRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[37]
+	mi := &file_samya_v1_cluster_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2535,7 +2734,7 @@ func (x *ListSitesRequest) String() string {
 func (*ListSitesRequest) ProtoMessage() {}
 
 func (x *ListSitesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[37]
+	mi := &file_samya_v1_cluster_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2548,7 +2747,7 @@ func (x *ListSitesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSitesRequest.ProtoReflect.Descriptor instead.
 func (*ListSitesRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{37}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{40}
 }
 
 type ListSitesResponse struct {
@@ -2567,7 +2766,7 @@ type ListSitesResponse struct {
 
 func (x *ListSitesResponse) Reset() {
 	*x = ListSitesResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[38]
+	mi := &file_samya_v1_cluster_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2579,7 +2778,7 @@ func (x *ListSitesResponse) String() string {
 func (*ListSitesResponse) ProtoMessage() {}
 
 func (x *ListSitesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[38]
+	mi := &file_samya_v1_cluster_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2592,7 +2791,7 @@ func (x *ListSitesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSitesResponse.ProtoReflect.Descriptor instead.
 func (*ListSitesResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{38}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ListSitesResponse) GetSites() []*Site {
@@ -2652,7 +2851,7 @@ type Site struct {
 
 func (x *Site) Reset() {
 	*x = Site{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[39]
+	mi := &file_samya_v1_cluster_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2664,7 +2863,7 @@ func (x *Site) String() string {
 func (*Site) ProtoMessage() {}
 
 func (x *Site) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[39]
+	mi := &file_samya_v1_cluster_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2677,7 +2876,7 @@ func (x *Site) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Site.ProtoReflect.Descriptor instead.
 func (*Site) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{39}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Site) GetName() string {
@@ -2862,7 +3061,7 @@ const file_samya_v1_cluster_proto_rawDesc = "" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\"0\n" +
 	"\x14RaiseVersionResponse\x12\x18\n" +
-	"\aversion\x18\x01 \x01(\rR\aversion\"\x97\x02\n" +
+	"\aversion\x18\x01 \x01(\rR\aversion\"\xe7\x02\n" +
 	"\x06Member\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12+\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x15.samya.v1.MemberStateR\x05state\x12\x14\n" +
@@ -2872,7 +3071,17 @@ const file_samya_v1_cluster_proto_rawDesc = "" +
 	"\x06health\x18\x06 \x01(\x0e2\x14.samya.v1.SiteHealthR\x06health\x12\x1b\n" +
 	"\twaits_for\x18\a \x01(\tR\bwaitsFor\x12\x12\n" +
 	"\x04heir\x18\b \x01(\tR\x04heir\x12%\n" +
-	"\x05drain\x18\t \x01(\v2\x0f.samya.v1.DrainR\x05drain\"\xd4\x01\n" +
+	"\x05drain\x18\t \x01(\v2\x0f.samya.v1.DrainR\x05drain\x12\x18\n" +
+	"\arescued\x18\n" +
+	" \x01(\bR\arescued\x124\n" +
+	"\n" +
+	"remembered\x18\v \x01(\v2\x14.samya.v1.RememberedR\n" +
+	"remembered\"^\n" +
+	"\n" +
+	"Remembered\x12 \n" +
+	"\vincarnation\x18\x01 \x01(\tR\vincarnation\x12\x16\n" +
+	"\x06commit\x18\x02 \x01(\x04R\x06commit\x12\x16\n" +
+	"\x06served\x18\x03 \x01(\bR\x06served\"\xd4\x01\n" +
 	"\x05Drain\x12\x1a\n" +
 	"\bentities\x18\x01 \x01(\x03R\bentities\x12\x16\n" +
 	"\x06leases\x18\x02 \x01(\x03R\x06leases\x12\x16\n" +
@@ -2880,8 +3089,9 @@ const file_samya_v1_cluster_proto_rawDesc = "" +
 	"\x06tokens\x18\x04 \x01(\x03R\x06tokens\x123\n" +
 	"\arecords\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\arecords\x12\x18\n" +
 	"\aunclear\x18\x06 \x03(\tR\aunclear\x12\x18\n" +
-	"\aemptied\x18\a \x01(\bR\aemptied\"\x14\n" +
-	"\x12ListMembersRequest\"\xb1\x01\n" +
+	"\aemptied\x18\a \x01(\bR\aemptied\"(\n" +
+	"\x12ListMembersRequest\x12\x12\n" +
+	"\x04site\x18\x01 \x01(\tR\x04site\"\xb1\x01\n" +
 	"\x13ListMembersResponse\x12*\n" +
 	"\amembers\x18\x01 \x03(\v2\x10.samya.v1.MemberR\amembers\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x16\n" +
@@ -2915,6 +3125,13 @@ const file_samya_v1_cluster_proto_rawDesc = "" +
 	"request_id\x18\x03 \x01(\tR\trequestId\"Z\n" +
 	"\x14RemoveMemberResponse\x12(\n" +
 	"\x06member\x18\x01 \x01(\v2\x10.samya.v1.MemberR\x06member\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\x04R\aversion\"H\n" +
+	"\x13RescueMemberRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x02 \x01(\tR\trequestId\"Z\n" +
+	"\x14RescueMemberResponse\x12(\n" +
+	"\x06member\x18\x01 \x01(\v2\x10.samya.v1.MemberR\x06member\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\"\x12\n" +
 	"\x10ListSitesRequest\"\x9d\x01\n" +
 	"\x11ListSitesResponse\x12$\n" +
@@ -2946,7 +3163,7 @@ const file_samya_v1_cluster_proto_rawDesc = "" +
 	"\x17SITE_HEALTH_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13SITE_HEALTH_SERVING\x10\x01\x12\x1a\n" +
 	"\x16SITE_HEALTH_OVERLOADED\x10\x02\x12\x1b\n" +
-	"\x17SITE_HEALTH_UNREACHABLE\x10\x032\x82\f\n" +
+	"\x17SITE_HEALTH_UNREACHABLE\x10\x032\x80\r\n" +
 	"\x0eClusterService\x12`\n" +
 	"\tListSites\x12\x1a.samya.v1.ListSitesRequest\x1a\x1b.samya.v1.ListSitesResponse\"\x1a\xea\x8e\x19\x16\b\x01\x18\x01*\x10\n" +
 	"\x03GET\x12\t/v1/sites\x12h\n" +
@@ -2961,7 +3178,9 @@ const file_samya_v1_cluster_proto_rawDesc = "" +
 	"\fRemoveMember\x12\x1d.samya.v1.RemoveMemberRequest\x1a\x1e.samya.v1.RemoveMemberResponse\"(\xea\x8e\x19$\b\x04\x10\x01 \x01*\x1c\n" +
 	"\x06DELETE\x12\x12/v1/members/{name}\x12|\n" +
 	"\x0eRecoverCluster\x12\x1f.samya.v1.RecoverClusterRequest\x1a .samya.v1.RecoverClusterResponse\"'\xea\x8e\x19#\b\x04\x10\x01 \x01*\x1b\n" +
-	"\x04POST\x12\x13/v1/members:recover\x12Y\n" +
+	"\x04POST\x12\x13/v1/members:recover\x12|\n" +
+	"\fRescueMember\x12\x1d.samya.v1.RescueMemberRequest\x1a\x1e.samya.v1.RescueMemberResponse\"-\xea\x8e\x19)\b\x04\x10\x01 \x01*!\n" +
+	"\x04POST\x12\x19/v1/members/{name}:rescue\x12Y\n" +
 	"\aGetMode\x12\x18.samya.v1.GetModeRequest\x1a\x19.samya.v1.GetModeResponse\"\x19\xea\x8e\x19\x15\b\x01\x18\x01*\x0f\n" +
 	"\x03GET\x12\b/v1/mode\x12[\n" +
 	"\aSetMode\x12\x18.samya.v1.SetModeRequest\x1a\x19.samya.v1.SetModeResponse\"\x1b\xea\x8e\x19\x17\b\x04\x10\x01 \x01*\x0f\n" +
@@ -2991,7 +3210,7 @@ func file_samya_v1_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_samya_v1_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_samya_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
+var file_samya_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_samya_v1_cluster_proto_goTypes = []any{
 	(MemberState)(0),               // 0: samya.v1.MemberState
 	(SiteHealth)(0),                // 1: samya.v1.SiteHealth
@@ -3021,33 +3240,36 @@ var file_samya_v1_cluster_proto_goTypes = []any{
 	(*RaiseVersionRequest)(nil),    // 25: samya.v1.RaiseVersionRequest
 	(*RaiseVersionResponse)(nil),   // 26: samya.v1.RaiseVersionResponse
 	(*Member)(nil),                 // 27: samya.v1.Member
-	(*Drain)(nil),                  // 28: samya.v1.Drain
-	(*ListMembersRequest)(nil),     // 29: samya.v1.ListMembersRequest
-	(*ListMembersResponse)(nil),    // 30: samya.v1.ListMembersResponse
-	(*WatchMembersRequest)(nil),    // 31: samya.v1.WatchMembersRequest
-	(*WatchMembersResponse)(nil),   // 32: samya.v1.WatchMembersResponse
-	(*AddMemberRequest)(nil),       // 33: samya.v1.AddMemberRequest
-	(*AddMemberResponse)(nil),      // 34: samya.v1.AddMemberResponse
-	(*DrainMemberRequest)(nil),     // 35: samya.v1.DrainMemberRequest
-	(*DrainMemberResponse)(nil),    // 36: samya.v1.DrainMemberResponse
-	(*RemoveMemberRequest)(nil),    // 37: samya.v1.RemoveMemberRequest
-	(*RemoveMemberResponse)(nil),   // 38: samya.v1.RemoveMemberResponse
-	(*ListSitesRequest)(nil),       // 39: samya.v1.ListSitesRequest
-	(*ListSitesResponse)(nil),      // 40: samya.v1.ListSitesResponse
-	(*Site)(nil),                   // 41: samya.v1.Site
-	(*durationpb.Duration)(nil),    // 42: google.protobuf.Duration
+	(*Remembered)(nil),             // 28: samya.v1.Remembered
+	(*Drain)(nil),                  // 29: samya.v1.Drain
+	(*ListMembersRequest)(nil),     // 30: samya.v1.ListMembersRequest
+	(*ListMembersResponse)(nil),    // 31: samya.v1.ListMembersResponse
+	(*WatchMembersRequest)(nil),    // 32: samya.v1.WatchMembersRequest
+	(*WatchMembersResponse)(nil),   // 33: samya.v1.WatchMembersResponse
+	(*AddMemberRequest)(nil),       // 34: samya.v1.AddMemberRequest
+	(*AddMemberResponse)(nil),      // 35: samya.v1.AddMemberResponse
+	(*DrainMemberRequest)(nil),     // 36: samya.v1.DrainMemberRequest
+	(*DrainMemberResponse)(nil),    // 37: samya.v1.DrainMemberResponse
+	(*RemoveMemberRequest)(nil),    // 38: samya.v1.RemoveMemberRequest
+	(*RemoveMemberResponse)(nil),   // 39: samya.v1.RemoveMemberResponse
+	(*RescueMemberRequest)(nil),    // 40: samya.v1.RescueMemberRequest
+	(*RescueMemberResponse)(nil),   // 41: samya.v1.RescueMemberResponse
+	(*ListSitesRequest)(nil),       // 42: samya.v1.ListSitesRequest
+	(*ListSitesResponse)(nil),      // 43: samya.v1.ListSitesResponse
+	(*Site)(nil),                   // 44: samya.v1.Site
+	(*durationpb.Duration)(nil),    // 45: google.protobuf.Duration
 }
 var file_samya_v1_cluster_proto_depIdxs = []int32{
 	4,  // 0: samya.v1.InspectSitesResponse.sites:type_name -> samya.v1.SiteInspection
-	42, // 1: samya.v1.SiteInspection.up:type_name -> google.protobuf.Duration
+	45, // 1: samya.v1.SiteInspection.up:type_name -> google.protobuf.Duration
 	5,  // 2: samya.v1.SiteInspection.partitions:type_name -> samya.v1.Partition
 	6,  // 3: samya.v1.SiteInspection.repartitioning:type_name -> samya.v1.Repartitioning
 	8,  // 4: samya.v1.SiteInspection.split:type_name -> samya.v1.SplitEntity
-	42, // 5: samya.v1.Repartitioning.last_cut_time:type_name -> google.protobuf.Duration
+	45, // 5: samya.v1.Repartitioning.last_cut_time:type_name -> google.protobuf.Duration
 	7,  // 6: samya.v1.Repartitioning.pause:type_name -> samya.v1.SwitchPause
-	42, // 7: samya.v1.SwitchPause.p50:type_name -> google.protobuf.Duration
-	42, // 8: samya.v1.SwitchPause.p99:type_name -> google.protobuf.Duration
-	42, // 9: samya.v1.SwitchPause.max:type_name -> google.protobuf.Duration
+	45, // 7: samya.v1.SwitchPause.p50:type_name -> google.protobuf.Duration
+	45, // 8: samya.v1.SwitchPause.p99:type_name -> google.protobuf.Duration
+	45, // 9: samya.v1.SwitchPause.max:type_name -> google.protobuf.Duration
 	11, // 10: samya.v1.GetForecastResponse.sites:type_name -> samya.v1.SiteForecast
 	11, // 11: samya.v1.SetForecastResponse.sites:type_name -> samya.v1.SiteForecast
 	16, // 12: samya.v1.GetModeResponse.mode:type_name -> samya.v1.Mode
@@ -3056,49 +3278,53 @@ var file_samya_v1_cluster_proto_depIdxs = []int32{
 	22, // 15: samya.v1.GetVersionResponse.sites:type_name -> samya.v1.SiteVersion
 	0,  // 16: samya.v1.Member.state:type_name -> samya.v1.MemberState
 	1,  // 17: samya.v1.Member.health:type_name -> samya.v1.SiteHealth
-	28, // 18: samya.v1.Member.drain:type_name -> samya.v1.Drain
-	42, // 19: samya.v1.Drain.records:type_name -> google.protobuf.Duration
-	27, // 20: samya.v1.ListMembersResponse.members:type_name -> samya.v1.Member
-	30, // 21: samya.v1.WatchMembersResponse.list:type_name -> samya.v1.ListMembersResponse
-	27, // 22: samya.v1.AddMemberResponse.member:type_name -> samya.v1.Member
-	27, // 23: samya.v1.DrainMemberResponse.member:type_name -> samya.v1.Member
-	27, // 24: samya.v1.RemoveMemberResponse.member:type_name -> samya.v1.Member
-	41, // 25: samya.v1.ListSitesResponse.sites:type_name -> samya.v1.Site
-	1,  // 26: samya.v1.Site.health:type_name -> samya.v1.SiteHealth
-	42, // 27: samya.v1.Site.round_trip:type_name -> google.protobuf.Duration
-	39, // 28: samya.v1.ClusterService.ListSites:input_type -> samya.v1.ListSitesRequest
-	29, // 29: samya.v1.ClusterService.ListMembers:input_type -> samya.v1.ListMembersRequest
-	31, // 30: samya.v1.ClusterService.WatchMembers:input_type -> samya.v1.WatchMembersRequest
-	33, // 31: samya.v1.ClusterService.AddMember:input_type -> samya.v1.AddMemberRequest
-	35, // 32: samya.v1.ClusterService.DrainMember:input_type -> samya.v1.DrainMemberRequest
-	37, // 33: samya.v1.ClusterService.RemoveMember:input_type -> samya.v1.RemoveMemberRequest
-	9,  // 34: samya.v1.ClusterService.RecoverCluster:input_type -> samya.v1.RecoverClusterRequest
-	18, // 35: samya.v1.ClusterService.GetMode:input_type -> samya.v1.GetModeRequest
-	20, // 36: samya.v1.ClusterService.SetMode:input_type -> samya.v1.SetModeRequest
-	23, // 37: samya.v1.ClusterService.GetVersion:input_type -> samya.v1.GetVersionRequest
-	25, // 38: samya.v1.ClusterService.RaiseVersion:input_type -> samya.v1.RaiseVersionRequest
-	12, // 39: samya.v1.ClusterService.GetForecast:input_type -> samya.v1.GetForecastRequest
-	14, // 40: samya.v1.ClusterService.SetForecast:input_type -> samya.v1.SetForecastRequest
-	2,  // 41: samya.v1.ClusterService.InspectSites:input_type -> samya.v1.InspectSitesRequest
-	40, // 42: samya.v1.ClusterService.ListSites:output_type -> samya.v1.ListSitesResponse
-	30, // 43: samya.v1.ClusterService.ListMembers:output_type -> samya.v1.ListMembersResponse
-	32, // 44: samya.v1.ClusterService.WatchMembers:output_type -> samya.v1.WatchMembersResponse
-	34, // 45: samya.v1.ClusterService.AddMember:output_type -> samya.v1.AddMemberResponse
-	36, // 46: samya.v1.ClusterService.DrainMember:output_type -> samya.v1.DrainMemberResponse
-	38, // 47: samya.v1.ClusterService.RemoveMember:output_type -> samya.v1.RemoveMemberResponse
-	10, // 48: samya.v1.ClusterService.RecoverCluster:output_type -> samya.v1.RecoverClusterResponse
-	19, // 49: samya.v1.ClusterService.GetMode:output_type -> samya.v1.GetModeResponse
-	21, // 50: samya.v1.ClusterService.SetMode:output_type -> samya.v1.SetModeResponse
-	24, // 51: samya.v1.ClusterService.GetVersion:output_type -> samya.v1.GetVersionResponse
-	26, // 52: samya.v1.ClusterService.RaiseVersion:output_type -> samya.v1.RaiseVersionResponse
-	13, // 53: samya.v1.ClusterService.GetForecast:output_type -> samya.v1.GetForecastResponse
-	15, // 54: samya.v1.ClusterService.SetForecast:output_type -> samya.v1.SetForecastResponse
-	3,  // 55: samya.v1.ClusterService.InspectSites:output_type -> samya.v1.InspectSitesResponse
-	42, // [42:56] is the sub-list for method output_type
-	28, // [28:42] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	29, // 18: samya.v1.Member.drain:type_name -> samya.v1.Drain
+	28, // 19: samya.v1.Member.remembered:type_name -> samya.v1.Remembered
+	45, // 20: samya.v1.Drain.records:type_name -> google.protobuf.Duration
+	27, // 21: samya.v1.ListMembersResponse.members:type_name -> samya.v1.Member
+	31, // 22: samya.v1.WatchMembersResponse.list:type_name -> samya.v1.ListMembersResponse
+	27, // 23: samya.v1.AddMemberResponse.member:type_name -> samya.v1.Member
+	27, // 24: samya.v1.DrainMemberResponse.member:type_name -> samya.v1.Member
+	27, // 25: samya.v1.RemoveMemberResponse.member:type_name -> samya.v1.Member
+	27, // 26: samya.v1.RescueMemberResponse.member:type_name -> samya.v1.Member
+	44, // 27: samya.v1.ListSitesResponse.sites:type_name -> samya.v1.Site
+	1,  // 28: samya.v1.Site.health:type_name -> samya.v1.SiteHealth
+	45, // 29: samya.v1.Site.round_trip:type_name -> google.protobuf.Duration
+	42, // 30: samya.v1.ClusterService.ListSites:input_type -> samya.v1.ListSitesRequest
+	30, // 31: samya.v1.ClusterService.ListMembers:input_type -> samya.v1.ListMembersRequest
+	32, // 32: samya.v1.ClusterService.WatchMembers:input_type -> samya.v1.WatchMembersRequest
+	34, // 33: samya.v1.ClusterService.AddMember:input_type -> samya.v1.AddMemberRequest
+	36, // 34: samya.v1.ClusterService.DrainMember:input_type -> samya.v1.DrainMemberRequest
+	38, // 35: samya.v1.ClusterService.RemoveMember:input_type -> samya.v1.RemoveMemberRequest
+	9,  // 36: samya.v1.ClusterService.RecoverCluster:input_type -> samya.v1.RecoverClusterRequest
+	40, // 37: samya.v1.ClusterService.RescueMember:input_type -> samya.v1.RescueMemberRequest
+	18, // 38: samya.v1.ClusterService.GetMode:input_type -> samya.v1.GetModeRequest
+	20, // 39: samya.v1.ClusterService.SetMode:input_type -> samya.v1.SetModeRequest
+	23, // 40: samya.v1.ClusterService.GetVersion:input_type -> samya.v1.GetVersionRequest
+	25, // 41: samya.v1.ClusterService.RaiseVersion:input_type -> samya.v1.RaiseVersionRequest
+	12, // 42: samya.v1.ClusterService.GetForecast:input_type -> samya.v1.GetForecastRequest
+	14, // 43: samya.v1.ClusterService.SetForecast:input_type -> samya.v1.SetForecastRequest
+	2,  // 44: samya.v1.ClusterService.InspectSites:input_type -> samya.v1.InspectSitesRequest
+	43, // 45: samya.v1.ClusterService.ListSites:output_type -> samya.v1.ListSitesResponse
+	31, // 46: samya.v1.ClusterService.ListMembers:output_type -> samya.v1.ListMembersResponse
+	33, // 47: samya.v1.ClusterService.WatchMembers:output_type -> samya.v1.WatchMembersResponse
+	35, // 48: samya.v1.ClusterService.AddMember:output_type -> samya.v1.AddMemberResponse
+	37, // 49: samya.v1.ClusterService.DrainMember:output_type -> samya.v1.DrainMemberResponse
+	39, // 50: samya.v1.ClusterService.RemoveMember:output_type -> samya.v1.RemoveMemberResponse
+	10, // 51: samya.v1.ClusterService.RecoverCluster:output_type -> samya.v1.RecoverClusterResponse
+	41, // 52: samya.v1.ClusterService.RescueMember:output_type -> samya.v1.RescueMemberResponse
+	19, // 53: samya.v1.ClusterService.GetMode:output_type -> samya.v1.GetModeResponse
+	21, // 54: samya.v1.ClusterService.SetMode:output_type -> samya.v1.SetModeResponse
+	24, // 55: samya.v1.ClusterService.GetVersion:output_type -> samya.v1.GetVersionResponse
+	26, // 56: samya.v1.ClusterService.RaiseVersion:output_type -> samya.v1.RaiseVersionResponse
+	13, // 57: samya.v1.ClusterService.GetForecast:output_type -> samya.v1.GetForecastResponse
+	15, // 58: samya.v1.ClusterService.SetForecast:output_type -> samya.v1.SetForecastResponse
+	3,  // 59: samya.v1.ClusterService.InspectSites:output_type -> samya.v1.InspectSitesResponse
+	45, // [45:60] is the sub-list for method output_type
+	30, // [30:45] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_samya_v1_cluster_proto_init() }
@@ -3113,7 +3339,7 @@ func file_samya_v1_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_samya_v1_cluster_proto_rawDesc), len(file_samya_v1_cluster_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   40,
+			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -26,6 +26,7 @@ const (
 	ClusterService_DrainMember_FullMethodName    = "/samya.v1.ClusterService/DrainMember"
 	ClusterService_RemoveMember_FullMethodName   = "/samya.v1.ClusterService/RemoveMember"
 	ClusterService_RecoverCluster_FullMethodName = "/samya.v1.ClusterService/RecoverCluster"
+	ClusterService_RescueMember_FullMethodName   = "/samya.v1.ClusterService/RescueMember"
 	ClusterService_GetMode_FullMethodName        = "/samya.v1.ClusterService/GetMode"
 	ClusterService_SetMode_FullMethodName        = "/samya.v1.ClusterService/SetMode"
 	ClusterService_GetVersion_FullMethodName     = "/samya.v1.ClusterService/GetVersion"
@@ -67,6 +68,9 @@ type ClusterServiceClient interface {
 	// first whether they can, and has none go on unless all can. A repeat does no harm.
 	// The lost sites are then written off with RemoveMember.
 	RecoverCluster(ctx context.Context, in *RecoverClusterRequest, opts ...grpc.CallOption) (*RecoverClusterResponse, error)
+	// RescueMember notes that all that a lost site held is back, by RescueEntity for each
+	// entity. For a site that was rescued nothing changes.
+	RescueMember(ctx context.Context, in *RescueMemberRequest, opts ...grpc.CallOption) (*RescueMemberResponse, error)
 	// GetMode reads the protocol mode. A site answers for itself alone; an app
 	// manager asks all sites.
 	GetMode(ctx context.Context, in *GetModeRequest, opts ...grpc.CallOption) (*GetModeResponse, error)
@@ -179,6 +183,16 @@ func (c *clusterServiceClient) RecoverCluster(ctx context.Context, in *RecoverCl
 	return out, nil
 }
 
+func (c *clusterServiceClient) RescueMember(ctx context.Context, in *RescueMemberRequest, opts ...grpc.CallOption) (*RescueMemberResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RescueMemberResponse)
+	err := c.cc.Invoke(ctx, ClusterService_RescueMember_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *clusterServiceClient) GetMode(ctx context.Context, in *GetModeRequest, opts ...grpc.CallOption) (*GetModeResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(GetModeResponse)
@@ -281,6 +295,9 @@ type ClusterServiceServer interface {
 	// first whether they can, and has none go on unless all can. A repeat does no harm.
 	// The lost sites are then written off with RemoveMember.
 	RecoverCluster(context.Context, *RecoverClusterRequest) (*RecoverClusterResponse, error)
+	// RescueMember notes that all that a lost site held is back, by RescueEntity for each
+	// entity. For a site that was rescued nothing changes.
+	RescueMember(context.Context, *RescueMemberRequest) (*RescueMemberResponse, error)
 	// GetMode reads the protocol mode. A site answers for itself alone; an app
 	// manager asks all sites.
 	GetMode(context.Context, *GetModeRequest) (*GetModeResponse, error)
@@ -334,6 +351,9 @@ func (UnimplementedClusterServiceServer) RemoveMember(context.Context, *RemoveMe
 }
 func (UnimplementedClusterServiceServer) RecoverCluster(context.Context, *RecoverClusterRequest) (*RecoverClusterResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method RecoverCluster not implemented")
+}
+func (UnimplementedClusterServiceServer) RescueMember(context.Context, *RescueMemberRequest) (*RescueMemberResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RescueMember not implemented")
 }
 func (UnimplementedClusterServiceServer) GetMode(context.Context, *GetModeRequest) (*GetModeResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetMode not implemented")
@@ -496,6 +516,24 @@ func _ClusterService_RecoverCluster_Handler(srv interface{}, ctx context.Context
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ClusterService_RescueMember_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RescueMemberRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ClusterServiceServer).RescueMember(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ClusterService_RescueMember_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ClusterServiceServer).RescueMember(ctx, req.(*RescueMemberRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _ClusterService_GetMode_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(GetModeRequest)
 	if err := dec(in); err != nil {
@@ -652,6 +690,10 @@ var ClusterService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "RecoverCluster",
 			Handler:    _ClusterService_RecoverCluster_Handler,
+		},
+		{
+			MethodName: "RescueMember",
+			Handler:    _ClusterService_RescueMember_Handler,
 		},
 		{
 			MethodName: "GetMode",

@@ -1895,6 +1895,227 @@ func (x *ReconcileEntityResponse) GetMissingSites() []string {
 	return nil
 }
 
+type RescueEntityRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The entity's name.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The lost site. Its latest data must be known, and it must not run.
+	Site string `protobuf:"bytes,2,opt,name=site,proto3" json:"site,omitempty"`
+	// The entity's generation.
+	Generation uint64 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
+	// How many tokens of the entity itself, not of entities below, are out through the site:
+	// acquired there less released there, -(2^53-1) to 2^53-1. 0 if the data lacks the entity.
+	Net int64 `protobuf:"varint,4,opt,name=net,proto3" json:"net,omitempty"`
+	// How many tokens are left at the site, and out through it, those of entities below
+	// included; in the same bounds.
+	Held int64 `protobuf:"varint,5,opt,name=held,proto3" json:"held,omitempty"`
+	// The tokens of net that leases hold, in at most 8 parts. They come back once the leases
+	// have ended.
+	Leases []*HeldLeases `protobuf:"bytes,6,rep,name=leases,proto3" json:"leases,omitempty"`
+	// Names this request; a repeat gets the first answer. Optional.
+	RequestId     string `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RescueEntityRequest) Reset() {
+	*x = RescueEntityRequest{}
+	mi := &file_samya_v1_entities_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RescueEntityRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RescueEntityRequest) ProtoMessage() {}
+
+func (x *RescueEntityRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_entities_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RescueEntityRequest.ProtoReflect.Descriptor instead.
+func (*RescueEntityRequest) Descriptor() ([]byte, []int) {
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *RescueEntityRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RescueEntityRequest) GetSite() string {
+	if x != nil {
+		return x.Site
+	}
+	return ""
+}
+
+func (x *RescueEntityRequest) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *RescueEntityRequest) GetNet() int64 {
+	if x != nil {
+		return x.Net
+	}
+	return 0
+}
+
+func (x *RescueEntityRequest) GetHeld() int64 {
+	if x != nil {
+		return x.Held
+	}
+	return 0
+}
+
+func (x *RescueEntityRequest) GetLeases() []*HeldLeases {
+	if x != nil {
+		return x.Leases
+	}
+	return nil
+}
+
+func (x *RescueEntityRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+// HeldLeases are leases of a lost site.
+type HeldLeases struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Their tokens, 1 to 2^53-1.
+	Tokens int64 `protobuf:"varint,1,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	// The time of the end of the last one, in milliseconds since the Unix epoch.
+	UntilMs       int64 `protobuf:"varint,2,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HeldLeases) Reset() {
+	*x = HeldLeases{}
+	mi := &file_samya_v1_entities_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HeldLeases) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HeldLeases) ProtoMessage() {}
+
+func (x *HeldLeases) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_entities_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HeldLeases.ProtoReflect.Descriptor instead.
+func (*HeldLeases) Descriptor() ([]byte, []int) {
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *HeldLeases) GetTokens() int64 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
+func (x *HeldLeases) GetUntilMs() int64 {
+	if x != nil {
+		return x.UntilMs
+	}
+	return 0
+}
+
+type RescueEntityResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The entity after the change.
+	Entity *Entity `protobuf:"bytes,1,opt,name=entity,proto3" json:"entity,omitempty"`
+	// How many tokens are available again; negative if tokens are lacking. 0 if what the site
+	// held was back before, or was never written off.
+	Returned int64 `protobuf:"varint,2,opt,name=returned,proto3" json:"returned,omitempty"`
+	// The sites that are not known to have applied the change, in the order of their names.
+	MissingSites  []string `protobuf:"bytes,3,rep,name=missing_sites,json=missingSites,proto3" json:"missing_sites,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RescueEntityResponse) Reset() {
+	*x = RescueEntityResponse{}
+	mi := &file_samya_v1_entities_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RescueEntityResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RescueEntityResponse) ProtoMessage() {}
+
+func (x *RescueEntityResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_entities_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RescueEntityResponse.ProtoReflect.Descriptor instead.
+func (*RescueEntityResponse) Descriptor() ([]byte, []int) {
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *RescueEntityResponse) GetEntity() *Entity {
+	if x != nil {
+		return x.Entity
+	}
+	return nil
+}
+
+func (x *RescueEntityResponse) GetReturned() int64 {
+	if x != nil {
+		return x.Returned
+	}
+	return 0
+}
+
+func (x *RescueEntityResponse) GetMissingSites() []string {
+	if x != nil {
+		return x.MissingSites
+	}
+	return nil
+}
+
 var File_samya_v1_entities_proto protoreflect.FileDescriptor
 
 const file_samya_v1_entities_proto_rawDesc = "" +
@@ -2040,12 +2261,31 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"\x06entity\x18\x01 \x01(\v2\x10.samya.v1.EntityR\x06entity\x12\x1a\n" +
 	"\breturned\x18\x02 \x01(\x03R\breturned\x12\"\n" +
 	"\rmay_exceed_by\x18\x03 \x01(\x03R\vmayExceedBy\x12#\n" +
-	"\rmissing_sites\x18\x04 \x03(\tR\fmissingSites*q\n" +
+	"\rmissing_sites\x18\x04 \x03(\tR\fmissingSites\"\xd0\x01\n" +
+	"\x13RescueEntityRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04site\x18\x02 \x01(\tR\x04site\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x03 \x01(\x04R\n" +
+	"generation\x12\x10\n" +
+	"\x03net\x18\x04 \x01(\x03R\x03net\x12\x12\n" +
+	"\x04held\x18\x05 \x01(\x03R\x04held\x12,\n" +
+	"\x06leases\x18\x06 \x03(\v2\x14.samya.v1.HeldLeasesR\x06leases\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\a \x01(\tR\trequestId\"?\n" +
+	"\n" +
+	"HeldLeases\x12\x16\n" +
+	"\x06tokens\x18\x01 \x01(\x03R\x06tokens\x12\x19\n" +
+	"\buntil_ms\x18\x02 \x01(\x03R\auntilMs\"\x81\x01\n" +
+	"\x14RescueEntityResponse\x12(\n" +
+	"\x06entity\x18\x01 \x01(\v2\x10.samya.v1.EntityR\x06entity\x12\x1a\n" +
+	"\breturned\x18\x02 \x01(\x03R\breturned\x12#\n" +
+	"\rmissing_sites\x18\x03 \x03(\tR\fmissingSites*q\n" +
 	"\vConsistency\x12\x1b\n" +
 	"\x17CONSISTENCY_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11CONSISTENCY_LOCAL\x10\x01\x12\x17\n" +
 	"\x13CONSISTENCY_BOUNDED\x10\x02\x12\x15\n" +
-	"\x11CONSISTENCY_EXACT\x10\x032\xaa\b\n" +
+	"\x11CONSISTENCY_EXACT\x10\x032\xa7\t\n" +
 	"\rEntityService\x12m\n" +
 	"\fCreateEntity\x12\x1d.samya.v1.CreateEntityRequest\x1a\x1e.samya.v1.CreateEntityResponse\"\x1e\xea\x8e\x19\x1a\b\x03 \x01*\x14\n" +
 	"\x04POST\x12\f/v1/entities\x12h\n" +
@@ -2065,7 +2305,9 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"\tCutEntity\x12\x1a.samya.v1.CutEntityRequest\x1a\x1b.samya.v1.CutEntityResponse\"&\xea\x8e\x19\"\b\x01*\x1e\n" +
 	"\x03GET\x12\x17/v1/entities/{name}:cut\x12\x87\x01\n" +
 	"\x0fReconcileEntity\x12 .samya.v1.ReconcileEntityRequest\x1a!.samya.v1.ReconcileEntityResponse\"/\xea\x8e\x19+\b\x04 \x01*%\n" +
-	"\x04POST\x12\x1d/v1/entities/{name}:reconcileB2Z0github.com/samya-db/samya/proto/samya/v1;samyav1b\x06proto3"
+	"\x04POST\x12\x1d/v1/entities/{name}:reconcile\x12{\n" +
+	"\fRescueEntity\x12\x1d.samya.v1.RescueEntityRequest\x1a\x1e.samya.v1.RescueEntityResponse\",\xea\x8e\x19(\b\x04 \x01*\"\n" +
+	"\x04POST\x12\x1a/v1/entities/{name}:rescueB2Z0github.com/samya-db/samya/proto/samya/v1;samyav1b\x06proto3"
 
 var (
 	file_samya_v1_entities_proto_rawDescOnce sync.Once
@@ -2080,7 +2322,7 @@ func file_samya_v1_entities_proto_rawDescGZIP() []byte {
 }
 
 var file_samya_v1_entities_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_samya_v1_entities_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_samya_v1_entities_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_samya_v1_entities_proto_goTypes = []any{
 	(Consistency)(0),                // 0: samya.v1.Consistency
 	(*Entity)(nil),                  // 1: samya.v1.Entity
@@ -2107,11 +2349,14 @@ var file_samya_v1_entities_proto_goTypes = []any{
 	(*CutEntityResponse)(nil),       // 22: samya.v1.CutEntityResponse
 	(*ReconcileEntityRequest)(nil),  // 23: samya.v1.ReconcileEntityRequest
 	(*ReconcileEntityResponse)(nil), // 24: samya.v1.ReconcileEntityResponse
-	(*durationpb.Duration)(nil),     // 25: google.protobuf.Duration
+	(*RescueEntityRequest)(nil),     // 25: samya.v1.RescueEntityRequest
+	(*HeldLeases)(nil),              // 26: samya.v1.HeldLeases
+	(*RescueEntityResponse)(nil),    // 27: samya.v1.RescueEntityResponse
+	(*durationpb.Duration)(nil),     // 28: google.protobuf.Duration
 }
 var file_samya_v1_entities_proto_depIdxs = []int32{
 	3,  // 0: samya.v1.Usage.shares:type_name -> samya.v1.Share
-	25, // 1: samya.v1.Share.age:type_name -> google.protobuf.Duration
+	28, // 1: samya.v1.Share.age:type_name -> google.protobuf.Duration
 	4,  // 2: samya.v1.Share.moves:type_name -> samya.v1.Moves
 	5,  // 3: samya.v1.Moves.stars:type_name -> samya.v1.StarMove
 	6,  // 4: samya.v1.Moves.sent:type_name -> samya.v1.TransferMove
@@ -2120,7 +2365,7 @@ var file_samya_v1_entities_proto_depIdxs = []int32{
 	6,  // 7: samya.v1.Moves.inherited:type_name -> samya.v1.TransferMove
 	1,  // 8: samya.v1.CreateEntityResponse.entity:type_name -> samya.v1.Entity
 	0,  // 9: samya.v1.GetEntityRequest.consistency:type_name -> samya.v1.Consistency
-	25, // 10: samya.v1.GetEntityRequest.max_age:type_name -> google.protobuf.Duration
+	28, // 10: samya.v1.GetEntityRequest.max_age:type_name -> google.protobuf.Duration
 	1,  // 11: samya.v1.WatchEntityResponse.entity:type_name -> samya.v1.Entity
 	2,  // 12: samya.v1.WatchEntityResponse.usage:type_name -> samya.v1.Usage
 	1,  // 13: samya.v1.GetEntityResponse.entity:type_name -> samya.v1.Entity
@@ -2131,29 +2376,33 @@ var file_samya_v1_entities_proto_depIdxs = []int32{
 	1,  // 18: samya.v1.CutEntityResponse.entity:type_name -> samya.v1.Entity
 	2,  // 19: samya.v1.CutEntityResponse.usage:type_name -> samya.v1.Usage
 	1,  // 20: samya.v1.ReconcileEntityResponse.entity:type_name -> samya.v1.Entity
-	7,  // 21: samya.v1.EntityService.CreateEntity:input_type -> samya.v1.CreateEntityRequest
-	9,  // 22: samya.v1.EntityService.GetEntity:input_type -> samya.v1.GetEntityRequest
-	13, // 23: samya.v1.EntityService.ListEntities:input_type -> samya.v1.ListEntitiesRequest
-	15, // 24: samya.v1.EntityService.UpdateEntity:input_type -> samya.v1.UpdateEntityRequest
-	10, // 25: samya.v1.EntityService.WatchEntity:input_type -> samya.v1.WatchEntityRequest
-	17, // 26: samya.v1.EntityService.DeleteEntity:input_type -> samya.v1.DeleteEntityRequest
-	19, // 27: samya.v1.EntityService.MoveEntity:input_type -> samya.v1.MoveEntityRequest
-	21, // 28: samya.v1.EntityService.CutEntity:input_type -> samya.v1.CutEntityRequest
-	23, // 29: samya.v1.EntityService.ReconcileEntity:input_type -> samya.v1.ReconcileEntityRequest
-	8,  // 30: samya.v1.EntityService.CreateEntity:output_type -> samya.v1.CreateEntityResponse
-	12, // 31: samya.v1.EntityService.GetEntity:output_type -> samya.v1.GetEntityResponse
-	14, // 32: samya.v1.EntityService.ListEntities:output_type -> samya.v1.ListEntitiesResponse
-	16, // 33: samya.v1.EntityService.UpdateEntity:output_type -> samya.v1.UpdateEntityResponse
-	11, // 34: samya.v1.EntityService.WatchEntity:output_type -> samya.v1.WatchEntityResponse
-	18, // 35: samya.v1.EntityService.DeleteEntity:output_type -> samya.v1.DeleteEntityResponse
-	20, // 36: samya.v1.EntityService.MoveEntity:output_type -> samya.v1.MoveEntityResponse
-	22, // 37: samya.v1.EntityService.CutEntity:output_type -> samya.v1.CutEntityResponse
-	24, // 38: samya.v1.EntityService.ReconcileEntity:output_type -> samya.v1.ReconcileEntityResponse
-	30, // [30:39] is the sub-list for method output_type
-	21, // [21:30] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	26, // 21: samya.v1.RescueEntityRequest.leases:type_name -> samya.v1.HeldLeases
+	1,  // 22: samya.v1.RescueEntityResponse.entity:type_name -> samya.v1.Entity
+	7,  // 23: samya.v1.EntityService.CreateEntity:input_type -> samya.v1.CreateEntityRequest
+	9,  // 24: samya.v1.EntityService.GetEntity:input_type -> samya.v1.GetEntityRequest
+	13, // 25: samya.v1.EntityService.ListEntities:input_type -> samya.v1.ListEntitiesRequest
+	15, // 26: samya.v1.EntityService.UpdateEntity:input_type -> samya.v1.UpdateEntityRequest
+	10, // 27: samya.v1.EntityService.WatchEntity:input_type -> samya.v1.WatchEntityRequest
+	17, // 28: samya.v1.EntityService.DeleteEntity:input_type -> samya.v1.DeleteEntityRequest
+	19, // 29: samya.v1.EntityService.MoveEntity:input_type -> samya.v1.MoveEntityRequest
+	21, // 30: samya.v1.EntityService.CutEntity:input_type -> samya.v1.CutEntityRequest
+	23, // 31: samya.v1.EntityService.ReconcileEntity:input_type -> samya.v1.ReconcileEntityRequest
+	25, // 32: samya.v1.EntityService.RescueEntity:input_type -> samya.v1.RescueEntityRequest
+	8,  // 33: samya.v1.EntityService.CreateEntity:output_type -> samya.v1.CreateEntityResponse
+	12, // 34: samya.v1.EntityService.GetEntity:output_type -> samya.v1.GetEntityResponse
+	14, // 35: samya.v1.EntityService.ListEntities:output_type -> samya.v1.ListEntitiesResponse
+	16, // 36: samya.v1.EntityService.UpdateEntity:output_type -> samya.v1.UpdateEntityResponse
+	11, // 37: samya.v1.EntityService.WatchEntity:output_type -> samya.v1.WatchEntityResponse
+	18, // 38: samya.v1.EntityService.DeleteEntity:output_type -> samya.v1.DeleteEntityResponse
+	20, // 39: samya.v1.EntityService.MoveEntity:output_type -> samya.v1.MoveEntityResponse
+	22, // 40: samya.v1.EntityService.CutEntity:output_type -> samya.v1.CutEntityResponse
+	24, // 41: samya.v1.EntityService.ReconcileEntity:output_type -> samya.v1.ReconcileEntityResponse
+	27, // 42: samya.v1.EntityService.RescueEntity:output_type -> samya.v1.RescueEntityResponse
+	33, // [33:43] is the sub-list for method output_type
+	23, // [23:33] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_samya_v1_entities_proto_init() }
@@ -2168,7 +2417,7 @@ func file_samya_v1_entities_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_samya_v1_entities_proto_rawDesc), len(file_samya_v1_entities_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   24,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -28,6 +28,7 @@ const (
 	EntityService_MoveEntity_FullMethodName      = "/samya.v1.EntityService/MoveEntity"
 	EntityService_CutEntity_FullMethodName       = "/samya.v1.EntityService/CutEntity"
 	EntityService_ReconcileEntity_FullMethodName = "/samya.v1.EntityService/ReconcileEntity"
+	EntityService_RescueEntity_FullMethodName    = "/samya.v1.EntityService/RescueEntity"
 )
 
 // EntityServiceClient is the client API for EntityService service.
@@ -64,6 +65,11 @@ type EntityServiceClient interface {
 	// ReconcileEntity makes the books say how many tokens are in use, as counted by an
 	// operator for a cut: what clients that died had not released comes back.
 	ReconcileEntity(ctx context.Context, in *ReconcileEntityRequest, opts ...grpc.CallOption) (*ReconcileEntityResponse, error)
+	// RescueEntity brings back what a site held that was written off, as the site's data
+	// tells. The tokens out through the site are out through another one afterwards, and the
+	// rest of what was written off is available again. It does so once. Entities right below
+	// must have been rescued before, and known to be at all sites.
+	RescueEntity(ctx context.Context, in *RescueEntityRequest, opts ...grpc.CallOption) (*RescueEntityResponse, error)
 }
 
 type entityServiceClient struct {
@@ -173,6 +179,16 @@ func (c *entityServiceClient) ReconcileEntity(ctx context.Context, in *Reconcile
 	return out, nil
 }
 
+func (c *entityServiceClient) RescueEntity(ctx context.Context, in *RescueEntityRequest, opts ...grpc.CallOption) (*RescueEntityResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RescueEntityResponse)
+	err := c.cc.Invoke(ctx, EntityService_RescueEntity_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // EntityServiceServer is the server API for EntityService service.
 // All implementations must embed UnimplementedEntityServiceServer
 // for forward compatibility.
@@ -207,6 +223,11 @@ type EntityServiceServer interface {
 	// ReconcileEntity makes the books say how many tokens are in use, as counted by an
 	// operator for a cut: what clients that died had not released comes back.
 	ReconcileEntity(context.Context, *ReconcileEntityRequest) (*ReconcileEntityResponse, error)
+	// RescueEntity brings back what a site held that was written off, as the site's data
+	// tells. The tokens out through the site are out through another one afterwards, and the
+	// rest of what was written off is available again. It does so once. Entities right below
+	// must have been rescued before, and known to be at all sites.
+	RescueEntity(context.Context, *RescueEntityRequest) (*RescueEntityResponse, error)
 	mustEmbedUnimplementedEntityServiceServer()
 }
 
@@ -243,6 +264,9 @@ func (UnimplementedEntityServiceServer) CutEntity(context.Context, *CutEntityReq
 }
 func (UnimplementedEntityServiceServer) ReconcileEntity(context.Context, *ReconcileEntityRequest) (*ReconcileEntityResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReconcileEntity not implemented")
+}
+func (UnimplementedEntityServiceServer) RescueEntity(context.Context, *RescueEntityRequest) (*RescueEntityResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RescueEntity not implemented")
 }
 func (UnimplementedEntityServiceServer) mustEmbedUnimplementedEntityServiceServer() {}
 func (UnimplementedEntityServiceServer) testEmbeddedByValue()                       {}
@@ -420,6 +444,24 @@ func _EntityService_ReconcileEntity_Handler(srv interface{}, ctx context.Context
 	return interceptor(ctx, in, info, handler)
 }
 
+func _EntityService_RescueEntity_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RescueEntityRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(EntityServiceServer).RescueEntity(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: EntityService_RescueEntity_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(EntityServiceServer).RescueEntity(ctx, req.(*RescueEntityRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // EntityService_ServiceDesc is the grpc.ServiceDesc for EntityService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -458,6 +500,10 @@ var EntityService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ReconcileEntity",
 			Handler:    _EntityService_ReconcileEntity_Handler,
+		},
+		{
+			MethodName: "RescueEntity",
+			Handler:    _EntityService_RescueEntity_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

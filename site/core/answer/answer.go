@@ -124,7 +124,7 @@ type Answer struct {
 	// Missing is how many members must vouch for the site's data before it serves
 	// (Unvouched).
 	Missing int
-	// Returned are the tokens given back by a CommitLease.
+	// Returned are the tokens given back by a CommitLease or RescueEntity.
 	Returned avantan.Tokens
 	// Revision is the revision of the View (Watch).
 	Revision input.Revision
@@ -363,6 +363,18 @@ type Member struct {
 	Unheard []avantan.SiteID
 	// Drain tells what a site that drains still holds; nil at all sites but the site itself.
 	Drain *Drain
+	// Rescued says that all that a lost site held is back.
+	Rescued bool
+	// Remembered is what the answering site remembers of the data of a lost site; zero for
+	// nothing.
+	Remembered Remembered
+}
+
+// Remembered is a site's memory of another site's data; see stored.Remembered.
+type Remembered struct {
+	Incarnation, Commits uint64
+	// Served says that the data has told of a commit.
+	Served bool
 }
 
 // Drain is what a site that leaves still holds, and what it waits for.

@@ -211,7 +211,7 @@ const (
 	AddSite ChangeKind = "add_site"
 	// AdmitSite makes a member of a site that has joined. Sites propose it by themselves.
 	AdmitSite ChangeKind = "admit_site"
-	// DrainSite has a member hand over what it holds, and leave.
+	// DrainSite has a member hand over all that it holds, and leave.
 	DrainSite ChangeKind = "drain_site"
 	// KeepSite makes a member again of a site that drains.
 	KeepSite ChangeKind = "keep_site"
@@ -221,6 +221,10 @@ const (
 	RemoveSite ChangeKind = "remove_site"
 	// LoseSite writes off a site that is lost for good.
 	LoseSite ChangeKind = "lose_site"
+	// RescueEntity brings back all that a lost site held of an entity, by the site's data.
+	RescueEntity ChangeKind = "rescue"
+	// RescueSite notes that all that a lost site held is back.
+	RescueSite ChangeKind = "rescue_site"
 	// RaiseVersion raises the version of the cluster by one.
 	RaiseVersion ChangeKind = "version"
 )
@@ -228,7 +232,7 @@ const (
 // OfSites reports whether the kind changes the sites of the cluster.
 func (k ChangeKind) OfSites() bool {
 	switch k {
-	case AddSite, AdmitSite, DrainSite, KeepSite, RetireSite, RemoveSite, LoseSite:
+	case AddSite, AdmitSite, DrainSite, KeepSite, RetireSite, RemoveSite, LoseSite, RescueSite:
 		return true
 	}
 	return false
@@ -259,6 +263,8 @@ type Change struct {
 	Subtree bool
 	// Truth is the count of a Reconcile; else zero.
 	Truth Truth
+	// Rescue is what the data of a lost site holds of the entity (RescueEntity); else nil.
+	Rescue *Rescue
 	// Expected is the generation (DeleteEntity, MoveEntity) or version (SetLimit, Reconcile)
 	// that the entity must have, or the version of the mode (SetMode) or of the members
 	// (AdmitSite and later kinds of sites); 0 for any.
@@ -273,8 +279,8 @@ type Change struct {
 	// Wait is the time in milliseconds for the decision of the change, and with Applied
 	// for the knowledge that all members have applied it.
 	Wait avantan.Tick
-	// Applied delays the answer to a SetLimit until all members are known to have applied
-	// the change, or until Wait is over: the change stands then as well.
+	// Applied delays the answer to a SetLimit or RescueEntity until all members are known to
+	// have applied the change, or until Wait is over: the change stands then as well.
 	Applied bool
 	// NotAfter is the wall time after which the change must not run, in milliseconds
 	// since the Unix epoch. It is the same for all repeats, at most
@@ -301,6 +307,31 @@ type Truth struct {
 func (t *Truth) Drift() avantan.Tokens {
 	return max(t.Counted-t.Returning-t.InUse, min(0, t.Counted-t.InUse))
 }
+
+// Rescue is what the data of a lost site holds of an entity.
+type Rescue struct {
+	// Site is the lost site.
+	Site avantan.SiteID
+	// Generation is the entity's generation.
+	Generation uint64
+	// Net are the tokens out through the site, without those of entities below: acquired
+	// less released, -MaxTokens to MaxTokens. Held are the tokens left at the site and those
+	// out, with those of entities below; in the same bounds.
+	Net, Held avantan.Tokens
+	// Leased are the tokens in Net that leases hold, at most MaxLeased parts.
+	Leased []Leased
+}
+
+// Leased are tokens of leases that end at a time.
+type Leased struct {
+	// Tokens are 1 to MaxTokens.
+	Tokens avantan.Tokens `json:"tokens"`
+	// Until is the wall time of the end in milliseconds since the Unix epoch, from 1.
+	Until int64 `json:"until"`
+}
+
+// MaxLeased bounds the parts of a Rescue.
+const MaxLeased = 8
 
 // Deliver hands over messages that another site sent.
 type Deliver struct {

@@ -37,5 +37,15 @@ func (t *Truth) Valid() bool {
 		t.Returning >= 0 && t.Returning <= MaxTokens && t.Generation > 0
 }
 
+// Valid reports whether all numbers are within their bounds.
+func (r *Rescue) Valid() bool {
+	for _, l := range r.Leased {
+		if l.Tokens < 1 || l.Tokens > MaxTokens || l.Until < 1 {
+			return false
+		}
+	}
+	return r.Site != "" && r.Generation > 0 && len(r.Leased) <= MaxLeased && max(r.Net, -r.Net) <= MaxTokens && max(r.Held, -r.Held) <= MaxTokens
+}
+
 // Simple reports whether the request needs no other site to be asked.
 func (t *Tries) Simple() bool { return t.Attempt <= attempt.First && len(t.Tried) == 0 }

@@ -34,9 +34,9 @@ type Audit struct {
 	// Shape is the shape of the entity at the sender: AuditTell; see stored.Entity.
 	Shape uint64
 	// Still, in AuditTell, says that nothing has moved tokens between the sender and
-	// others since its watch began. Held is then the sender's escrow, and Applied the last
-	// instance that the sender has applied.
-	Still   bool
-	Held    avantan.Tokens
+	// others since its watch began. Held is then the sender's escrow.
+	Still bool
+	Held  avantan.Tokens
+	// Applied, in AuditTell, is the last instance that the sender has applied.
 	Applied avantan.Instance
 }

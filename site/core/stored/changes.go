@@ -67,6 +67,8 @@ type LimitResult struct {
 	// Limit and Version are the entity's values after the change.
 	Limit   avantan.Tokens `json:"limit"`
 	Version uint64         `json:"version"`
+	// Returned is the number of tokens that a rescue has brought back into circulation.
+	Returned avantan.Tokens `json:"returned,omitempty"`
 	// Asked and Keep are as in ChangeTimes.
 	Asked int64 `json:"asked,omitempty"`
 	Keep  int64 `json:"keep,omitempty"`

@@ -142,6 +142,12 @@ type Entity struct {
 	// Appraised is the version of the roster up to which losses of sites are in
 	// WrittenOff; 0 for none.
 	Appraised uint16
+	// Returned is the version of the roster up to which losses were in WrittenOff when the
+	// entity was last reconciled: what those sites held is back. It is 0 for none.
+	Returned uint16
+	// Rescued are the lost sites whose data has brought back what they held, in the order
+	// of their names.
+	Rescued []avantan.SiteID
 }
 
 // Catalogue is the state of the catalogue's sequence.

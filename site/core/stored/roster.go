@@ -42,6 +42,10 @@ type Seat struct {
 	// taken over leases of a member whose drain was cancelled; empty for other sites, and
 	// for a seat that was withdrawn.
 	Heir avantan.SiteID `json:"heir,omitempty"`
+	// Lost is the version of the roster at which the site was written off; 0 for never.
+	Lost uint16 `json:"lost,omitempty"`
+	// Rescued says that all that the lost site held is back.
+	Rescued bool `json:"rescued,omitempty"`
 }
 
 // Serves reports whether a site in this state holds tokens and is heard by others.
@@ -160,6 +164,9 @@ func (r *Roster) Validate() error {
 			return fmt.Errorf("roster: site %q has the unknown state %.64q", s.Site, s.State)
 		case s.Heir != "" && (s.Heir == s.Site || r.Seat(s.Heir) == nil || s.State == SeatJoining || s.State == SeatLost):
 			return fmt.Errorf("roster: site %q, %s, cannot have the heir %.64q", s.Site, s.State, s.Heir)
+		}
+		if lost := s.State == SeatLost; s.Lost > r.Losses || (s.Lost > 0 || s.Rescued) && !lost {
+			return fmt.Errorf("roster: site %q, %s, cannot have been lost at version %d", s.Site, s.State, s.Lost)
 		}
 		last := uint16(0)
 		for _, v := range s.Votes {

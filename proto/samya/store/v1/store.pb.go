@@ -331,7 +331,12 @@ type EntityState struct {
 	// The state of the handoffs.
 	Handoff *HandoffState `protobuf:"bytes,21,opt,name=handoff,proto3" json:"handoff,omitempty"`
 	// The version of the roster up to which losses of sites are in written_off.
-	Appraised     uint32 `protobuf:"varint,22,opt,name=appraised,proto3" json:"appraised,omitempty"`
+	Appraised uint32 `protobuf:"varint,22,opt,name=appraised,proto3" json:"appraised,omitempty"`
+	// The version of the roster up to which losses were in written_off when the entity was
+	// reconciled.
+	Returned uint32 `protobuf:"varint,23,opt,name=returned,proto3" json:"returned,omitempty"`
+	// The lost sites whose data has brought back what they held.
+	Rescued       []string `protobuf:"bytes,24,rep,name=rescued,proto3" json:"rescued,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -518,6 +523,20 @@ func (x *EntityState) GetAppraised() uint32 {
 		return x.Appraised
 	}
 	return 0
+}
+
+func (x *EntityState) GetReturned() uint32 {
+	if x != nil {
+		return x.Returned
+	}
+	return 0
+}
+
+func (x *EntityState) GetRescued() []string {
+	if x != nil {
+		return x.Rescued
+	}
+	return nil
 }
 
 // Claim is what the site has to find out with the sites of earlier attempts of
@@ -1342,7 +1361,9 @@ type LimitResult struct {
 	// result of an older version.
 	Asked int64 `protobuf:"varint,6,opt,name=asked,proto3" json:"asked,omitempty"`
 	// The time until which the result is kept.
-	Keep          int64 `protobuf:"varint,7,opt,name=keep,proto3" json:"keep,omitempty"`
+	Keep int64 `protobuf:"varint,7,opt,name=keep,proto3" json:"keep,omitempty"`
+	// Tokens that a rescue has brought back.
+	Returned      int64 `protobuf:"zigzag64,8,opt,name=returned,proto3" json:"returned,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1422,6 +1443,13 @@ func (x *LimitResult) GetAsked() int64 {
 func (x *LimitResult) GetKeep() int64 {
 	if x != nil {
 		return x.Keep
+	}
+	return 0
+}
+
+func (x *LimitResult) GetReturned() int64 {
+	if x != nil {
+		return x.Returned
 	}
 	return 0
 }
@@ -1741,7 +1769,11 @@ type Seat struct {
 	// The incarnation of the data with which the site was admitted; 0 for none.
 	Incarnation uint64 `protobuf:"fixed64,5,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	// The member that takes over from a site that drains or is gone.
-	Heir          string `protobuf:"bytes,6,opt,name=heir,proto3" json:"heir,omitempty"`
+	Heir string `protobuf:"bytes,6,opt,name=heir,proto3" json:"heir,omitempty"`
+	// The version of the roster at which the site was written off; 0 for never.
+	Lost uint32 `protobuf:"varint,7,opt,name=lost,proto3" json:"lost,omitempty"`
+	// Whether all that the lost site held is back.
+	Rescued       bool `protobuf:"varint,8,opt,name=rescued,proto3" json:"rescued,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1816,6 +1848,20 @@ func (x *Seat) GetHeir() string {
 		return x.Heir
 	}
 	return ""
+}
+
+func (x *Seat) GetLost() uint32 {
+	if x != nil {
+		return x.Lost
+	}
+	return 0
+}
+
+func (x *Seat) GetRescued() bool {
+	if x != nil {
+		return x.Rescued
+	}
+	return false
 }
 
 // ChangeResult is a decided change of the catalogue with its outcome.
@@ -2257,7 +2303,7 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"generation\x18\x01 \x01(\x04R\n" +
 	"generation\x12\x12\n" +
 	"\x04left\x18\x02 \x01(\x12R\x04left\x12\x10\n" +
-	"\x03net\x18\x03 \x01(\x12R\x03net\"\xd4\x05\n" +
+	"\x03net\x18\x03 \x01(\x12R\x03net\"\x8a\x06\n" +
 	"\vEntityState\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -2286,7 +2332,9 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\vwritten_off\x18\x14 \x01(\x12R\n" +
 	"writtenOff\x126\n" +
 	"\ahandoff\x18\x15 \x01(\v2\x1c.samya.store.v1.HandoffStateR\ahandoff\x12\x1c\n" +
-	"\tappraised\x18\x16 \x01(\rR\tappraised\"h\n" +
+	"\tappraised\x18\x16 \x01(\rR\tappraised\x12\x1a\n" +
+	"\breturned\x18\x17 \x01(\rR\breturned\x12\x18\n" +
+	"\arescued\x18\x18 \x03(\tR\arescued\"h\n" +
 	"\x05Claim\x12)\n" +
 	"\x03ask\x18\x01 \x01(\v2\x17.samya.peer.v1.ClaimAskR\x03ask\x12\x1e\n" +
 	"\n" +
@@ -2342,7 +2390,7 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\x06pledge\x18\x02 \x01(\v2\x1b.samya.peer.v1.ContributionR\x06pledge\x12*\n" +
 	"\x05value\x18\x03 \x01(\v2\x14.samya.peer.v1.ValueR\x05value\x12\x1c\n" +
 	"\tcommitted\x18\x04 \x01(\bR\tcommitted\x12\x1c\n" +
-	"\tconcluded\x18\x05 \x01(\bR\tconcluded\"\xb4\x01\n" +
+	"\tconcluded\x18\x05 \x01(\bR\tconcluded\"\xd0\x01\n" +
 	"\vLimitResult\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x12\n" +
@@ -2351,7 +2399,8 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\x05limit\x18\x04 \x01(\x03R\x05limit\x12\x18\n" +
 	"\aversion\x18\x05 \x01(\x04R\aversion\x12\x14\n" +
 	"\x05asked\x18\x06 \x01(\x03R\x05asked\x12\x12\n" +
-	"\x04keep\x18\a \x01(\x03R\x04keep\"\xef\x02\n" +
+	"\x04keep\x18\a \x01(\x03R\x04keep\x12\x1a\n" +
+	"\breturned\x18\b \x01(\x12R\breturned\"\xef\x02\n" +
 	"\rProtocolState\x12\x18\n" +
 	"\aapplied\x18\x01 \x01(\x04R\aapplied\x121\n" +
 	"\bpromised\x18\x02 \x01(\v2\x15.samya.peer.v1.BallotR\bpromised\x126\n" +
@@ -2379,14 +2428,16 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x18\n" +
 	"\achanged\x18\x02 \x01(\x04R\achanged\x12*\n" +
 	"\x05seats\x18\x03 \x03(\v2\x14.samya.store.v1.SeatR\x05seats\x12\x16\n" +
-	"\x06losses\x18\x04 \x01(\rR\x06losses\"\x92\x01\n" +
+	"\x06losses\x18\x04 \x01(\rR\x06losses\"\xc0\x01\n" +
 	"\x04Seat\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x14\n" +
 	"\x05since\x18\x03 \x01(\x04R\x05since\x12\x14\n" +
 	"\x05votes\x18\x04 \x03(\rR\x05votes\x12 \n" +
 	"\vincarnation\x18\x05 \x01(\x06R\vincarnation\x12\x12\n" +
-	"\x04heir\x18\x06 \x01(\tR\x04heir\"\xe4\x03\n" +
+	"\x04heir\x18\x06 \x01(\tR\x04heir\x12\x12\n" +
+	"\x04lost\x18\a \x01(\rR\x04lost\x12\x18\n" +
+	"\arescued\x18\b \x01(\bR\arescued\"\xe4\x03\n" +
 	"\fChangeResult\x12\x1a\n" +
 	"\binstance\x18\x01 \x01(\x04R\binstance\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x12\n" +
