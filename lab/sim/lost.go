@@ -316,3 +316,12 @@ func (o *observer) astray(others *Memory, name string) (sum core.Tokens) {
 	}
 	return sum
 }
+
+// astrayBelow is how many tokens are out of lost sites of entities that ever stood below an
+// entity. Released elsewhere, they are missing there: the lost site does not know of the move.
+func (o *observer) astrayBelow(q *sequence) (sum core.Tokens) {
+	for name := range o.everBelow(q.id.entity) {
+		sum += o.astray(o.s.inside()[0].durable, name)
+	}
+	return sum
+}
