@@ -313,6 +313,17 @@ func (c *fencing) vouch(from SiteID, e *message.Envelope) {
 	}
 }
 
+// goOn has the guard wait for no site that is destroyed.
+func (c *fencing) goOn() {
+	g := &c.fence
+	c.fenceMembers()
+	if !g.open {
+		g.members, g.gone = c.roster.counted()
+		g.need = min(g.members/2, g.standing())
+		c.serveVouched()
+	}
+}
+
 // wakeAt is the next time for the guard to do something; 0 for never.
 func (g *fence) wakeAt() Tick {
 	at := earlier(g.nextRound, g.flushAt)

@@ -33,17 +33,6 @@ func (g *fence) knowing() int {
 	return n
 }
 
-// goOn has the guard wait for no site that is destroyed.
-func (c *fencing) goOn() {
-	g := &c.fence
-	c.fenceMembers()
-	if !g.open {
-		g.members, g.gone = c.roster.counted()
-		g.need = min(g.members/2, g.standing())
-		c.serveVouched()
-	}
-}
-
 // counts reports whether a site's word for the data counts.
 func (p *fencedPeer) counts() bool { return !p.newcomer && !p.later }
 

@@ -259,27 +259,3 @@ func (l *handoffLedger) DropItem(_ SiteID, item handoff.Item) {
 		l.c.leasing.dropLease(of)
 	}
 }
-
-// inheritLease makes a lease of another site a lease of this site. Its holder may learn
-// late where it is: the time on its way does not count.
-func (c *leasing) inheritLease(e *entity, p packedLease, tokens Tokens) {
-	key := attempt.KeyOf(p.ID)
-	if l, ok := c.leases.byKey[key]; ok && l.entity == e {
-		l.Tokens += tokens
-		c.storeLease(l)
-		return
-	}
-	c.leases.number++
-	l := &lease{
-		Lease: stored.Lease{
-			Number: c.leases.number, ID: p.ID, Entity: e.name, Generation: e.generation, Tokens: tokens, Holder: p.Holder,
-		},
-		key: key, entity: e, heapAt: -1,
-	}
-	c.leases.add(l)
-	c.prolong(l, p.TTL)
-	l.until = c.now.Tick + min(p.Remaining, p.TTL)
-	l.Expires = c.own() + int64(min(p.Remaining, p.TTL))
-	c.leases.ends.add(l)
-	c.storeLease(l)
-}

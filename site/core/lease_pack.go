@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // packedLease is a lease on its way to an heir.
@@ -33,4 +36,28 @@ func unpackLease(data []byte) (packedLease, error) {
 		return packedLease{}, errors.New("decoding a lease of another site: it has no id")
 	}
 	return p, nil
+}
+
+// inheritLease makes a lease of another site a lease of this site. Its holder may learn
+// late where it is: the time on its way does not count.
+func (c *leasing) inheritLease(e *entity, p packedLease, tokens Tokens) {
+	key := attempt.KeyOf(p.ID)
+	if l, ok := c.leases.byKey[key]; ok && l.entity == e {
+		l.Tokens += tokens
+		c.storeLease(l)
+		return
+	}
+	c.leases.number++
+	l := &lease{
+		Lease: stored.Lease{
+			Number: c.leases.number, ID: p.ID, Entity: e.name, Generation: e.generation, Tokens: tokens, Holder: p.Holder,
+		},
+		key: key, entity: e, heapAt: -1,
+	}
+	c.leases.add(l)
+	c.prolong(l, p.TTL)
+	l.until = c.now.Tick + min(p.Remaining, p.TTL)
+	l.Expires = c.own() + int64(min(p.Remaining, p.TTL))
+	c.leases.ends.add(l)
+	c.storeLease(l)
 }
