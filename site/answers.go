@@ -151,6 +151,11 @@ func (s *Site) refusal(ctx context.Context, a answer.Answer, ch *input.Change) e
 		e.Entity = ch.Name
 		return e
 	case answer.NoParent:
+		if ch.Kind == input.Reconcile {
+			e := apierr.New(apierr.VersionMismatch, "fewer tokens of entity %q are in use than the books count, and a site was lost: reconcile the entity above first, then this one by another cut", ch.Name)
+			e.Entity, e.RequestID = ch.Name, ch.RequestID
+			return e
+		}
 		return refuse.NoParent(ch.Name, ch.Parent)
 	case answer.HasChildren:
 		return refuse.Parental(ch.Name)

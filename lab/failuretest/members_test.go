@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -264,16 +265,31 @@ func (f *fleet) judge() {
 }
 
 // reconcile has the books say what the callers hold: then nothing is written off any more.
+// It goes from the bottom up, then from the top down through the entities that were refused
+// before the entity above was reconciled.
 func (f *fleet) reconcile() {
 	f.t.Helper()
-	for _, e := range slices.Backward(memberEntities) {
-		f.eventually("the reconciliation of "+e.name, func(ctx context.Context) error {
-			cut, err := f.asked.CutEntity(ctx, e.name)
+	refused := map[string]bool{}
+	reconcile := func(of string) {
+		f.eventually("the reconciliation of "+of, func(ctx context.Context) error {
+			cut, err := f.asked.CutEntity(ctx, of)
 			if err == nil {
-				_, err = f.asked.ReconcileEntity(ctx, e.name, httpapi.Truth{InUse: f.books.held(e.name), Cut: cut.Cut})
+				_, err = f.asked.ReconcileEntity(ctx, of, httpapi.Truth{InUse: f.books.held(of), Cut: cut.Cut})
+			}
+			if !refused[of] && err != nil && strings.Contains(err.Error(), "reconcile the entity above first") {
+				refused[of] = true
+				return nil
 			}
 			return err
 		})
+	}
+	for _, e := range slices.Backward(memberEntities) {
+		reconcile(e.name)
+	}
+	for _, e := range memberEntities {
+		if refused[e.name] {
+			reconcile(e.name)
+		}
 	}
 	for _, e := range memberEntities {
 		f.eventually("the reconciled books of "+e.name, func(ctx context.Context) error {

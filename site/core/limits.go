@@ -39,6 +39,10 @@ func (c *limiting) changeLimit(ch *input.Change, p *pendingChange) {
 		if ch.Rescue != nil && c.refusedRescue(e, ch) {
 			return
 		}
+		if ch.Kind == input.Reconcile && ch.Truth.Drift() > 0 && c.awaitsAbove(e) {
+			c.reply(ch.Call, answer.Answer{Code: answer.NoParent})
+			return
+		}
 		if len(e.limitChanges()) >= c.cfg.MaxChanges {
 			c.reply(ch.Call, answer.Answer{Code: answer.Overloaded, RetryAfter: 1000})
 			return

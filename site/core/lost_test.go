@@ -157,3 +157,43 @@ func TestAMemberBehindALoss(t *testing.T) {
 		}
 	}
 }
+
+// TestReconcileAfterALossInATree: tokens of a child came back at the site that was lost. To
+// free them at once would free them above as well, where they were not written off. So the
+// entity above is reconciled first. At no time may more be granted than the limits.
+func TestReconcileAfterALossInATree(t *testing.T) {
+	r := newRig(t, 4, func(c *core.Config) { c.Retention = leavingRetention })
+	r.create("p", 400)
+	r.wantCode(r.answer(r.decided("a", input.Change{Kind: input.CreateEntity, Name: "y", Limit: 200, Parent: "p", RequestID: "create y"})), answer.OK)
+	r.wantCode(r.acquire("a", "y", 40, "granted at a"), answer.OK)
+	r.wantCode(r.acquire("d", "p", 100, "all of d"), answer.OK)
+	r.wantCode(r.release("d", "y", 30, "back at d"), answer.OK)
+	r.cut["d"] = true
+	r.loseSite("b", "d")
+	r.names = r.remaining("d")
+	r.advance(20_000)
+	// In use are 10 of y and, through the lost site, 100 of p itself.
+	cut := r.cutOf("y")
+	first := r.changeAsync("a", cut.truth("y", 10, "y first"))
+	r.advance(2000)
+	r.wantCode(r.answer(first), answer.NoParent)
+	above := r.cutOf("p")
+	r.wantCode(r.answer(r.decided("a", above.truth("p", 100, "p"))), answer.OK)
+	cut = r.cutOf("y")
+	r.wantCode(r.answer(r.decided("b", cut.truth("y", 10, "y"))), answer.OK)
+	r.advance(10_000)
+	for entity, want := range map[string]struct{ left, out core.Tokens }{"y": {190, 10}, "p": {290, 110}} {
+		r.wantBooks(entity, want.left, want.out)
+		if v := r.view("b", entity); v.WrittenOff != 0 {
+			t.Errorf("%s: %d written off", entity, v.WrittenOff)
+		}
+	}
+}
+
+// decided asks for a change, and waits until it is decided.
+func (r *rig) decided(at core.SiteID, ch input.Change) input.Call {
+	r.t.Helper()
+	call := r.changeAsync(at, ch)
+	r.advance(3000)
+	return call
+}

@@ -76,6 +76,20 @@ func (r *settledLimit) settle(e *entity) {
 	}
 }
 
+// awaitsAbove reports whether all that some lost site held is back neither of an entity nor
+// of an entity above it. Tokens in use that are fewer than the books count may have come
+// back at the lost site. To free them frees tokens of the entities above, which have as many
+// too few written off.
+func (c *common) awaitsAbove(e *entity) bool {
+	for i := range c.roster.Seats {
+		s := &c.roster.Seats[i]
+		if s.State == stored.SeatLost && awaits(e, s.Site, s.Lost) && ancestorAwaits(e, s) {
+			return true
+		}
+	}
+	return false
+}
+
 // ancestorAwaits reports whether all that a lost site held of an entity above is not back. A
 // net below zero has to wait for that: it frees tokens of the entities above, and those
 // written off there are fewer for the same reason.
