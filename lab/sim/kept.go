@@ -84,6 +84,8 @@ func (k *kept) open() {
 			// Nothing else helps: somebody makes space.
 			k.disk.Kill()
 			k.disk.Fill(false)
+		case err != nil && s.upgrade.tooOld(k.n, err):
+			k.end()
 		case err != nil:
 			s.fail(Recovery, "%s: opening what it stored: %w", k.n.id, err)
 			return
@@ -208,6 +210,8 @@ func (k *kept) stop(batches []*core.Effects) {
 		switch err := k.store.Close(); {
 		case errors.Is(err, simdisk.ErrCut):
 			s.hit(CutCheckpoint)
+		case errors.Is(err, syscall.EIO):
+			// A call that was to fail next.
 		case err != nil && !k.gone(err):
 			s.fail(Recovery, "%s: closing its data: %w", k.n.id, err)
 		case err == nil:

@@ -224,6 +224,7 @@ func (n *node) boot() {
 	if err == nil && n.other != nil {
 		err = n.otherSame(restored)
 	}
+	s.upgrade.follow(n, restored.Version)
 	if err != nil {
 		s.fail(Sound, "%s: loading: %w", n.id, err)
 		return

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/site/core/answer"
@@ -103,6 +104,23 @@ func (u *upgrade) fit(n *node, build versions.Version) {
 	n.cfg.Versions = versions.Of(build)
 	if n.kept != nil {
 		n.kept.options.Versions = n.cfg.Versions
+	}
+}
+
+// tooOld reports whether a site's build is too old for its data, whose version was durable
+// before the site crashed. The operator starts the next build then, as the error says.
+func (u *upgrade) tooOld(n *node, err error) bool {
+	if u == nil || n.cfg.Versions.Newest == newest || !strings.Contains(err.Error(), "the build is too old") {
+		return false
+	}
+	u.fit(n, newest)
+	return true
+}
+
+// follow gives a site the next build if its data is of the next version.
+func (u *upgrade) follow(n *node, of versions.Version) {
+	if u != nil && of > n.cfg.Versions.Newest {
+		u.fit(n, newest)
 	}
 }
 
