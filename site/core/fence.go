@@ -41,11 +41,10 @@ type fence struct {
 	// waits until waitUntil for the word of all others; 0 before the first step.
 	need      int
 	waitUntil Tick
-	// members and gone count the members and the sites that are out, as the latest of this
-	// site's data and the answers to it has them.
-	members, gone int
-	open          bool
-	refused       error
+	// members is the most members that this site's data or an answer tells.
+	members int
+	open    bool
+	refused error
 	// nextRound is the time to ask or tell members again; 0 for never.
 	nextRound Tick
 	// forgetful: some peer's memory is not handed over to become durable yet. It goes
@@ -92,7 +91,7 @@ func (c *fencing) startFence(from *stored.Restored) {
 		g.open = true
 		return
 	}
-	g.members, g.gone = c.roster.counted()
+	g.members = c.roster.left()
 	g.need = g.members / 2
 	if len(g.peers) > 0 {
 		g.nextRound = 1
@@ -282,7 +281,7 @@ func (c *fencing) vouch(from SiteID, e *message.Envelope) {
 			return
 		}
 		p.vouched, p.later = true, false
-		g.count(v)
+		c.count(v)
 		if g.open {
 			c.say(p.Site, message.Vouch{Kind: message.VouchTell})
 			return
@@ -294,7 +293,7 @@ func (c *fencing) vouch(from SiteID, e *message.Envelope) {
 		}
 		p.nothing, p.later = true, v.Members > 0
 		if p.later {
-			g.count(v)
+			c.count(v)
 		}
 		c.serveVouched()
 	case message.VouchNo:
@@ -318,7 +317,7 @@ func (c *fencing) goOn() {
 	g := &c.fence
 	c.fenceMembers()
 	if !g.open {
-		g.members, g.gone = c.roster.counted()
+		g.members = c.roster.left()
 		g.need = min(g.members/2, g.standing())
 		c.serveVouched()
 	}

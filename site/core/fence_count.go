@@ -9,15 +9,14 @@ import (
 // The guard counts the members whose word for the data it needs.
 
 // count takes in what a member knows of the members. Data of before a change of the
-// members may ask too few of them, or more than are left. So the latest word counts: sites
-// come and go, and none comes back. Of the members that the data knows, that are left and
-// that can know the data, it needs no more than all, and one at least.
-func (g *fence) count(v *message.Vouch) {
+// members asks too few of them: the most members that any data tells count. A loss lowers
+// their number for no data of before it, since the lost site may have been the one that
+// remembers later data. Of the members that the data knows, that are left and that can know
+// the data, it needs no more than all, and one at least.
+func (c *fencing) count(v *message.Vouch) {
+	g := &c.fence
 	g.leaveOut(v.Out)
-	gone := len(v.Out)
-	if all, known := v.Members+gone, g.members+g.gone; all > known || all == known && gone > g.gone {
-		g.members, g.gone = v.Members, gone
-	}
+	g.members = max(g.members, v.Members-c.outSince(v.Out))
 	g.need = max(1, min(g.knowing()/2, g.standing()))
 }
 
@@ -28,6 +27,18 @@ func (g *fence) knowing() int {
 	for i := range g.peers {
 		if g.peers[i].later {
 			n--
+		}
+	}
+	return n
+}
+
+// outSince counts the sites that are out and that a voucher takes for members: its data may
+// be older than this site's.
+func (c *fencing) outSince(out []SiteID) int {
+	n := 0
+	for i := range c.roster.Seats {
+		if m := c.roster.Seats[i].Site; c.roster.banned(m) && !slices.Contains(out, m) {
+			n++
 		}
 	}
 	return n

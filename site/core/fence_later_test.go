@@ -133,38 +133,6 @@ func (r *rig) askedWith(site core.SiteID) message.Mark {
 	return message.Mark{}
 }
 
-// TestDataOfBeforeLosses: a member was down while two others of five were written off, and
-// one that is left is down now. The word of the third is enough: half of the others that
-// are members.
-func TestDataOfBeforeLosses(t *testing.T) {
-	for name, c := range map[string]struct {
-		members int
-		out     string
-		serves  bool
-	}{
-		"after the losses":         {3, "bc", true},
-		"before the losses":        {5, "", false},
-		"after one":                {4, "b", false},
-		"after further admissions": {5, "bc", false},
-	} {
-		r := fenced(t, 5, func(cfg *core.Config) { cfg.VouchWait = 500 })
-		r.advance(100)
-		r.create("e", 50)
-		for _, site := range sites("bcde") {
-			r.cut[site] = true
-		}
-		r.restart("a")
-		r.step("a", input.Wake{})
-		r.step("a", input.Deliver{From: "d", Messages: []message.Envelope{{Vouch: &message.Vouch{
-			Kind: message.VouchYes, From: "d", To: "a", Asked: r.askedWith("a"), Members: c.members, Out: sites(c.out),
-		}}}})
-		r.advance(2000)
-		if r.serves("a") != c.serves {
-			t.Errorf("%s: the site serves: %t", name, r.serves("a"))
-		}
-	}
-}
-
 // TestGuardByOlderWords: a member of older data tells of fewer members than there are. Its
 // word does not make the guard ask for fewer.
 func TestGuardByOlderWords(t *testing.T) {

@@ -85,7 +85,7 @@ func (c *fencing) answerAsk(p *fencedPeer, asked message.Mark) {
 
 // tellMembers adds to an answer what this site knows of the members.
 func (c *fencing) tellMembers(v *message.Vouch) {
-	v.Members, _ = c.roster.counted()
+	v.Members = c.roster.left()
 	for i := range c.roster.Seats {
 		if site := c.roster.Seats[i].Site; c.roster.banned(site) {
 			v.Out = append(v.Out, site)

@@ -256,16 +256,10 @@ func (r *roster) survivors() iter.Seq[SiteID] {
 	}
 }
 
-// counted counts the members that are not destroyed, and the sites that are out or
-// destroyed.
-func (r *roster) counted() (members, gone int) {
+// left counts the members that are not destroyed.
+func (r *roster) left() (n int) {
 	for range r.survivors() {
-		members++
+		n++
 	}
-	for i := range r.Seats {
-		if r.banned(r.Seats[i].Site) {
-			gone++
-		}
-	}
-	return members, gone
+	return n
 }

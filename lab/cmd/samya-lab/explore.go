@@ -64,10 +64,10 @@ to it.
 	f.IntVar(&o.bounds.Releases, "releases", 0, "releases in all")
 	f.BoolVar(&o.bounds.Anywhere, "anywhere", false, "clients go to any site, not to one each")
 	f.Int64Var(&o.bounds.Tokens, "tokens", 0, "tokens of each site at the start")
-	f.IntVar(&o.bounds.Losses, "losses", 0, "sites that are written off: 0 or 1, any site at any time")
+	f.IntVar(&o.bounds.Losses, "written-off", 0, "sites that are written off: 0 or 1, any site at any time")
 	f.BoolVar(&o.bounds.Plain, "plain", false, "without the reductions that rest on the protocol")
 	f.IntVar(&o.options.MaxStates, "max-states", 50_000_000, "give up after so many states, and fail; 0 for never")
-	f.DurationVar(&o.options.Budget, "budget", 0, "give up after this time for each protocol, and do not fail; 0 for never")
+	f.DurationVar(&o.options.Budget, "budget", 0, "begin no more after this time, of states of a protocol, and do not fail; 0 for never")
 	f.StringSliceVar(&o.options.Ignore, "ignore", nil, "invariants not to check")
 	f.BoolVar(&o.json, "json", false, "print JSON, one line on stdout")
 	return cmd
@@ -80,16 +80,16 @@ func (l *lab) explore(cmd *cobra.Command, o *exploreOptions) error {
 		return &usageError{fmt.Errorf("--bound: %w", err)}
 	}
 	for flag, set := range map[string]func(){
-		"instances": func() { bounds.Instances = o.bounds.Instances },
-		"leaders":   func() { bounds.Leaders = o.bounds.Leaders },
-		"ballots":   func() { bounds.Ballots = o.bounds.Ballots },
-		"crashes":   func() { bounds.Crashes = o.bounds.Crashes },
-		"acquires":  func() { bounds.Acquires = o.bounds.Acquires },
-		"releases":  func() { bounds.Releases = o.bounds.Releases },
-		"anywhere":  func() { bounds.Anywhere = o.bounds.Anywhere },
-		"losses":    func() { bounds.Losses = o.bounds.Losses },
-		"tokens":    func() { bounds.Tokens = o.bounds.Tokens },
-		"plain":     func() { bounds.Plain = o.bounds.Plain },
+		"instances":   func() { bounds.Instances = o.bounds.Instances },
+		"leaders":     func() { bounds.Leaders = o.bounds.Leaders },
+		"ballots":     func() { bounds.Ballots = o.bounds.Ballots },
+		"crashes":     func() { bounds.Crashes = o.bounds.Crashes },
+		"acquires":    func() { bounds.Acquires = o.bounds.Acquires },
+		"releases":    func() { bounds.Releases = o.bounds.Releases },
+		"anywhere":    func() { bounds.Anywhere = o.bounds.Anywhere },
+		"written-off": func() { bounds.Losses = o.bounds.Losses },
+		"tokens":      func() { bounds.Tokens = o.bounds.Tokens },
+		"plain":       func() { bounds.Plain = o.bounds.Plain },
 	} {
 		if cmd.Flags().Changed(flag) {
 			set()

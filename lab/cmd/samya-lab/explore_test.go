@@ -49,7 +49,7 @@ func TestExploreFails(t *testing.T) {
 		{[]string{"--protocol", "paxos"}, exitUsage, "--protocol"},
 		{[]string{"--ballots", "9"}, exitUsage, "ballots is 9"},
 		{[]string{"--budget", "-1s"}, exitUsage, "--budget"},
-		{[]string{"--bound", "drain", "--losses", "1"}, exitUsage, "losses is 1"},
+		{[]string{"--bound", "drain", "--written-off", "1"}, exitUsage, "losses is 1"},
 		{[]string{"more"}, exitUsage, "no arguments"},
 		{[]string{"--protocol", "majority", "--max-states", "100"}, exitFailed, "not closed within 100 states"},
 	} {

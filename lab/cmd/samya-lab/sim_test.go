@@ -98,7 +98,7 @@ func TestSimForPeople(t *testing.T) {
 }
 
 func TestSimTellsViolations(t *testing.T) {
-	o := &simOptions{seeds: 5, first: 10, mode: "star", sites: 3, faults: "crash,pause", trees: true}
+	o := &simOptions{seeds: 5, first: 10, mode: "star", sites: 3, faults: "crash,pause", trees: true, upgrades: true}
 	r := &simResult{Mode: o.mode, Workers: 1}
 	v := &sim.Violation{Seed: 12, Sites: 3, Invariant: sim.Agreement, Event: 99, Millis: 1234, Err: errors.New("two values")}
 	r.add(o, sim.Options{Seed: 11, Long: true}, []sim.Report{{}}, nil)
@@ -120,7 +120,7 @@ func TestSimTellsViolations(t *testing.T) {
 		}
 	}
 	flat := new(simResult)
-	flat.add(&simOptions{seeds: 5, mode: "star"}, sim.Options{Seed: 12}, []sim.Report{{}}, v)
+	flat.add(&simOptions{seeds: 5, mode: "star", upgrades: true}, sim.Options{Seed: 12}, []sim.Report{{}}, v)
 	if replay := flat.Failures[0].Replay; !strings.HasSuffix(replay, " --seeds 1 --trees=false") {
 		t.Errorf("without trees: %s", replay)
 	}
