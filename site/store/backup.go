@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"bytes"
 	"context"
 	"errors"
@@ -43,7 +44,8 @@ func (s *Store) Backup(ctx context.Context, to io.Writer, build string) error {
 			cancel(err)
 		}
 	}
-	if failed != nil {
+	// After a failed write the image may still come to its end, as after the last write.
+	if failed = cmp.Or(failed, err); failed != nil {
 		return fmt.Errorf("making a backup: %w", failed)
 	}
 	return nil

@@ -295,6 +295,30 @@ func TestBackupOfAClosingStore(t *testing.T) {
 	}
 }
 
+// TestBackupFailsAtAnyWrite: a failed write fails the backup, be it the last write.
+func TestBackupFailsAtAnyWrite(t *testing.T) {
+	s := open(t, options(t.TempDir()))
+	commit(t, s, 1)
+	n := 0
+	count := func(failAt int) error {
+		n = 0
+		return s.Backup(t.Context(), writes(func() error {
+			if n++; n == failAt {
+				return io.ErrShortWrite
+			}
+			return nil
+		}), "")
+	}
+	if err := count(0); err != nil || n == 0 {
+		t.Fatalf("%d writes, %v", n, err)
+	}
+	for at := range n {
+		if err := count(at + 1); !errors.Is(err, io.ErrShortWrite) {
+			t.Errorf("write %d fails: %v", at+1, err)
+		}
+	}
+}
+
 // TestBackupFailures: failures of the writer, of the caller and of the disk are told, and
 // a later backup succeeds where it can.
 func TestBackupFailures(t *testing.T) {
