@@ -295,28 +295,34 @@ func TestBackupOfAClosingStore(t *testing.T) {
 	}
 }
 
-// TestBackupFailsAtAnyWrite: a failed write fails the backup, be it the last write.
+// TestBackupFailsAtAnyWrite: a failed write fails the backup, be it the last write, behind
+// which the image has come to its end.
 func TestBackupFailsAtAnyWrite(t *testing.T) {
-	s := open(t, options(t.TempDir()))
-	commit(t, s, 1)
-	n := 0
-	count := func(failAt int) error {
-		n = 0
-		return s.Backup(t.Context(), writes(func() error {
-			if n++; n == failAt {
-				return io.ErrShortWrite
-			}
-			return nil
-		}), "")
-	}
-	if err := count(0); err != nil || n == 0 {
-		t.Fatalf("%d writes, %v", n, err)
-	}
-	for at := range n {
-		if err := count(at + 1); !errors.Is(err, io.ErrShortWrite) {
-			t.Errorf("write %d fails: %v", at+1, err)
+	synctest.Test(t, func(t *testing.T) {
+		var b failingBase
+		s := onFailingBase(t, t.TempDir(), &b)
+		commit(t, s, 1)
+		n := 0
+		backup := func(failAt int) error {
+			n = 0
+			return s.Backup(t.Context(), writes(func() error {
+				if n++; n == failAt {
+					<-time.After(time.Second)
+					return io.ErrShortWrite
+				}
+				return nil
+			}), "")
 		}
-	}
+		if err := backup(0); err != nil || n == 0 {
+			t.Fatalf("%d writes, %v", n, err)
+		}
+		for at := range n {
+			if err := backup(at + 1); !errors.Is(err, io.ErrShortWrite) {
+				t.Errorf("write %d fails: %v", at+1, err)
+			}
+		}
+		closed(t, s)
+	})
 }
 
 // TestBackupFailures: failures of the writer, of the caller and of the disk are told, and
