@@ -73,7 +73,8 @@ func (s *sim) refusable(n *node, old *Memory) bool {
 		}
 		known := m.durable.Remembered[n.id]
 		knows := known.Served && (known.Mark.Incarnation != old.Incarnation || known.Mark.Commits > old.Commits)
-		if m != n && !knows {
+		// A lost site tells nobody.
+		if m != n && (!knows || m.struck) {
 			ignorant++
 		}
 	}
