@@ -291,7 +291,7 @@ func (c *fencing) vouch(from SiteID, e *message.Envelope) {
 		if v.Asked != g.start || p.vouched {
 			return
 		}
-		p.nothing, p.later = true, v.Members > 0
+		p.nothing, p.later = true, v.Members > 1 || v.Members == 1 && c.admitted(e)
 		if p.later {
 			c.count(v)
 		}

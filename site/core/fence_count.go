@@ -32,6 +32,13 @@ func (g *fence) knowing() int {
 	return n
 }
 
+// admitted reports whether a message comes from a member on the data that it was admitted
+// with. An empty disk in its place may have lost the memory of others' data.
+func (c *fencing) admitted(e *message.Envelope) bool {
+	seat := c.roster.Seat(e.From())
+	return seat != nil && seat.State.Serves() && seat.Incarnation != 0 && seat.Incarnation == e.Mark.Incarnation
+}
+
 // outSince counts the sites that are out and that a voucher takes for members: its data may
 // be older than this site's.
 func (c *fencing) outSince(out []SiteID) int {

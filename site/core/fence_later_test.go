@@ -8,6 +8,7 @@ import (
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // addSite has a site join, and expects that the change is decided.
@@ -74,29 +75,134 @@ func TestALaterMemberIsNotCounted(t *testing.T) {
 	r.loseSite("a", "c")
 }
 
+// newUnawareRig has d join three founders, and hear nothing of b. The founders admit d, and d
+// does not hear of it.
+func newUnawareRig(t *testing.T) *rig {
+	t.Helper()
+	r := fenced(t, 3, func(cfg *core.Config) { cfg.VouchWait = 500 })
+	r.advance(1000)
+	r.create("e", 30)
+	r.joins("d")
+	r.advance(2000)
+	r.loses = func(e *message.Envelope) bool { return e.To() == "d" && (e.From() == "b" || r.admitted("d")) }
+	call := r.changeAsync("a", input.Change{Kind: input.AddSite, Name: "d", RequestID: "add d"})
+	r.advance(30_000)
+	r.wantCode(r.answer(call), answer.OK)
+	if !r.admitted("d") || r.cores["d"].Status().Members != 3 {
+		t.Fatalf("d is admitted: %t, and knows %+v", r.admitted("d"), r.cores["d"].Status())
+	}
+	return r
+}
+
+// admitted reports whether a founder has decided that a site is a member.
+func (r *rig) admitted(site core.SiteID) bool {
+	for _, name := range []core.SiteID{"a", "b", "c"} {
+		if c := r.disks[name].Catalogue; c != nil && c.Roster.Seat(site) != nil && c.Roster.Seat(site).State == stored.SeatMember {
+			return true
+		}
+	}
+	return false
+}
+
+// TestAnUnawareMemberIsNotCounted: d has not heard of its admission, c is destroyed, and a and
+// b start again. Each needs the word of the other, as before d joined: else nobody can tell
+// d, and nothing is decided any more.
+func TestAnUnawareMemberIsNotCounted(t *testing.T) {
+	r := newUnawareRig(t)
+	r.cut["c"] = true
+	for _, name := range []core.SiteID{"a", "b", "d"} {
+		r.restart(name)
+	}
+	r.loses = nil
+	r.advance(30_000)
+	for _, name := range []core.SiteID{"a", "b"} {
+		if !r.serves(name) {
+			t.Errorf("%s does not serve", name)
+		}
+	}
+	r.loseSite("a", "c")
+	r.advance(10_000)
+	if s := r.state("d", "d"); s != "member" || !r.serves("d") {
+		t.Errorf("to d, d is %q; it serves: %t", s, r.serves("d"))
+	}
+}
+
+// TestAnUnawareMemberIsKnown: that a site knows of no admission counts only from the data that
+// the members admitted, and from a member. An empty disk may have lost the memory of later
+// data.
+func TestAnUnawareMemberIsKnown(t *testing.T) {
+	for name, c := range map[string]struct {
+		from        core.SiteID
+		incarnation message.Incarnation
+		serves      bool
+	}{
+		"the data of the admission": {"d", 103, true},
+		"other data":                {"d", 104, false},
+		"no data":                   {"d", 0, false},
+		"a founder":                 {"c", 0, false},
+		"a site that is no member":  {"z", 103, false},
+	} {
+		r := newUnawareRig(t)
+		for _, name := range r.names {
+			r.cut[name] = true
+		}
+		r.restart("a")
+		r.step("a", input.Wake{})
+		asked := r.askedWith("a")
+		r.step("a", input.Deliver{From: "b", Messages: []message.Envelope{{Vouch: &message.Vouch{
+			Kind: message.VouchYes, From: "b", To: "a", Asked: asked, Members: 4,
+		}}}})
+		r.step("a", input.Deliver{From: c.from, Messages: []message.Envelope{{
+			Vouch: &message.Vouch{Kind: message.VouchNothing, From: c.from, To: "a", Asked: asked, Members: 1},
+			Mark:  message.Mark{Incarnation: c.incarnation, Run: 7, Commits: 1},
+		}}})
+		r.advance(2000)
+		if r.serves("a") != c.serves {
+			t.Errorf("%s: the site serves: %t", name, r.serves("a"))
+		}
+	}
+}
+
 // TestALaterMemberHasToBeSure: a site says that it joined later once it is vouched for
 // itself. Its own data may be older than what it has heard of others.
 func TestALaterMemberHasToBeSure(t *testing.T) {
 	r := newDeafRig(t)
-	ask := message.Vouch{Kind: message.VouchAsk, From: "b", To: "d", Asked: message.Mark{Incarnation: 2, Run: 77, Commits: 9}}
-	said := func() message.Vouch {
-		r.sent = nil
-		r.step("d", input.Deliver{From: "b", Messages: []message.Envelope{{Vouch: &ask}}})
-		for _, e := range r.sent {
-			if e.Vouch != nil && e.Vouch.Kind == message.VouchNothing {
-				return *e.Vouch
-			}
-		}
-		t.Fatalf("d says %+v", r.sent)
-		return message.Vouch{}
-	}
-	if v := said(); v.Members != 4 {
+	if v := r.saysNothing("d", 2); v.Members != 4 {
 		t.Errorf("a member that is vouched for says %+v", v)
 	}
 	r.cut["d"] = true
 	r.restart("d")
 	r.advance(30_000)
-	if v := said(); v.Members != 0 {
+	if v := r.saysNothing("d", 2); v.Members != 0 {
+		t.Errorf("a site that nobody vouches for says %+v", v)
+	}
+}
+
+// saysNothing is what a site answers b about data of which it has never heard.
+func (r *rig) saysNothing(site core.SiteID, of message.Incarnation) message.Vouch {
+	r.t.Helper()
+	ask := message.Vouch{Kind: message.VouchAsk, From: "b", To: site, Asked: message.Mark{Incarnation: of, Run: 77, Commits: 9}}
+	r.sent = nil
+	r.step(site, input.Deliver{From: "b", Messages: []message.Envelope{{Vouch: &ask}}})
+	for _, e := range r.sent {
+		if e.Vouch != nil && e.Vouch.Kind == message.VouchNothing {
+			return *e.Vouch
+		}
+	}
+	r.t.Fatalf("%s says %+v", site, r.sent)
+	return message.Vouch{}
+}
+
+// TestAnUnawareMemberHasToBeSure: a site says that it joins once it is vouched for itself.
+func TestAnUnawareMemberHasToBeSure(t *testing.T) {
+	r := newUnawareRig(t)
+	if v := r.saysNothing("d", 2); v.Members != 1 {
+		t.Errorf("a site that is vouched for says %+v", v)
+	}
+	r.cut["d"] = true
+	r.restart("d")
+	r.advance(30_000)
+	if v := r.saysNothing("d", 2); v.Members != 0 {
 		t.Errorf("a site that nobody vouches for says %+v", v)
 	}
 }

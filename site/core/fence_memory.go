@@ -61,9 +61,14 @@ func (c *fencing) answerAsk(p *fencedPeer, asked message.Mark) {
 		// Nor is the mark remembered: it would count at the next start.
 		p.inVain = asked
 		nothing := message.Vouch{Kind: message.VouchNothing, Asked: asked}
-		if c.fence.open && c.isMember() {
+		switch {
+		case !c.fence.open:
+		case c.isMember():
 			// The site has joined later, and may never hear of data that does not serve.
 			c.tellMembers(&nothing)
+		default:
+			// It may be a member, and can hear of that only from members that serve.
+			nothing.Members = 1
 		}
 		c.say(p.Site, nothing)
 		return

@@ -49,7 +49,8 @@ type Vouch struct {
 	Known    Mark
 	// Members is the number of members that the sender knows of, once it has changed; 0
 	// before. An older copy of the receiver's data may know of fewer. In VouchNothing it is
-	// 0 unless the sender is a member that joined later, and is vouched for itself.
+	// 0 unless the sender is vouched for itself and joined later: 1 if the sender joins, and
+	// does not know that it is a member.
 	Members int
 	// Out are the sites that have no place in the cluster any more, as the sender knows, in
 	// the order of their names: with Members.

@@ -1701,7 +1701,8 @@ type Vouch struct {
 	// NO: what the sender remembers of it.
 	Known *Mark `protobuf:"bytes,3,opt,name=known,proto3" json:"known,omitempty"`
 	// YES: how many members the sender knows of, once that has changed. NOTHING:
-	// set if the sender is a member that joined later, and is vouched for.
+	// set if the sender joined later, and is vouched for: 1 if it does not know that
+	// it is a member.
 	Members uint32 `protobuf:"varint,4,opt,name=members,proto3" json:"members,omitempty"`
 	// With members: the sites that have no place in the cluster any more.
 	Out           []string `protobuf:"bytes,5,rep,name=out,proto3" json:"out,omitempty"`
