@@ -47,6 +47,9 @@ type recorded struct {
 	lease *lease
 }
 
+// blank reports whether a site has recorded nothing of a request but that no attempt has run.
+func (q *recorded) blank() bool { return q.state == 0 || q.state == stored.Undone && !q.ran }
+
 // told is the part of an answer that a repeat must say again.
 type told struct {
 	code         answer.Code
