@@ -76,7 +76,10 @@ func (o *observer) verdict(from, to *node, c *askedAs, v message.ClaimVerdict) {
 		ok = o.s.now > retention*95/100 && from.mayForget(c.ask.NotAfter)
 	case c.ask.Kind == message.ReturnLease:
 		moved := o.departing[from.id] && p.lease != nil && (p.lease.home != from || p.lease.over())
-		ok = v == message.DidRun && q.state == stored.Ran || v == message.NeverRan && moved
+		// The heir of the lease's site sees to a release that the heir has parked itself: it
+		// gives the lease back by its own claim. Neither site counts the release.
+		inherits := o.departing[p.home] && from.id != p.home && (q.state == stored.Parked || q.state == stored.Dropped)
+		ok = v == message.DidRun && (q.state == stored.Ran || inherits) || v == message.NeverRan && moved
 	case v == message.DidRun && c.ask.Kind == message.UndoAcquire:
 		ok = q.ran && stops && (q.state == stored.Undone || q.attempt > bound || !o.sameGeneration(from, p, q))
 	case v == message.DidRun:

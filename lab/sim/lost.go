@@ -259,15 +259,18 @@ func (o *observer) leaseBack(n, heir *node, mine *lease) {
 }
 
 // askedLost reports whether a site has asked another about a request that is lost, as it
-// knows.
-func (o *observer) askedLost(n *node, q *recorded) bool {
+// knows. A transaction may make a claim and end it at once, as no lost site answers: the claim
+// itself names the lost site.
+func (o *observer) askedLost(n *node, p *op, q *recorded) bool {
 	lost := n.lostMembers(false)
 	for i, bound := range q.asked {
 		if bound > 0 && lost.has(i) {
 			return true
 		}
 	}
-	return false
+	return o.batch != nil && slices.ContainsFunc(o.batch.Claims, func(c stored.Claim) bool {
+		return c.Key == p.key && slices.ContainsFunc(c.Sites, func(site core.SiteID) bool { return lost.has(o.place(site)) })
+	})
 }
 
 // appraised checks, once nothing moves any more, that exactly those tokens of each entity are

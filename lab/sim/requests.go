@@ -47,6 +47,9 @@ type recorded struct {
 	lease *lease
 }
 
+// blank reports whether a site has recorded nothing of a request but that no attempt has run.
+func (q *recorded) blank() bool { return q.state == 0 || q.state == stored.Undone && !q.ran }
+
 // told is the part of an answer that a repeat must say again.
 type told struct {
 	code         answer.Code
@@ -363,7 +366,7 @@ func (o *observer) drops(n *node, p *op, q *recorded) {
 		// The site has inherited the lease, and gives back what it holds.
 		p.lease.inheritor = p
 	}
-	if o.askedLost(n, q) {
+	if o.askedLost(n, p, q) {
 		o.s.report.LostClaims++
 		q.forgotten = true
 	}
@@ -429,7 +432,7 @@ func (p *op) lostTrack(o *observer) bool {
 	generation := p.at[p.taken].generation
 	for i := range p.at {
 		q, n := &p.at[i], o.s.nodes[i]
-		if q.forgotten || p.s.observe.askedLost(n, q) || q.state != 0 && q.generation != generation || !n.outside() && n.durable.Entities[p.entity].Generation != generation {
+		if q.forgotten || p.s.observe.askedLost(n, p, q) || q.state != 0 && q.generation != generation || !n.outside() && n.durable.Entities[p.entity].Generation != generation {
 			return true
 		}
 	}

@@ -195,6 +195,9 @@ func TestSeedsThatFailed(t *testing.T) {
 		{Protocol: sim.Switching, Sites: 4, Leaves: true, Seed: 500184, Faults: sim.AllFaults | sim.DoubleFaults, Upgrades: true},
 		{Protocol: "majority", Sites: 5, Joins: true, Leaves: true, Losses: true, Seed: 330164, Faults: sim.AllFaults | sim.DoubleFaults, Upgrades: true},
 		{Protocol: "auto", Sites: 5, Joins: true, Leaves: true, Losses: true, Seed: 320441, Faults: sim.AllFaults | sim.DoubleFaults, Upgrades: true},
+		{Protocol: "majority", Sites: 5, Joins: true, Leaves: true, Losses: true, Seed: 320343, Faults: sim.AllFaults | sim.DoubleFaults, Upgrades: true},
+		{Protocol: "auto", Sites: 5, Joins: true, Leaves: true, Losses: true, Seed: 320238, Faults: sim.AllFaults | sim.DoubleFaults, Upgrades: true},
+		{Protocol: sim.Switching, Sites: 5, Joins: true, Leaves: true, Losses: true, Seed: 320012, Faults: sim.AllFaults | sim.DoubleFaults, Upgrades: true},
 	} {
 		run(t, o)
 	}

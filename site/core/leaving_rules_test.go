@@ -7,6 +7,7 @@ import (
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/attempt"
 	"github.com/samya-db/samya/site/core/event"
 	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/core/message"
@@ -102,6 +103,39 @@ func TestAReleaseOutlastsASite(t *testing.T) {
 	}
 	r.names = r.remaining("c")
 	if _, _, net := r.books("e"); net != 0 {
+		t.Errorf("%d are out", net)
+	}
+}
+
+// TestALeaverWaitsForClaims: a release has run at a site that drains, and a member that has
+// parked the release gets no answer to its claim. The site stays until it has answered, also if
+// it has forgotten the release: else the member would count it again.
+func TestALeaverWaitsForClaims(t *testing.T) {
+	r := newLeavingRig(t, 3)
+	r.create("e", 300)
+	r.wantCode(r.acquire("b", "e", 60, "out"), answer.OK)
+	r.loses = func(e *message.Envelope) bool { return e.Claims != nil }
+	back := func(at core.SiteID, tries input.Tries) {
+		t.Helper()
+		tries.NotAfter = r.now.Wall + 5000
+		call := r.nextCall()
+		r.step(at, &input.Release{Call: call, Entity: "e", Tokens: 30, Request: key("back"), Tries: tries})
+		r.wantCode(r.answer(call), answer.OK)
+	}
+	back("c", input.Tries{Attempt: attempt.First})
+	back("b", input.Tries{Attempt: 2 << 8, Tried: []core.SiteID{"c"}})
+	r.drainSite("a", "c", "a")
+	r.advance(3 * leavingRetention)
+	if s, b := r.state("b", "c"), r.cores["b"].Status(); s != "draining" || b.Claims != 1 {
+		t.Errorf("c is %q, and %d claims of b are open", s, b.Claims)
+	}
+	r.loses = nil
+	r.advance(3 * leavingRetention)
+	if s, b := r.state("b", "c"), r.cores["b"].Status(); s != "gone" || b.Claims != 0 {
+		t.Errorf("c is %q, and %d claims of b are open", s, b.Claims)
+	}
+	r.names = r.remaining("c")
+	if _, _, net := r.books("e"); net != 30 {
 		t.Errorf("%d are out", net)
 	}
 }
