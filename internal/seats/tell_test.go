@@ -3,6 +3,7 @@ package seats
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,14 +15,20 @@ import (
 // of it, and signs of life while nothing changes.
 func TestTell(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		// The watch is another goroutine, woken by its own timers.
+		var mu sync.Mutex
 		var changed [2]chan struct{}
 		version, broken := uint64(1), error(nil)
 		look := func(context.Context) (*samyav1.ListMembersResponse, [2]<-chan struct{}, error) {
+			mu.Lock()
+			defer mu.Unlock()
 			changed = [2]chan struct{}{make(chan struct{}), make(chan struct{})}
 			return list(version, seat("a", member, "")), [2]<-chan struct{}{changed[0], changed[1]}, broken
 		}
 		var lists, signs int
 		send := func(m *samyav1.WatchMembersResponse) error {
+			mu.Lock()
+			defer mu.Unlock()
 			if signs++; m.GetList() != nil {
 				lists, signs = lists+1, signs-1
 			}
@@ -31,7 +38,10 @@ func TestTell(t *testing.T) {
 		go func() { ended <- Tell(t.Context(), look, send) }()
 		told := func(what string, wantLists, wantSigns int) {
 			t.Helper()
-			if synctest.Wait(); lists != wantLists || signs != wantSigns {
+			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			if lists != wantLists || signs != wantSigns {
 				t.Errorf("%s: %d lists and %d signs of life, want %d and %d", what, lists, signs, wantLists, wantSigns)
 			}
 		}
@@ -41,20 +51,25 @@ func TestTell(t *testing.T) {
 		}
 		told("at once", 1, 0)
 		pass(time.Second)
-		for i := range changed {
-			version++
+		change := func(i int, next uint64, err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			version, broken = next, err
 			close(changed[i])
+		}
+		for i := range 2 {
+			change(i, uint64(2+i), nil)
 			pass(time.Second)
 			told("after a change", 2+i, 0)
 		}
-		close(changed[0])
+		change(0, 3, nil)
 		pass(time.Second)
 		told("after a change of nothing", 3, 0)
 		pass(4 * Alive)
 		told("while nothing changes", 3, 4)
-		broken = errors.New("no list")
-		close(changed[1])
-		if err := <-ended; !errors.Is(err, broken) {
+		none := errors.New("no list")
+		change(1, 3, none)
+		if err := <-ended; !errors.Is(err, none) {
 			t.Errorf("a watch without a list ends with %v", err)
 		}
 	})
