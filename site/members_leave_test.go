@@ -10,6 +10,7 @@ import (
 	"github.com/samya-db/samya/internal/apierr"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site"
+	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/sitetest"
 )
 
@@ -151,7 +152,9 @@ func TestASiteLeaves(t *testing.T) {
 	if !told {
 		t.Error("the site did not tell what it waits for")
 	}
-	c.Stop("eu")
+	if _, out := errors.AsType[*core.OutError](c.Ended("eu")); !out {
+		t.Error("the site that has left does not end by itself")
+	}
 	sitetest.Eventually(t, "the books", func() error {
 		if b := c.Books("vm"); b.GetAvailable() != 80 || b.GetAcquired() != 10 || b.GetInTransit() != 0 {
 			return fmt.Errorf("%v", b)
