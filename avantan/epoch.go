@@ -54,8 +54,8 @@ func (m *Machine) quorum() int {
 	return view.quorum()
 }
 
-// current reports whether a message of the present instance is about its epoch. What
-// became of older ballots is told in any epoch.
+// current reports whether a message of the present instance is about its epoch. The
+// outcome of older ballots is told in any epoch.
 func (m *Machine) current(msg *Message) bool {
 	switch msg.Kind {
 	case Abandon, Status:

@@ -8,7 +8,7 @@ import (
 
 // TestSimulationOfRecoveries is TestSimulationOfViews with a majority that is lost for
 // good at any time. It may have decided instances of which nobody has heard, and have
-// granted their tokens. The survivors hear of the loss one after the other.
+// granted their tokens. The survivors hear of the loss in turn.
 func TestSimulationOfRecoveries(t *testing.T) {
 	for _, size := range []int{2, 3, 4, 5, 7} {
 		t.Run(fmt.Sprintf("sites=%d", size), func(t *testing.T) { simulateAll(t, size, simulateRecovery) })
@@ -37,7 +37,7 @@ func (c *cluster) survivors() iter.Seq[*node] {
 }
 
 // lose has a majority of the present view lost for good, if that leaves a voter of each
-// view that a survivor goes by. What the others have applied and not stored is stored or
+// view that a survivor goes by. Instances applied and not stored at the others are stored or
 // lost.
 func (s *sim) lose() {
 	lost := make(map[SiteID]bool)

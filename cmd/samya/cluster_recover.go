@@ -26,15 +26,14 @@ func (t *talker) clusterRecover() *cobra.Command {
 with its data. Without a majority the sites serve what they hold, and decide nothing:
 no redistribution, no limit, not even that a site is lost.
 
-Name every site: the survivors, all of which must answer, and the lost ones. The
+Name every site, as a survivor or as lost. All survivors must answer. The
 machines of the lost sites must be destroyed: a lost site that still served would
-grant tokens that others grant too. What the lost majority has decided and no survivor
-has heard of is lost: a limit raised or lowered, an entity created. Tokens that a
+grant tokens that others grant too. Decisions of the lost majority that no survivor
+has heard of are lost: a limit raised or lowered, an entity created. Tokens that a
 survivor had offered to a redistribution under way may be granted at a lost site, and
 are written off.
 
-The command then writes the lost sites off one by one, as samya member remove --lost
-does. A repeat does no harm, and goes on. If a majority is left, use that command.`,
+The command then writes off each lost site, as samya member remove --lost does. A repeat does no harm, and goes on. If a majority is left, use that command.`,
 		Example: "  samya cluster recover --survivors eu --lost-sites as,us --machines-destroyed",
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -140,7 +139,7 @@ func (r *recovery) run(ctx context.Context, yes bool) error {
 	})
 }
 
-// writeOff writes a lost site off, or withdraws the seat of one that had not joined.
+// writeOff writes a lost site off, or withdraws the seat of a site that had not joined.
 func (r *recovery) writeOff(ctx context.Context, site string) error {
 	c := r.t.memberChange(r.client, site, r.again(), r.timeout)
 	var all httpapi.Members

@@ -9,7 +9,7 @@ import (
 )
 
 // TestRescueSteps: parts above zero are rescued from the bottom up, then parts below zero
-// from the top down. What is settled is left out, and what the data lacks counts as zero.
+// from the top down. Settled entities are left out, and entities that the data lacks count as zero.
 func TestRescueSteps(t *testing.T) {
 	s := &salvage{settled: map[uint64]bool{9: true}, estates: map[uint64]*rescue.Estate{
 		1: {Net: 3}, 2: {Net: -1}, 3: {Net: 4}, 4: {Net: -2}, 5: {Net: -5},

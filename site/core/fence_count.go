@@ -10,7 +10,7 @@ import (
 
 // count takes in what a member knows of the members. Data of before a change of the
 // members asks too few of them: the most members that any data tells count. A loss lowers
-// their number for no data of before it, since the lost site may have been the one that
+// their number for no data of before it, since the lost site may have been the site that
 // remembers later data. Of the members that the data knows, that are left and that can know
 // the data, it needs no more than all, and one at least.
 func (c *fencing) count(v *message.Vouch) {

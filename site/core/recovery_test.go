@@ -38,7 +38,7 @@ func sites(names string) (list []core.SiteID) {
 	return list
 }
 
-// TestAMajorityIsLost destroys three sites of five. The survivors serve what they hold and
+// TestAMajorityIsLost destroys three sites of five. The survivors serve from their escrows and
 // decide nothing, until an operator says that the others are destroyed. Then they write
 // them off, and all goes on.
 func TestAMajorityIsLost(t *testing.T) {
@@ -94,8 +94,8 @@ func TestAMajorityIsLost(t *testing.T) {
 	}
 }
 
-// TestRecoveriesRefused: an operator cannot leave out a site, lose one twice, or recover
-// what has a majority.
+// TestRecoveriesRefused: an operator cannot leave out a site, lose a site twice, or recover
+// a cluster with a majority.
 func TestRecoveriesRefused(t *testing.T) {
 	r := newRig(t, 5, founded("abcde"))
 	for name, c := range map[string]struct {
@@ -124,7 +124,7 @@ func TestRecoveriesRefused(t *testing.T) {
 	r.loseSite("a", "b")
 }
 
-// TestPledgesToTheLost: what a survivor had offered to an instance that the lost sites may
+// TestPledgesToTheLost: tokens that a survivor had offered to an instance that the lost sites may
 // have decided is written off with them.
 func TestPledgesToTheLost(t *testing.T) {
 	r := newRig(t, 3, founded("abc"))

@@ -36,8 +36,8 @@ func (c *limiting) refusedRescue(e *entity, ch *input.Change) bool {
 }
 
 // rescueOf is the change that brings back all that a lost site held, at the entity's present
-// version. What several sites held is known in sum only: while another one's data is
-// missing, only what this site's data shows comes back.
+// version. Tokens that several sites held are known in sum only: while another site's data is
+// missing, only the tokens that this site's data shows come back.
 func (c *limiting) rescueOf(e *entity, told *input.Rescue) *rescue {
 	r := &rescue{Site: told.Site, Net: told.Net, Back: e.writtenOff(), Leased: told.Leased}
 	for i := range c.roster.Seats {

@@ -783,8 +783,8 @@ func (x *RecoverClusterRequest) GetCheck() bool {
 
 type RecoverClusterResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The survivors that go on without the lost sites, by name; with check, those that
-	// could.
+	// The survivors that go on without the lost sites, by name; with check, the survivors
+	// that could.
 	Sites         []string `protobuf:"bytes,1,rep,name=sites,proto3" json:"sites,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
