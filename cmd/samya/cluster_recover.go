@@ -69,16 +69,19 @@ type recovery struct {
 // validate checks the flags.
 func (r *recovery) validate(destroyed bool) error {
 	var faults []error
-	for flag, list := range map[string][]string{"survivors": r.survivors, "lost-sites": r.lost} {
-		if len(list) == 0 {
-			faults = append(faults, fmt.Errorf("--%s: missing", flag))
+	for _, f := range []struct {
+		flag  string
+		sites []string
+	}{{"survivors", r.survivors}, {"lost-sites", r.lost}} {
+		if len(f.sites) == 0 {
+			faults = append(faults, &name.Error{Field: f.flag, Problem: "missing"})
 		}
-		for _, site := range list {
-			faults = append(faults, name.Site(flag, site))
+		for _, site := range f.sites {
+			faults = append(faults, name.Site(f.flag, site))
 		}
 	}
 	if !destroyed {
-		faults = append(faults, errors.New("--machines-destroyed: missing: a lost site that still serves would grant tokens that others grant too"))
+		faults = append(faults, &name.Error{Field: "machines-destroyed", Problem: "missing: a lost site that still serves would grant tokens that others grant too"})
 	}
 	return errors.Join(faults...)
 }

@@ -153,8 +153,8 @@ func TestClusterRecover(t *testing.T) {
 	s := newShell(t)
 	const command = "cluster recover --survivors us --lost-sites eu,west --machines-destroyed"
 	for args, want := range map[string]string{
-		"cluster recover":                        "--survivors: missing",
-		"cluster recover --survivors us":         "--machines-destroyed: missing",
+		"cluster recover":                        "survivors: missing",
+		"cluster recover --survivors us":         "machines-destroyed: missing",
 		strings.Replace(command, " us", " U", 1): "survivors: ",
 		"cluster recover --survivors eu --lost-sites us --machines-destroyed -y": "us serves, so its machine is not destroyed",
 		command: "What only they have decided is lost",

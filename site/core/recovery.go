@@ -72,13 +72,9 @@ func (c *Core) known(sites []SiteID) bool {
 // the entity, if no voter of a sequence is left.
 func (c *Core) goOnWithout(lost []SiteID, check bool) (code answer.Code, over string) {
 	before := c.roster.without
-	c.roster.without = slices.Compact(slices.Sorted(func(yield func(SiteID) bool) {
-		for _, site := range slices.Concat(before, lost) {
-			if !yield(site) {
-				return
-			}
-		}
-	}))
+	all := slices.Concat(before, lost)
+	slices.Sort(all)
+	c.roster.without = slices.Compact(all)
 	if slices.Equal(before, c.roster.without) {
 		return answer.OK, ""
 	}
