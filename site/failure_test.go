@@ -28,7 +28,8 @@ func TestMembersChanging(t *testing.T) {
 		return m
 	}
 	for want, m := range map[string]answer.Members{
-		"it waits for 12 entities to adopt the new voters": {Behind: 12}, "site as leaves": leaving("as"), "sites as and eu leave": leaving("as", "eu"),
+		"it waits for 12 entities to adopt the new voters": {Behind: 12}, "site as hands over its tokens": leaving("as"),
+		"sites as and eu hand over their tokens": leaving("as", "eu"), "it has ended meanwhile": {},
 	} {
 		a := answer.Answer{Code: answer.Changing, Details: &answer.Details{Members: m}}
 		err := shell().refusal(t.Context(), a, &input.Change{Kind: input.Reconcile, Name: "acme/vm", RequestID: "id"})

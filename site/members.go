@@ -197,6 +197,8 @@ func memberWaitsFor(all *answer.Members, m *answer.Member, linked bool, refusal 
 			return "the site to hear that it is a member"
 		case len(m.Unheard) > 0:
 			return listed(m.Unheard) + " to hear of it"
+		case m.Unsettled:
+			return string(m.Heir) + " to confirm what was handed over"
 		}
 	case samyav1.MemberState_MEMBER_STATE_DRAINING:
 		switch {
@@ -282,9 +284,12 @@ func changeWaitsFor(m *answer.Members) string {
 	return fmt.Sprintf("%d entities to adopt the new voters", m.Behind)
 }
 
-// underWay tells of a change of the members under way, from its sites that leave.
+// underWay tells of a change of the members under way, from its sites that hand over tokens.
 func underWay(m *answer.Members) string {
-	if len(m.Sites) == 0 {
+	switch {
+	case len(m.Sites) == 0 && m.Behind == 0:
+		return "it has ended meanwhile"
+	case len(m.Sites) == 0:
 		return "it waits for " + changeWaitsFor(m)
 	}
 	leaving := make([]core.SiteID, len(m.Sites))
@@ -292,9 +297,9 @@ func underWay(m *answer.Members) string {
 		leaving[i] = m.Sites[i].Site
 	}
 	if len(leaving) == 1 {
-		return "site " + listed(leaving) + " leaves"
+		return "site " + listed(leaving) + " hands over its tokens"
 	}
-	return "sites " + listed(leaving) + " leave"
+	return "sites " + listed(leaving) + " hand over their tokens"
 }
 
 // listed lists sites in words.

@@ -111,6 +111,7 @@ func changing(m *answer.Members, ch *input.Change) *apierr.Error {
 	drains := slices.IndexFunc(m.Sites, func(s answer.Member) bool {
 		return s.State == string(stored.SeatDraining) && string(s.Site) != ch.Name
 	})
+	unsettled := slices.IndexFunc(m.Sites, func(s answer.Member) bool { return s.Unsettled })
 	switch {
 	case m.Behind == 1:
 		e.Message = "1 entity has to adopt the new voters of the last change first; nothing was done"
@@ -118,6 +119,9 @@ func changing(m *answer.Members, ch *input.Change) *apierr.Error {
 		e = apierr.New(apierr.MembersChanging, "%d entities have to adopt the new voters of the last change first; nothing was done", m.Behind)
 	case ch.Kind == input.DrainSite && drains >= 0:
 		e = apierr.New(apierr.MembersChanging, "site %q drains, and one site leaves at a time; nothing was done", m.Sites[drains].Site)
+	case ch.Kind == input.DrainSite && unsettled >= 0:
+		s := &m.Sites[unsettled]
+		e = apierr.New(apierr.MembersChanging, "the drain of site %q was cancelled, and site %q has to confirm what was handed over; nothing was done", s.Site, s.Heir)
 	}
 	e.RetryAfter = time.Second
 	return e

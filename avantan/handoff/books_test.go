@@ -57,8 +57,6 @@ func (b *books) Items(limit int) (items []Item, held Tokens) {
 	return items, held
 }
 
-func (b *books) Usable() Tokens { return b.left }
-
 var (
 	errFull   = errors.New("full")
 	errFrozen = errors.New("the item is frozen")
@@ -93,17 +91,15 @@ func (b *books) Credit(peer SiteID, tokens Tokens) {
 	b.left += tokens
 }
 
-func (b *books) Shift(tokens Tokens) {
+func (b *books) Count(tokens Tokens) {
 	if tokens == 0 {
-		b.c.fail("shift: %s nothing", b.self)
+		b.c.fail("count: %s nothing", b.self)
 	}
-	b.left -= tokens
 	b.net += tokens
 }
 
 func (b *books) TakeItem(_ SiteID, item Item) {
 	b.add(lease{string(item.Data), item.Tokens})
-	b.left -= item.Tokens
 	b.net += item.Tokens
 }
 
@@ -112,23 +108,17 @@ func (b *books) DropItem(_ SiteID, item Item) {
 	if l.tokens != item.Tokens {
 		b.c.fail("items: %s drops %v, it had %+v", b.self, item, l)
 	}
-	b.left += item.Tokens
 	b.net -= item.Tokens
 }
 
-// add stores a lease. A lease that an heir took and handed on before it was lost may be
-// at two sites: both have charged its tokens.
+func (b *books) LoseItem(_ SiteID, item Item) { b.remove(string(item.Data)) }
+
+// add stores a lease.
 func (b *books) add(l lease) {
-	i := slices.IndexFunc(b.leases, func(have lease) bool { return have.id == l.id })
-	if i < 0 {
-		b.leases = append(slices.Clip(b.leases), l)
-		return
-	}
-	if !b.c.copies {
+	if b.holds(l.id) {
 		b.c.fail("items: %s takes %s twice", b.self, l.id)
 	}
-	b.leases = slices.Clone(b.leases)
-	b.leases[i].tokens += l.tokens
+	b.leases = append(slices.Clip(b.leases), l)
 }
 
 // remove forgets a lease.

@@ -52,8 +52,6 @@ type cluster struct {
 
 	// total is the number of all tokens.
 	total Tokens
-	// copies: a lease may have copies.
-	copies bool
 	// written is set once a disk has changed since the last check.
 	written bool
 }
@@ -123,7 +121,6 @@ func (c *cluster) serve(n *node, f func(b *books)) {
 
 // lose tells a site that another one is out for good.
 func (c *cluster) lose(n *node, site SiteID) Output {
-	c.copies = true
 	if !slices.Contains(n.lost, site) {
 		n.lost = append(slices.Clip(n.lost), site)
 	}
@@ -177,9 +174,7 @@ func (c *cluster) observe(n *node, m *Message) {
 		}
 		n.sent[key] = mark
 	}
-	if t := n.diskB.took(&n.disk, m.To); t.Number < m.Taken || t.Number == m.Taken && t.Accepted != m.Accepted {
-		ok = false
-	}
+	ok = ok && n.diskB.took(&n.disk, m.To).Number >= m.Taken
 	if !ok {
 		c.fail("durability: %s says what is not durable: %s", n.id, line(m))
 	}
@@ -267,20 +262,25 @@ func (c *cluster) consistent(views []view) error {
 		s.out += w.b.plain
 		for i := range w.b.dropped {
 			s.exact = false
-			if err := s.bequest(views, w.b.self, &w.b.dropped[i]); err != nil {
+			if _, err := s.bequest(views, w.b.self, &w.b.dropped[i]); err != nil {
 				return err
 			}
 		}
-		if w.s.Open != nil {
-			if err := s.bequest(views, w.b.self, w.s.Open); err != nil {
-				return err
-			}
+		if w.s.Open == nil {
+			continue
+		}
+		taken, err := s.bequest(views, w.b.self, w.s.Open)
+		if err != nil {
+			return err
+		}
+		for _, item := range w.s.Open.Estate.Items {
+			s.twice[copied{w.b.self, string(item.Data)}] = taken
 		}
 	}
 	if err := s.leases(views); err != nil {
 		return err
 	}
-	if sum := s.left + s.net + s.flying + s.owed; sum != c.total {
+	if sum := s.left + s.net - s.extra + s.flying + s.owed; sum != c.total {
 		return fmt.Errorf("conservation: %d tokens, there are %d", sum, c.total)
 	}
 	if s.exact && s.net != s.out+s.extra {
@@ -295,28 +295,27 @@ func (c *cluster) consistent(views []view) error {
 	return nil
 }
 
-// bequest adds a bequest that its leaver has not seen acknowledged.
-func (s *sums) bequest(views []view, leaver SiteID, b *Bequest) error {
+// bequest adds a bequest that its leaver has not seen acknowledged, and reports whether it
+// is taken.
+func (s *sums) bequest(views []view, leaver SiteID, b *Bequest) (taken bool, err error) {
 	i := slices.IndexFunc(views, func(w view) bool { return w.b.self == b.Heir })
 	t := views[i].b.took(views[i].s, leaver)
 	e := &b.Estate
 	switch {
 	case t.Number > b.Number || t.Number+1 < b.Number:
-		return fmt.Errorf("order: %s has given %d to %s, which has taken %d", leaver, b.Number, b.Heir, t.Number)
+		return false, fmt.Errorf("order: %s has given %d to %s, which has taken %d", leaver, b.Number, b.Heir, t.Number)
 	case t.Number < b.Number:
 		s.flying += e.Left
 		s.extra += max(-e.Net, 0)
-		return nil
+		return false, nil
 	}
 	s.owed += e.Owed
-	s.extra += t.Accepted + e.held()
-	for _, item := range e.Items {
-		s.twice[copied{leaver, string(item.Data)}] = true
-	}
-	return nil
+	s.extra += max(e.Net, 0) + e.held()
+	return true, nil
 }
 
-// leases adds the leases that live. Each has one site, or has ended once.
+// leases adds the leases that live. Each has one site, or has ended once, unless an heir
+// was lost on its way.
 func (s *sums) leases(views []view) error {
 	places := map[string]int{}
 	for _, w := range views {
@@ -331,10 +330,10 @@ func (s *sums) leases(views []view) error {
 	}
 	for _, w := range views {
 		for _, l := range w.b.made {
-			if s.exact && places[l.id] != 1 {
+			if n := places[l.id]; n > 1 || s.exact && n != 1 {
 				return fmt.Errorf("items: %d sites have %s, or have ended it", places[l.id], l.id)
 			}
-			if slices.ContainsFunc(views, func(w view) bool { return w.b.holds(l.id) && (!s.exact || !s.twice[copied{w.b.self, l.id}]) }) {
+			if slices.ContainsFunc(views, func(w view) bool { return w.b.holds(l.id) && !s.twice[copied{w.b.self, l.id}] }) {
 				s.out += l.tokens
 			}
 		}

@@ -10,22 +10,18 @@
 // durably notes the number, then acknowledges, so that a bequest counts once. The
 // numbers of a pair of sites are 1, 2, 3, … and never begin anew.
 //
-// What makes a site poorer comes first, wherever that is. So no token can be granted
-// twice, whatever is lost, late or repeated:
+// No token can be granted twice, whatever is lost, late or repeated. Tokens out move as a
+// number: no site grants anything on the strength of its net.
 //
 //	tokens left         leave the leaver's books before the bequest is sent
 //	a debt              is debited by the heir, then credited to the leaver
-//	tokens out          are charged by the heir, then released by the leaver
-//	a lease             is charged by the heir with its tokens, then dropped by the leaver
-//	net below zero      is charged by the leaver, then released by the heir
+//	tokens out          are counted by the heir, then counted by the leaver no more
+//	a lease             is counted by the heir with its tokens, then dropped by the leaver
+//	net below zero      the leaver counts zero, then the heir takes the number over
 //
-// To charge n tokens is to do as an acquire: left falls by n, net rises by n. To
-// release n tokens is the opposite. The tokens of leases are part of net.
-//
-// An heir with fewer tokens than a bequest's net accepts that many. The rest comes with
-// the next bequest, together with the tokens that the first part freed at the leaver.
-// An heir with nothing of its own to grant accepts all, if need be as a debt. The next
-// bequest pays such a debt.
+// So both sites count tokens out while a bequest is open. The tokens of leases are part of
+// net. A bequest takes nothing from the heir but a debt: no heir can fall short by the
+// tokens out, owe them, and be lost with them.
 //
 // A [Machine] is the part of a single site, as a leaver and as an heir. A Machine is
 // deterministic: the same State and the same inputs give the same outputs.
@@ -62,10 +58,10 @@
 //
 // Durable before each message leaves, given duties 2 and 3:
 //
-//	Bequeath  the books without the tokens left and with the charge of a net below
-//	          zero, and the whole bequest with its number
-//	both      the books with all of the bequest that was taken last, its items, its
-//	          number and the tokens accepted
+//	Bequeath  the books without the tokens left, with zero for a net below zero, and
+//	          the whole bequest with its number
+//	both      the books with all of the bequest that was taken last, its items and its
+//	          number
 //
 // # Laws
 //
@@ -73,21 +69,29 @@
 // the bequests that the leaver has not closed. After every event, over the books of all
 // sites, and over the books after a crash of all sites now:
 //
-//	Σ (left + net) + Σ Left of open bequests not taken + Σ Owed of open bequests taken = const
+//	Σ left + Σ Left of open bequests not taken + Σ Owed of open bequests taken = M − tokens out
 //
 //	Σ net = tokens out + Σ −Net of open bequests not taken, if Net is below zero
-//	                   + Σ (Accepted + tokens of all items) of open bequests taken
+//	                   + Σ (Net above zero + tokens of all items) of open bequests taken
 //
-// No term that is added is below zero. So, with const as M:
+// No term that is added is below zero. So:
 //
 //	Σ left ≤ M − tokens out
+//
+// # Entities that move
+//
+// When an entity moves in a tree, each site moves its net from the entities above it to
+// the new ones, with tokens left. Tokens that two sites count would move twice. So an
+// entity must not leave an entity above it, nor be deleted below one, while a bequest may
+// be open: the caller sees to that.
 //
 // # An heir that is lost
 //
 // If the heir is written off, an open bequest is dropped, and nothing is taken back: no
 // site can tell whether the heir has taken the bequest. Tokens left stay out of the
-// leaver's books; the charge of a net below zero stays in. A debt, tokens out and leases
-// stay with the leaver. The first law then counts the bequest as open for ever. Of the
-// second law remains that Σ net is at least the tokens out. So the third law holds as
-// before.
+// leaver's books; a net below zero stays zero. A debt and tokens out stay with the leaver.
+// Leases of the bequest are forgotten, and their tokens stay in the net: a lease that has
+// ended at the heir must not end once more. The first law then counts the bequest as open
+// for ever. Of the second law remains that Σ net is at least the tokens out. So the third
+// law holds as before.
 package handoff

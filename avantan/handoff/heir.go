@@ -19,12 +19,12 @@ func (s *step) onBequeath(m *Message) {
 		if s.out.Err = s.fits(m); s.out.Err != nil {
 			return
 		}
-		t := Taken{Leaver: m.From, Number: m.Number, Accepted: s.take(m.From, &m.Estate)}
+		s.take(m.From, &m.Estate)
 		i, found := s.state.findTaken(m.From)
 		if !found {
 			s.state.Taken = slices.Insert(s.state.Taken, i, Taken{})
 		}
-		s.state.Taken[i] = t
+		s.state.Taken[i] = Taken{Leaver: m.From, Number: m.Number}
 		s.out.Persist = true
 	}
 	s.send(m.From, Message{Kind: Ack})
@@ -41,38 +41,18 @@ func (s *step) fits(m *Message) error {
 	return nil
 }
 
-// take books an estate, and returns how much of its net was accepted.
-func (s *step) take(leaver avantan.SiteID, e *Estate) avantan.Tokens {
-	before := s.ledger.Usable()
+// take books an estate.
+func (s *step) take(leaver avantan.SiteID, e *Estate) {
 	if e.Left > 0 {
 		s.ledger.Credit(leaver, e.Left)
 	}
 	if e.Owed > 0 {
 		s.ledger.Debit(leaver, e.Owed)
 	}
-	if e.Net < 0 {
-		s.ledger.Shift(e.Net)
+	if e.Net != 0 {
+		s.ledger.Count(e.Net)
 	}
 	for _, item := range e.Items {
 		s.ledger.TakeItem(leaver, item)
 	}
-	accepted := acceptable(e.Net, before, s.ledger.Usable())
-	if accepted > 0 {
-		s.ledger.Shift(accepted)
-	}
-	return accepted
-}
-
-// acceptable returns how many tokens out a site charges that could grant before, and now
-// could grant usable: no more than leave zero, unless the site has nothing of its own to
-// grant. A site that was left at zero so accepts the rest with the next bequest, whatever
-// that brings: the number of bequests does not depend on how many tokens are out.
-func acceptable(net, before, usable avantan.Tokens) avantan.Tokens {
-	switch {
-	case net <= 0:
-		return 0
-	case before > 0 && usable > 0:
-		return min(net, usable)
-	}
-	return net
 }

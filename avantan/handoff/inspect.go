@@ -40,7 +40,6 @@ func (s *State) Fingerprint(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(s.Taken)))
 	for _, t := range s.Taken {
 		dst = binary.AppendUvarint(appendString(dst, string(t.Leaver)), t.Number)
-		dst = binary.AppendVarint(dst, int64(t.Accepted))
 	}
 	return dst
 }
@@ -50,7 +49,6 @@ func (s *State) Fingerprint(dst []byte) []byte {
 func (m *Message) Fingerprint(dst []byte) []byte {
 	dst = appendString(appendString(append(dst, byte(m.Kind)), string(m.From)), string(m.To))
 	dst = binary.AppendUvarint(binary.AppendUvarint(dst, m.Number), m.Taken)
-	dst = binary.AppendVarint(dst, int64(m.Accepted))
 	return m.Estate.fingerprint(dst)
 }
 

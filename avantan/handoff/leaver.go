@@ -18,17 +18,13 @@ func (s *step) begin(heir avantan.SiteID) {
 	}
 	items, held := s.ledger.Items(s.cfg.MaxItems)
 	left, net := s.ledger.Holds()
-	e := Estate{Net: net - held, Items: append([]Item(nil), bounded(items, s.cfg.MaxItems)...)}
-	if e.Net < 0 {
-		left += e.Net
-	}
-	e.Left, e.Owed = max(left, 0), max(-left, 0)
+	e := Estate{Left: max(left, 0), Owed: max(-left, 0), Net: net - held, Items: append([]Item(nil), bounded(items, s.cfg.MaxItems)...)}
 	if e.empty() {
 		s.out.Empty = true
 		return
 	}
 	if e.Net < 0 {
-		s.ledger.Shift(-e.Net)
+		s.ledger.Count(-e.Net)
 	}
 	if e.Left > 0 {
 		s.ledger.Debit(heir, e.Left)
@@ -79,8 +75,8 @@ func (s *step) acknowledges(m *Message) *Bequest {
 	return nil
 }
 
-// acknowledged closes the open bequest if its heir has taken it: the tokens that the heir
-// has charged are released here.
+// acknowledged closes the open bequest if its heir has taken it: the heir counts the tokens
+// out from then on.
 func (s *step) acknowledged(m *Message) {
 	b := s.acknowledges(m)
 	if b == nil {
@@ -89,8 +85,8 @@ func (s *step) acknowledged(m *Message) {
 	if b.Estate.Owed > 0 {
 		s.ledger.Credit(b.Heir, b.Estate.Owed)
 	}
-	if m.Accepted > 0 {
-		s.ledger.Shift(-m.Accepted)
+	if b.Estate.Net > 0 {
+		s.ledger.Count(-b.Estate.Net)
 	}
 	for _, item := range b.Estate.Items {
 		s.ledger.DropItem(b.Heir, item)

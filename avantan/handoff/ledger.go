@@ -14,13 +14,10 @@ type Ledger interface {
 	// tokens of all items that the site has, also beyond the limit. The items that a
 	// bequest takes along are in State().Open after the step.
 	Items(limit int) (items []Item, held avantan.Tokens)
-	// Usable returns the tokens that the site could grant to a client now: fewer than the
-	// tokens left, if an entity above has fewer.
-	Usable() avantan.Tokens
-	// Fits returns an error if the books cannot take an estate of a leaver as a whole,
-	// whatever part of the net is accepted, or if an item is frozen here: the item may
-	// come back by a third site before the site's own bequest is closed. The estate then
-	// stays where it was, and the leaver sends the bequest again.
+	// Fits returns an error if the books cannot take an estate of a leaver as a whole, or
+	// if an item is frozen here: the item may come back by a third site before the site's
+	// own bequest is closed. The estate then stays where it was, and the leaver sends the
+	// bequest again.
 	Fits(leaver avantan.SiteID, e *Estate) error
 
 	// Debit takes tokens left out of the books, for an heir or of a leaver; at least 1.
@@ -28,13 +25,14 @@ type Ledger interface {
 	Debit(peer avantan.SiteID, tokens avantan.Tokens)
 	// Credit puts tokens left into the books, of a leaver or of an heir; at least 1.
 	Credit(peer avantan.SiteID, tokens avantan.Tokens)
-	// Shift charges tokens, a negative number releases tokens: left falls and net rises by
-	// the number, in the entity and in all entities above. Left may become negative.
-	Shift(tokens avantan.Tokens)
-	// TakeItem stores an item of a leaver, and charges its tokens. The site may have the
-	// item, not frozen, if an heir that was lost had handed it on. Then the tokens of both
-	// copies are charged, and become the tokens of a single item.
+	// Count adds tokens to the net, of the entity and of all entities above; a negative
+	// number takes tokens out. Left does not change.
+	Count(tokens avantan.Tokens)
+	// TakeItem stores an item of a leaver, and counts its tokens.
 	TakeItem(leaver avantan.SiteID, item Item)
-	// DropItem forgets an item that the heir has taken, and releases its tokens.
+	// DropItem forgets an item that the heir has taken, and takes its tokens out of the net.
 	DropItem(heir avantan.SiteID, item Item)
+	// LoseItem forgets an item that an heir may have taken before the heir was lost. The
+	// item's tokens stay in the net.
+	LoseItem(heir avantan.SiteID, item Item)
 }

@@ -123,8 +123,7 @@ type step struct {
 
 // send sends a message with the last bequest taken of its receiver.
 func (s *step) send(to avantan.SiteID, m Message) {
-	t := s.state.taken(to)
-	m.From, m.To, m.Taken, m.Accepted = s.cfg.Self, to, t.Number, t.Accepted
+	m.From, m.To, m.Taken = s.cfg.Self, to, s.state.taken(to).Number
 	s.out.Messages = append(s.out.Messages, m)
 }
 
@@ -154,9 +153,6 @@ func (s *step) disagree(m *Message) string {
 	if last := s.state.given(m.From); m.Taken > last {
 		return fmt.Sprintf("it has taken bequest %d, %d was the last one made", m.Taken, last)
 	}
-	if b := s.acknowledges(m); b != nil && m.Accepted > max(b.Estate.Net, 0) {
-		return fmt.Sprintf("it has accepted %d tokens of bequest %d, which has %d", m.Accepted, m.Taken, b.Estate.Net)
-	}
 	if last := s.state.taken(m.From).Number; m.Number > last+1 {
 		return fmt.Sprintf("it sends bequest %d, %d was the last to be taken", m.Number, last)
 	}
@@ -164,9 +160,13 @@ func (s *step) disagree(m *Message) string {
 }
 
 // lost forgets a site. Nothing is taken back: the site may have taken the bequest, and
-// granted the tokens.
+// granted the tokens. An item may have ended there, so it does not end here as well: its
+// tokens stay in the net.
 func (s *step) lost(site avantan.SiteID) {
 	if b := s.state.Open; b != nil && b.Heir == site {
+		for _, item := range b.Estate.Items {
+			s.ledger.LoseItem(site, item)
+		}
 		s.state.Open = nil
 		s.out.Closed = true
 	}

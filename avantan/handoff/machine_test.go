@@ -48,7 +48,7 @@ func TestStateValidate(t *testing.T) {
 		return &State{
 			Open:  &Bequest{Heir: "c", Number: 3, Estate: Estate{Left: 1, Net: -2, Items: []Item{item("x", 0)}}},
 			Given: []Given{{"b", 1}, {"c", 3}},
-			Taken: []Taken{{"b", 1, 0}, {"d", 4, 7}},
+			Taken: []Taken{{"b", 1}, {"d", 4}},
 		}
 	}
 	if err := good().Validate(); err != nil {
@@ -65,7 +65,6 @@ func TestStateValidate(t *testing.T) {
 		"taken of nobody":      func(s *State) { s.Taken[0].Leaver = "" },
 		"nothing taken":        func(s *State) { s.Taken[0].Number = 0 },
 		"huge taken":           func(s *State) { s.Taken[0].Number = avantan.MaxNumber + 1 },
-		"accepted below zero":  func(s *State) { s.Taken[0].Accepted = -1 },
 		"open to a stranger":   func(s *State) { s.Open.Heir = "z" },
 		"open without number":  func(s *State) { s.Open.Heir, s.Open.Number = "z", 0 },
 		"open is not the last": func(s *State) { s.Open.Number = 2 },
@@ -135,10 +134,7 @@ func TestRefusedMessages(t *testing.T) {
 		"ack with number":               {m: Message{Kind: Ack, Number: 1, Taken: 1}},
 		"ack with a huge number":        {m: Message{Kind: Ack, Taken: huge}},
 		"ack with estate":               {m: Message{Kind: Ack, Taken: 1, Estate: one}},
-		"ack of less than nothing":      {m: Message{Kind: Ack, Taken: 1, Accepted: -1}},
 		"bequest that took too much":    {m: Message{Kind: Bequeath, Number: 2, Estate: one, Taken: 2}, violation: true},
-		"bequest that accepts too much": {m: Message{Kind: Bequeath, Number: 2, Estate: one, Taken: 1, Accepted: 11}, violation: true},
-		"bequest that accepts":          {m: Message{Kind: Bequeath, Number: 1, Estate: one, Accepted: 1}},
 		"bequest of nothing":            {m: Message{Kind: Bequeath, Number: 1}},
 		"left below zero":               {m: Message{Kind: Bequeath, Number: 1, Estate: Estate{Left: -1}}},
 		"owed below zero":               {m: Message{Kind: Bequeath, Number: 1, Estate: Estate{Owed: -1}}},
@@ -152,7 +148,6 @@ func TestRefusedMessages(t *testing.T) {
 		"sum of items":                  {m: Message{Kind: Bequeath, Number: 1, Estate: items(2, "x", math.MaxInt64)}},
 		"ack of what was never made":    {m: Message{Kind: Ack, Taken: 2}, violation: true},
 		"ack of what it never got":      {m: Message{Kind: Ack, From: "c", Taken: 1}, violation: true},
-		"ack of more than there is":     {m: Message{Kind: Ack, Taken: 1, Accepted: 11}, violation: true},
 		"bequest with one left out":     {m: Message{Kind: Bequeath, Number: 3, Estate: one}, violation: true},
 		"first bequest with two ahead":  {m: Message{Kind: Bequeath, From: "c", Number: 2, Estate: one}, violation: true},
 	} {
@@ -223,7 +218,7 @@ func TestRefusedHeirs(t *testing.T) {
 func TestTooManyLeavers(t *testing.T) {
 	var st State
 	for i := range avantan.MaxMembers {
-		st.Taken = append(st.Taken, Taken{SiteID(fmt.Sprintf("x%02d", i)), 1, 0})
+		st.Taken = append(st.Taken, Taken{SiteID(fmt.Sprintf("x%02d", i)), 1})
 	}
 	n := sites(map[SiteID]Tokens{"a": 0, "b": 0}).node("a")
 	m := New(n.cfg, n.b, st)
@@ -270,12 +265,12 @@ func TestBegin(t *testing.T) {
 		{name: "debt", left: -5, want: " owed=5", afterLeft: -5},
 		{name: "out", net: 5, want: " net=5", afterNet: 5},
 		{name: "all", left: 5, net: 7, want: " left=5 net=7", afterNet: 7},
-		{name: "below zero", left: 5, net: -2, want: " left=3 net=-2"},
-		{name: "below zero by all", left: 2, net: -2, want: " net=-2"},
-		{name: "below zero into debt", left: 1, net: -2, want: " owed=1 net=-2", afterLeft: -1},
+		{name: "below zero", left: 5, net: -2, want: " left=5 net=-2"},
+		{name: "below zero by all", left: 2, net: -2, want: " left=2 net=-2"},
+		{name: "below zero by more", left: 1, net: -2, want: " left=1 net=-2"},
 		{name: "leases", net: 7, leases: []lease{{"x", 3}, {"y", 4}}, want: " x=3 y=4", afterNet: 7},
 		{name: "leases and more", net: 9, leases: []lease{{"x", 3}, {"y", 4}}, want: " net=2 x=3 y=4", afterNet: 9},
-		{name: "leases and less", left: 5, net: 6, leases: []lease{{"x", 3}, {"y", 4}}, want: " left=4 net=-1 x=3 y=4", afterNet: 7},
+		{name: "leases and less", left: 5, net: 6, leases: []lease{{"x", 3}, {"y", 4}}, want: " left=5 net=-1 x=3 y=4", afterNet: 7},
 		{name: "leases of a later bequest", net: 9, leases: []lease{{"x", 3}, {"y", 4}, {"z", 1}}, want: " net=1 x=3 y=4", afterNet: 9},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -292,30 +287,6 @@ func TestBegin(t *testing.T) {
 				t.Errorf("bequest%s, left %d, net %d, want%s, %d, %d", got, n.b.left, n.b.net, test.want, test.afterLeft, test.afterNet)
 			}
 		})
-	}
-}
-
-func TestAcceptable(t *testing.T) {
-	const most = math.MaxInt64
-	for _, test := range []struct{ net, before, usable, want Tokens }{
-		{0, 5, 5, 0},
-		{-3, 5, 5, 0},
-		{3, 5, 5, 3},
-		{5, 5, 5, 5},
-		{6, 5, 5, 5},
-		{6, 1, 1, 1},
-		{6, 1, 3, 3},
-		{6, 1, 0, 6},
-		{6, 1, -5, 6},
-		{6, 0, 0, 6},
-		{6, 0, 3, 6},
-		{6, -5, 3, 6},
-		{most, most, most, most},
-		{most, 0, 0, most},
-	} {
-		if got := acceptable(test.net, test.before, test.usable); got != test.want {
-			t.Errorf("acceptable(%d, %d, %d) = %d, want %d", test.net, test.before, test.usable, got, test.want)
-		}
 	}
 }
 

@@ -32,8 +32,6 @@ func (m *Message) Validate() error {
 		return m.malformed("Number is out of range")
 	case m.Kind == Ack && m.Taken == 0 || m.Taken > avantan.MaxNumber:
 		return m.malformed("Taken is out of range")
-	case m.Accepted < 0 || m.Accepted > 0 && m.Taken == 0:
-		return m.malformed("Accepted is out of range")
 	case (m.Kind == Bequeath) == m.Estate.empty():
 		return m.malformed("Estate is missing or out of place")
 	}

@@ -183,7 +183,7 @@ func (s *script) State(site string) string {
 func line(m *Message) string {
 	text := fmt.Sprintf("%s->%s %v", m.From, m.To, m.Kind)
 	if m.Kind == Ack {
-		return fmt.Sprintf("%s #%d accepts %d", text, m.Taken, m.Accepted)
+		return fmt.Sprintf("%s #%d", text, m.Taken)
 	}
 	text = fmt.Sprintf("%s #%d%s", text, m.Number, estate(&m.Estate))
 	if m.Taken > 0 {

@@ -38,7 +38,7 @@ func TestSimulation(t *testing.T) {
 				return
 			}
 			for _, n := range []int{
-				seen.left, seen.owed, seen.out, seen.below, seen.items, seen.parts, seen.again, seen.crashes, seen.undone, seen.full, seen.departures,
+				seen.left, seen.owed, seen.out, seen.below, seen.items, seen.again, seen.crashes, seen.undone, seen.full, seen.departures,
 			} {
 				if n == 0 {
 					t.Error("something was never seen")
@@ -54,9 +54,9 @@ func TestSimulation(t *testing.T) {
 // tally counts events by kind, so that a simulation of nothing is noticed.
 type tally struct {
 	events, crashes int
-	// left, owed, out, below and items are the bequests with each of these; parts are
-	// bequests accepted in part, again are bequests that came again.
-	left, owed, out, below, items, parts, again int
+	// left, owed, out, below and items are the bequests with each of these; again are
+	// bequests that came again.
+	left, owed, out, below, items, again int
 	// undone are crashes that lost a transaction. full are bequests that did not fit, back
 	// are bequests with an item frozen at the heir, dropped are bequests to lost sites, and
 	// refused are messages of lost sites.
@@ -212,12 +212,12 @@ func (s *sim) deliver(m Message) {
 	case out.Err != nil:
 		s.fail("a message of a site is refused: %s: %w", line(&m), out.Err)
 	case n.m.State().taken(m.From).Number > last:
-		s.took(&m, &out)
+		s.took(&m)
 	}
 }
 
 // took counts a bequest by its parts.
-func (s *sim) took(m *Message, out *Output) {
+func (s *sim) took(m *Message) {
 	e := &m.Estate
 	for _, part := range []struct {
 		counts bool
@@ -228,7 +228,6 @@ func (s *sim) took(m *Message, out *Output) {
 		{e.Net > 0, &s.seen.out},
 		{e.Net < 0, &s.seen.below},
 		{len(e.Items) > 0, &s.seen.items},
-		{e.Net > out.Messages[0].Accepted, &s.seen.parts},
 	} {
 		if part.counts {
 			*part.n++

@@ -27,7 +27,7 @@ func (s *State) Validate() error {
 		}
 	}
 	for _, t := range s.Taken {
-		if t.Leaver == "" || t.Number == 0 || t.Number > avantan.MaxNumber || t.Accepted < 0 {
+		if t.Leaver == "" || t.Number == 0 || t.Number > avantan.MaxNumber {
 			return fmt.Errorf("handoff: state: taken %+v is out of range", t)
 		}
 	}

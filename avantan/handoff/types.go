@@ -18,7 +18,7 @@ type Estate struct {
 	// Owed is a debt that the leaver still has; at least 0, and 0 if Left is not.
 	Owed avantan.Tokens
 	// Net are the tokens out, without the tokens of items. Above zero the leaver still
-	// counts these tokens. Below zero the leaver has charged the difference.
+	// counts these tokens. Below zero the leaver counts zero instead.
 	Net avantan.Tokens
 	// Items are items of the leaver that it has frozen, at most MaxItems.
 	Items []Item
@@ -44,9 +44,6 @@ type Taken struct {
 	Leaver avantan.SiteID
 	// Number is the number of the last bequest taken. At least 1.
 	Number uint64
-	// Accepted are the tokens of the Net of that bequest that this site has charged; 0
-	// if its Net was not above zero.
-	Accepted avantan.Tokens
 }
 
 // State is the part of a Machine that must survive a crash. The caller stores it in one
@@ -82,8 +79,6 @@ type Message struct {
 	// Estate: in a Bequeath the tokens and items moved, not empty.
 	Estate Estate
 	// Taken is the last bequest of the receiver of the message that the sender has durably
-	// taken; in a Bequeath 0 for none. Accepted are the tokens of the bequest's Net that
-	// the sender has charged, at least 0.
-	Taken    uint64
-	Accepted avantan.Tokens
+	// taken; in a Bequeath 0 for none.
+	Taken uint64
 }

@@ -106,7 +106,6 @@ func (h *handing) handRank() int {
 // leaving.mayBequeath of site/core. outside says that no further instance takes tokens of
 // the site.
 func (h *handing) mayBequeath(has *estate, outside bool, offers int) bool {
-	outside = outside || h.drains.without[handsOverOutside]
 	return h.place == leaver && outside && offers == 0 && !h.hand.Open() && has.holds()
 }
 
@@ -213,7 +212,7 @@ func handText(m *handoff.Message) string {
 		text += fmt.Sprintf(" #%d left %d owed %d net %d leases %d", m.Number, e.Left, e.Owed, e.Net, len(e.Items))
 	}
 	if m.Taken > 0 {
-		text += fmt.Sprintf(", #%d taken, accepts %d", m.Taken, m.Accepted)
+		text += fmt.Sprintf(", #%d taken", m.Taken)
 	}
 	return text
 }

@@ -16,32 +16,36 @@ type holding struct {
 	grants bool
 }
 
-// bequeathed are the tokens of open bequests that no books have: left, if the heir has not
-// taken the bequest, or a debt, if the heir has.
+// bequeathed are the tokens of open bequests that no books have, less those that two books
+// count as out. If the heir has not taken the bequest no books have its tokens left, and a
+// net below zero is counted as zero. If the heir has, both sites count the tokens out, and no
+// books have a debt.
 func bequeathed(all *[Sites]holding) (sum avantan.Tokens) {
 	for i := range all {
 		b := all[i].hand.Open
 		if b == nil {
 			continue
 		}
-		if _, taken := takenBy(all, i, b); taken {
-			sum += b.Estate.Owed
+		if takenBy(all, i, b) {
+			sum += b.Estate.Owed - max(0, b.Estate.Net)
+			for k := range b.Estate.Items {
+				sum -= b.Estate.Items[k].Tokens
+			}
 		} else {
-			sum += b.Estate.Left
+			sum += b.Estate.Left - max(0, -b.Estate.Net)
 		}
 	}
 	return sum
 }
 
-// takenBy reports whether an open bequest of a site is taken, and how.
-func takenBy(all *[Sites]holding, from int, b *handoff.Bequest) (handoff.Taken, bool) {
-	var t handoff.Taken
+// takenBy reports whether an open bequest of a site is taken.
+func takenBy(all *[Sites]holding, from int, b *handoff.Bequest) bool {
 	for i := range all {
 		if all[i].site == b.Heir {
-			t = takenOf(all[i].hand, all[from].site)
+			return takenOf(all[i].hand, all[from].site).Number >= b.Number
 		}
 	}
-	return t, t.Number >= b.Number
+	return false
 }
 
 // checkHoldings compares the nets with the tokens that clients have, and what the sites may
@@ -63,10 +67,9 @@ func checkHoldings(all *[Sites]holding, limit avantan.Tokens, fail func(invarian
 		if b == nil {
 			continue
 		}
-		t, taken := takenBy(all, i, b)
 		switch {
-		case taken:
-			twice += t.Accepted
+		case takenBy(all, i, b):
+			twice += max(0, b.Estate.Net)
 			for k := range b.Estate.Items {
 				twice += b.Estate.Items[k].Tokens
 			}

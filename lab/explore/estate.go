@@ -60,9 +60,6 @@ func (e *estate) Items(int) (items []handoff.Item, held avantan.Tokens) {
 	return []handoff.Item{{Data: []byte("lease"), Tokens: e.lease}}, e.lease
 }
 
-// Usable implements handoff.Ledger.
-func (e *estate) Usable() avantan.Tokens { return e.left }
-
 // Fits implements handoff.Ledger.
 func (e *estate) Fits(avantan.SiteID, *handoff.Estate) error { return nil }
 
@@ -72,20 +69,23 @@ func (e *estate) Debit(_ avantan.SiteID, tokens avantan.Tokens) { e.left -= toke
 // Credit implements handoff.Ledger.
 func (e *estate) Credit(_ avantan.SiteID, tokens avantan.Tokens) { e.left += tokens }
 
-// Shift implements handoff.Ledger.
-func (e *estate) Shift(tokens avantan.Tokens) { e.left, e.net = e.left-tokens, e.net+tokens }
+// Count implements handoff.Ledger.
+func (e *estate) Count(tokens avantan.Tokens) { e.net += tokens }
 
 // TakeItem implements handoff.Ledger.
 func (e *estate) TakeItem(_ avantan.SiteID, item handoff.Item) {
-	e.Shift(item.Tokens)
+	e.Count(item.Tokens)
 	e.lease += item.Tokens
 }
 
 // DropItem implements handoff.Ledger.
-func (e *estate) DropItem(_ avantan.SiteID, item handoff.Item) {
-	e.Shift(-item.Tokens)
-	e.lease = 0
+func (e *estate) DropItem(heir avantan.SiteID, item handoff.Item) {
+	e.Count(-item.Tokens)
+	e.LoseItem(heir, item)
 }
+
+// LoseItem implements handoff.Ledger.
+func (e *estate) LoseItem(avantan.SiteID, handoff.Item) { e.lease = 0 }
 
 func appendBool(dst []byte, b bool) []byte {
 	if b {

@@ -15,7 +15,7 @@ func (n *majority) learns() bool { return !n.live.view.Has(n.live.site) }
 
 // grants reports whether the site serves clients that acquire.
 func (n *majority) grants() bool {
-	return !n.variant.drained() || !n.learns() || n.variant.without[learnerGrantsNothing]
+	return !n.variant.drained() || !n.learns()
 }
 
 // takesReleases reports whether the site takes tokens back that it has not leased out.
@@ -82,7 +82,7 @@ func (c *checker) holdings() *[Sites]holding {
 	var all [Sites]holding
 	for i := range c.views {
 		w := &c.views[i]
-		grants := !c.drained() || w.books.view.Has(w.site) || c.without[learnerGrantsNothing]
+		grants := !c.drained() || w.books.view.Has(w.site)
 		all[i] = holding{w.site, &w.books.estate, w.hand, grants}
 	}
 	return &all

@@ -5,16 +5,12 @@ type rule string
 
 // The rules of members that change which package explore has copies of.
 const (
-	// handsOverOutside: a site hands over what no instance counts on.
-	handsOverOutside rule = "a leaver hands over once it votes no more"
 	// emptyIsClosed: a site with an open bequest is not empty.
 	emptyIsClosed rule = "a leaver is empty once its last bequest is closed"
 	// netIsHandedOver: a site with nothing left, but tokens out, is not empty.
 	netIsHandedOver rule = "a leaver is empty once it has no tokens out"
 	// hearsNoneThatIsOut: a site hears no site that is out.
 	hearsNoneThatIsOut rule = "a site that is out is heard no more"
-	// learnerGrantsNothing: a site that votes no more grants nothing.
-	learnerGrantsNothing rule = "a site that votes no more grants nothing"
 	// othersAreClear: no instance of a leaver is open elsewhere.
 	othersAreClear rule = "a leaver is empty once the others have ended all instances with it"
 	// goneIsOut: who has ended an instance waits for no site that is gone. Its own record may

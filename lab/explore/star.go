@@ -229,7 +229,7 @@ func (n *starNode) acts() []starAct {
 	if id, waits := m.Waiting(); waits {
 		timer(actForget, star.TimerWaiting, id, false)
 	}
-	serves := !n.live.leaves || n.variant.without[learnerGrantsNothing]
+	serves := !n.live.leaves
 	if serves && (b.Anywhere || n.site == 0) && n.live.left >= 1 {
 		add(actAcquire, Acquire)
 	}

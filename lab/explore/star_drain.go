@@ -154,7 +154,7 @@ func (c *starChecker) holdings() *[Sites]holding {
 	var all [Sites]holding
 	for i := range c.views {
 		w := &c.views[i]
-		all[i] = holding{w.site, &w.books.estate, w.hand, !w.books.leaves || c.without[learnerGrantsNothing]}
+		all[i] = holding{w.site, &w.books.estate, w.hand, !w.books.leaves}
 	}
 	return &all
 }

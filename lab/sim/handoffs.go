@@ -20,10 +20,8 @@ type handoffs struct {
 	views [][2]handoffView
 	// made are the durable bequests of a pair, by number from 1.
 	made map[pair][]handoff.Estate
-	// taken is the last bequest durably taken, accepted the tokens of each that the heir
-	// has charged, by number from 1.
-	taken    map[pair]uint64
-	accepted map[pair][]core.Tokens
+	// taken is the last bequest durably taken.
+	taken map[pair]uint64
 	// over is set once a site has sent a message about the entity, and dropped it.
 	over bool
 }
@@ -31,15 +29,28 @@ type handoffs struct {
 // handoffView is a site's part, as of its last record.
 type handoffView struct {
 	state handoff.State
-	// got and gave are the tokens that bequests have brought in and taken out so far.
+	// got and gave are the tokens left that bequests have brought in and taken out so far.
 	got, gave core.Tokens
+	// counts are the tokens out that bequests have brought into the net and taken out;
+	// below are those of bequests of entities below.
+	counts, below flow
 	// took are the last bequests taken, also of sites that it has forgotten since.
 	took []handoff.Taken
 	// dropped are its bequests to sites lost for good.
 	dropped []*handoff.Bequest
 }
 
-func (v *handoffView) moved() core.Tokens { return v.got - v.gave }
+func (v *handoffView) moved() core.Tokens { return v.got - v.gave + v.counts.net() + v.below.net() }
+
+// flow is a sum of what came and a sum of what went.
+type flow struct{ in, out core.Tokens }
+
+func (f *flow) add(tokens core.Tokens) {
+	f.in += max(0, tokens)
+	f.out += max(0, -tokens)
+}
+
+func (f flow) net() core.Tokens { return f.in - f.out }
 
 func givenTo(st *handoff.State, heir core.SiteID) uint64 {
 	for _, g := range st.Given {
@@ -109,7 +120,7 @@ func (o *observer) handoffsOf(q *sequence) *handoffs {
 	if q.handoffs == nil {
 		q.handoffs = &handoffs{
 			views: make([][2]handoffView, len(o.s.names)), made: make(map[pair][]handoff.Estate),
-			taken: make(map[pair]uint64), accepted: make(map[pair][]core.Tokens),
+			taken: make(map[pair]uint64),
 		}
 	}
 	return q.handoffs
@@ -131,6 +142,23 @@ func (q *sequence) bequeathed(n *node, durable bool) core.Tokens {
 	return q.handoffs.view(n, durable).moved()
 }
 
+// counts is by how many tokens the bequests of an entity change the sum of its nets, and by
+// how many those of entities below do.
+func (q *sequence) counts(durable bool) (own, below core.Tokens) {
+	if q.handoffs == nil {
+		return 0, 0
+	}
+	for i := range q.handoffs.views {
+		v := &q.handoffs.views[i][1]
+		if durable {
+			v = &q.handoffs.views[i][0]
+		}
+		own += v.counts.net()
+		below += v.below.net()
+	}
+	return own, below
+}
+
 // place is a site's place in the cluster.
 func (o *observer) place(site core.SiteID) int { return slices.Index(o.s.names, site) }
 
@@ -149,6 +177,7 @@ func (o *observer) handoffRecord(n *node, q *sequence, durable bool, e *stored.E
 	}
 	o.numbersGrow(n, q, d, &was, is)
 	h := handedBetween(&was, is)
+	before := view.counts
 	if h.closed != nil {
 		p := pair{n.i, o.place(h.closed.Heir)}
 		switch {
@@ -162,11 +191,12 @@ func (o *observer) handoffRecord(n *node, q *sequence, durable bool, e *stored.E
 			o.s.fail(Integrity, "%s: %v: bequest %d to %s is closed, %d are durably taken", n.id, q.id, h.closed.Number, h.closed.Heir, x.taken[p])
 		default:
 			view.got += h.closed.Estate.Owed
+			view.counts.add(-max(0, h.closed.Estate.Net) - items(&h.closed.Estate))
 		}
 	}
 	if b := h.opened; b != nil {
 		view.gave += b.Estate.Left
-		o.bequeathing = true
+		view.counts.add(max(0, -b.Estate.Net))
 		if durable {
 			o.bequestMade(n, q, b)
 			if view := o.catalogue.last().roster.View(max(1, e.Voters)); view.Has(n.id) && !o.stayed[n.id] {
@@ -178,6 +208,15 @@ func (o *observer) handoffRecord(n *node, q *sequence, durable bool, e *stored.E
 		o.bequestTaken(n, q, durable, view, &t)
 	}
 	view.state = is.Clone()
+	if view.counts == before {
+		return
+	}
+	for _, above := range d.chain(e.Name)[1:] {
+		id := sequenceID{above, d.Entities[above].Generation}
+		below := &o.handoffsOf(o.sequence(id)).view(n, durable).below
+		below.in += view.counts.in - before.in
+		below.out += view.counts.out - before.out
+	}
 }
 
 // numbersGrow checks that a site's numbers of bequests are never taken back, but of sites
@@ -207,7 +246,6 @@ func (o *observer) bequestMade(n *node, q *sequence, b *handoff.Bequest) {
 		o.s.fail(Leaving, "%s: %v: bequeaths to %s, which does not know of the drain", n.id, q.id, b.Heir)
 	}
 	x.made[p] = append(x.made[p], b.Estate)
-	x.accepted[p] = append(x.accepted[p], 0)
 	o.s.report.Bequests++
 	o.s.loser.begins(inBequest, p.receiver)
 }
@@ -231,11 +269,10 @@ func (o *observer) bequestTaken(n *node, q *sequence, durable bool, view *handof
 		return
 	}
 	e := &x.made[p][t.Number-1]
-	if t.Accepted < 0 || t.Accepted > max(0, e.Net) {
-		o.s.fail(Integrity, "%s: %v: accepts %d tokens of %+v", n.id, q.id, t.Accepted, e)
-	}
 	view.got += e.Left
 	view.gave += e.Owed
+	view.counts.add(e.Net)
+	view.counts.add(items(e))
 	view.took = slices.DeleteFunc(slices.Clone(view.took), func(was handoff.Taken) bool { return was.Leaver == t.Leaver })
 	view.took = append(view.took, *t)
 	if !durable {
@@ -244,7 +281,7 @@ func (o *observer) bequestTaken(n *node, q *sequence, durable bool, view *handof
 	if t.Number != x.taken[p]+1 {
 		o.s.fail(AppliedOnce, "%s: %v: takes %+v, after %d", n.id, q.id, t, x.taken[p])
 	}
-	x.taken[p], x.accepted[p][t.Number-1] = t.Number, t.Accepted
+	x.taken[p] = t.Number
 	o.s.report.BequestsTaken++
 }
 
@@ -272,9 +309,9 @@ func (o *observer) bequests(q *sequence, durable bool) (inNoBooks, twice core.To
 			list = append(slices.Clone(list), b)
 		}
 		for _, b := range list {
-			if t, taken := o.tookBequest(q, n, durable, b); taken {
+			if o.tookBequest(q, n, durable, b) {
 				inNoBooks += b.Estate.Owed
-				twice += t.Accepted + items(&b.Estate)
+				twice += max(0, b.Estate.Net) + items(&b.Estate)
 				continue
 			}
 			inNoBooks += b.Estate.Left
@@ -314,18 +351,14 @@ func (o *observer) shifts(n *node, r *stored.Records) []shift {
 		}
 		h := handedBetween(&was, &e.Handoff)
 		q := o.sequence(sequenceID{e.Name, e.Generation})
-		if h.closed != nil && !h.dropped && q.handoffs != nil {
-			p := pair{n.i, o.place(h.closed.Heir)}
-			if h.closed.Number <= uint64(len(q.handoffs.accepted[p])) {
-				list = append(list, shift{e.Name, -q.handoffs.accepted[p][h.closed.Number-1]})
-			}
+		if h.closed != nil && !h.dropped {
+			list = append(list, shift{e.Name, -max(0, h.closed.Estate.Net)})
 		}
-		if h.opened != nil && h.opened.Estate.Net < 0 {
-			list = append(list, shift{e.Name, -h.opened.Estate.Net})
+		if h.opened != nil {
+			list = append(list, shift{e.Name, max(0, -h.opened.Estate.Net)})
 		}
 		for _, t := range h.takes {
-			list = append(list, shift{e.Name, t.Accepted})
-			if est := o.estate(q, t.Leaver, n, t.Number); est != nil && est.Net < 0 {
+			if est := o.estate(q, t.Leaver, n, t.Number); est != nil {
 				list = append(list, shift{e.Name, est.Net})
 			}
 		}
@@ -372,13 +405,12 @@ func (o *observer) handoffMessage(from *node, e *message.Envelope) {
 	if !found || rec.Generation != e.Generation {
 		// The entity was deleted in the same batch, so that nothing else tells.
 		x, p := o.handoffsOf(q), pair{o.place(m.To), from.i}
-		if x.over = true; m.Taken > 0 && m.Taken <= uint64(len(x.accepted[p])) {
-			x.taken[p], x.accepted[p][m.Taken-1] = max(x.taken[p], m.Taken), m.Accepted
-		}
+		x.over = true
+		x.taken[p] = max(x.taken[p], m.Taken)
 		return
 	}
 	t := takenOf(&rec.Handoff, m.To)
-	ok := t.Number > m.Taken || t.Number == m.Taken && t.Accepted == m.Accepted || outside(&o.catalogue.last().roster, m.To)
+	ok := t.Number >= m.Taken || outside(&o.catalogue.last().roster, m.To)
 	if m.Kind == handoff.Bequeath {
 		est := o.estate(q, from.id, o.s.nodes[o.place(m.To)], m.Number)
 		ok = ok && est != nil && sameEstate(est, &m.Estate)

@@ -41,6 +41,8 @@ type lease struct {
 	shadow    bool
 	by        int
 	inheritor *op
+	// forgotten says that the bequest with the lease was dropped, as the heir is lost.
+	forgotten bool
 	// takenIn is the transaction in which its present home has taken it from another.
 	takenIn *stored.Records
 	// whileDown says that its time was over when its home started again.
@@ -176,6 +178,10 @@ func (o *observer) leasesEnded(n *node, r *stored.Records) {
 			o.s.fail(Leases, "%s ends lease number %d, which has ended or never was", n.id, number)
 			return
 		}
+		if l.forgotten {
+			o.leaseForgotten(l)
+			continue
+		}
 		if l.shadow {
 			o.unshadowed(n, l)
 			continue
@@ -201,7 +207,7 @@ func (o *observer) leaseChanged(n *node, l *lease) {
 	inheritor := l.inheritor
 	l.inheritor = nil
 	switch {
-	case l.deleted, l.shadow:
+	case l.deleted, l.shadow, l.forgotten:
 	case inheritor != nil && (inheritor.tokens == 0 || lost <= inheritor.tokens):
 	case given > lost:
 		o.s.fail(Leases, "%s: lease #%d gives back %d tokens, and held %d", n.id, l.op.id, given, lost)

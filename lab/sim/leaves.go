@@ -212,6 +212,11 @@ func (s *sim) unrest() string {
 	if why := s.loser.waits(); why != "" {
 		return why
 	}
+	for i := range roster.Seats {
+		if seat := &roster.Seats[i]; seat.Unsettled {
+			return "a cancelled drain: " + s.rests(seat.Site)
+		}
+	}
 	for _, site := range s.joiners() {
 		if seat := roster.Seat(site); seat == nil || seat.State == stored.SeatJoining {
 			return fmt.Sprintf("%s has not joined", site)

@@ -197,14 +197,11 @@ func (q *sequence) dropped(durable bool) (sum core.Tokens) {
 	return sum
 }
 
-// tookBequest reports whether the heir of a bequest has taken it, by its last record, and how.
-func (o *observer) tookBequest(q *sequence, n *node, durable bool, b *handoff.Bequest) (handoff.Taken, bool) {
+// tookBequest reports whether the heir of a bequest has taken it, by its last record.
+func (o *observer) tookBequest(q *sequence, n *node, durable bool, b *handoff.Bequest) bool {
 	view := q.handoffs.view(o.s.nodes[o.place(b.Heir)], durable)
 	i := slices.IndexFunc(view.took, func(t handoff.Taken) bool { return t.Leaver == n.id })
-	if i < 0 || view.took[i].Number < b.Number {
-		return handoff.Taken{}, false
-	}
-	return view.took[i], true
+	return i >= 0 && view.took[i].Number >= b.Number
 }
 
 // bequestDropped checks that a bequest is dropped with its heir only.
@@ -215,9 +212,9 @@ func (o *observer) bequestDropped(n *node, q *sequence, b *handoff.Bequest) {
 	}
 }
 
-// leasesBack takes in that a transaction drops bequests with leases: the leaver has them as
-// before. A lost heir that took them may have them as well.
-func (o *observer) leasesBack(n *node, r *stored.Records) {
+// leasesForgotten takes in that a transaction drops bequests with leases. The leaver forgets
+// the leases, and counts their tokens as out. A lost heir may have taken the leases.
+func (o *observer) leasesForgotten(n *node, r *stored.Records) {
 	for i := range r.Entities {
 		e := &r.Entities[i]
 		var was handoff.State
@@ -228,34 +225,22 @@ func (o *observer) leasesBack(n *node, r *stored.Records) {
 		if !h.dropped {
 			continue
 		}
-		heir := o.s.nodes[o.place(h.closed.Heir)]
 		for j := range h.closed.Estate.Items {
 			id := idOf(&h.closed.Estate.Items[j])
-			for _, mine := range n.live() {
-				if mine.shadow && mine.op.requestID == id {
-					o.leaseBack(n, heir, mine)
+			for _, l := range n.live() {
+				if l.op.requestID == id {
+					l.forgotten = true
 				}
 			}
 		}
 	}
 }
 
-// leaseBack has a lease be at the site that meant to hand it over. The client goes by that
-// site.
-func (o *observer) leaseBack(n, heir *node, mine *lease) {
-	l := heir.heldAs(mine.op.requestID)
-	if l == nil {
-		// It has ended there.
-		mine.shadow = false
-		return
-	}
-	theirs := *l
-	theirs.shadow, theirs.counted, theirs.renewals = true, 0, nil
-	heir.leases[l.number] = &theirs
-	counted := l.counted
-	*l = *mine
-	l.shadow, l.counted = false, min(counted, mine.tokens+mine.kept)
-	n.leases[mine.number], l.op.at[n.i].lease = l, l
+// leaseForgotten ends a lease that was forgotten. Its client may go by the lease until its
+// time is over.
+func (o *observer) leaseForgotten(l *lease) {
+	l.ended = true
+	o.s.after(max(0, l.latest-o.s.now), func() { o.less(l, 0) })
 }
 
 // askedLost reports whether a site has asked another about a request that is lost, as it

@@ -53,8 +53,6 @@ type observer struct {
 	logs []map[string]*readLog
 	// departing are the sites that ever drained, stayed those whose drain was cancelled.
 	departing, stayed map[core.SiteID]bool
-	// bequeathing is set once a site has made a bequest, or is about to.
-	bequeathing bool
 	// messages are the messages of the batch that is handed over.
 	messages []message.Envelope
 	// underWay is how many direct transfers are under way, by the durable records.
@@ -362,7 +360,7 @@ func (o *observer) checkBooks(n *node, d *Memory, name string) {
 	if len(e.Protocol.Kept) > len(o.s.names) || len(e.Star.Slices) > star.MaxSlices {
 		o.s.fail(Bounded, "%s: %v keeps %d decisions and %d slices", n.id, q.id, len(e.Protocol.Kept), len(e.Star.Slices))
 	}
-	if b.Left < 0 && !q.shifted && !o.bequeathing {
+	if b.Left < 0 && !q.shifted {
 		o.s.fail(Bounds, "%s: %v has %d left, and nothing moved below it or away", n.id, q.id, b.Left)
 	}
 	if durable {
@@ -401,8 +399,9 @@ func (o *observer) conserved(q *sequence, durable bool) {
 	if q.limits == nil || len(o.s.nodes) < len(o.s.names) || len(o.s.names) == 1 {
 		return
 	}
-	flying, _ := o.bequests(q, durable)
-	sum := o.inNoBooks(q, durable) + flying + q.dropped(durable)
+	flying, twice := o.bequests(q, durable)
+	counts, below := q.counts(durable)
+	sum := o.inNoBooks(q, durable) + flying + q.dropped(durable) - counts - below
 	for i, n := range o.s.nodes {
 		d := n.drained
 		if durable || d == nil {
@@ -424,6 +423,9 @@ func (o *observer) conserved(q *sequence, durable bool) {
 			return
 		}
 		sum += q.holdings[q.settled][i] - q.holdings[at][i]
+	}
+	if counts != twice {
+		o.s.fail(Conservation, "%v: bequests count %d tokens twice, open are bequests of %d", q.id, counts, twice)
 	}
 	limit, aside, debt, back := q.limits[q.settled].limit, q.aside[q.settled], q.debts[q.settled], q.written[q.settled].back
 	if sum != limit-aside+debt+back {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/samya-db/samya/avantan"
@@ -57,8 +58,15 @@ func (o *observer) readLog(n *node, name string) *readLog {
 
 // stored takes in the records that have become durable.
 func (o *observer) stored(n *node, r *stored.Records) {
+	touched := make(map[string]bool)
 	for i := range r.Entities {
-		e := &r.Entities[i]
+		// A bequest changes the tokens of the entities above as well.
+		for _, name := range n.durable.chain(r.Entities[i].Name) {
+			touched[name] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(touched)) {
+		e := new(n.durable.Entities[name])
 		s := readState{
 			generation: e.Generation, parent: n.durable.above(e.Name), limit: limitState{e.Limit, e.Version}, applied: e.Protocol.Applied, moved: e.Moved,
 			fetches: e.Fetches, aside: aside(e.Star.Slices),
@@ -73,8 +81,9 @@ func (o *observer) stored(n *node, r *stored.Records) {
 			s.got, s.given = q.direct.view(n, true).got, q.direct.view(n, true).given
 		}
 		if q := o.sequence(sequenceID{e.Name, e.Generation}); q.handoffs != nil {
-			s.got += q.handoffs.view(n, true).got
-			s.given += q.handoffs.view(n, true).gave
+			v := q.handoffs.view(n, true)
+			s.got += v.got + v.counts.in + v.below.in
+			s.given += v.gave + v.counts.out + v.below.out
 		}
 		l := o.readLog(n, e.Name)
 		l.states = append(l.states, s)

@@ -67,7 +67,7 @@ func (o *observer) requests(n *node, r *stored.Records) {
 	if len(r.Leases)+len(r.EndedLeases)+len(drifts)+len(shifts) > 0 && !o.replants {
 		o.mixed = make(map[string]span)
 	}
-	o.leasesBack(n, r)
+	o.leasesForgotten(n, r)
 	o.leasesStored(n, r)
 	if o.s.violation != nil {
 		return

@@ -59,7 +59,7 @@ func (m *seatModel) settle() answer.Code {
 			m.r.Version++
 			seat.Votes = append(seat.Votes, m.r.Version)
 		}
-		seat.State, seat.Since, m.r.Changed = state, avantan.Instance(m.t), m.number
+		seat.State, seat.Since, seat.Unsettled, m.r.Changed = state, avantan.Instance(m.t), false, m.number
 		return answer.OK
 	}
 	type from struct {
@@ -82,6 +82,13 @@ func (m *seatModel) settle() answer.Code {
 		}
 		return m.inherit(seat, heir)
 	}
+	if m.ch.Kind == input.SettleSite {
+		if seat.State != stored.SeatMember || uint64(seat.Since) != m.ch.Generation {
+			return answer.Mismatch
+		}
+		seat.Unsettled = false
+		return answer.OK
+	}
 	if stale {
 		return answer.Mismatch
 	}
@@ -90,11 +97,12 @@ func (m *seatModel) settle() answer.Code {
 		seat.Incarnation = message.Incarnation(m.ch.Incarnation)
 		return becomes(stored.SeatMember, true)
 	case from{input.KeepSite, stored.SeatDraining}:
+		defer func() { seat.Unsettled = true }()
 		return becomes(stored.SeatMember, true)
 	case from{input.RetireSite, stored.SeatDraining}:
 		return becomes(stored.SeatGone, false)
 	case from{input.DrainSite, stored.SeatMember}:
-		if draining(m.r) != "" {
+		if handsOver(m.r) {
 			return answer.Changing
 		}
 		if code := m.inherit(seat, m.heir(name)); code != answer.OK {
@@ -146,4 +154,9 @@ func (m *seatModel) inherit(seat *stored.Seat, usual core.SiteID) answer.Code {
 	}
 	seat.Heir = heir
 	return answer.OK
+}
+
+// handsOver reports whether a site drains, or may have bequests of a cancelled drain open.
+func handsOver(r *stored.Roster) bool {
+	return draining(r) != "" || slices.ContainsFunc(r.Seats, func(s stored.Seat) bool { return s.Unsettled })
 }

@@ -83,6 +83,9 @@ func (m *catalogueModel) settleMove(next *catalogueState, ch *stored.CatalogueCh
 	if next.parents[ch.Name] == ch.Parent {
 		return answer.OK
 	}
+	if handsOver(&next.roster) {
+		return answer.Changing
+	}
 	m.moves++
 	m.shift(next, ch.Name)
 	next.put(ch.Name, ch.Parent)
@@ -98,6 +101,11 @@ func (m *catalogueModel) settleDelete(next *catalogueState, ch *stored.Catalogue
 			m.misplaced++
 			return answer.HasChildren
 		}
+	}
+	if next.parents[ch.Name] != "" && handsOver(&next.roster) {
+		return answer.Changing
+	}
+	if len(gone) > 1 {
 		m.prunes++
 	}
 	m.shift(next, ch.Name)

@@ -160,7 +160,11 @@ func (cat *catalogue) answer(r stored.Change, body uint64) answer.Answer {
 		v = e.view()
 	}
 	v.Parent = r.Change.Parent
-	return answer.Answer{Code: r.Outcome, Details: &answer.Details{View: v}}
+	details := &answer.Details{View: v}
+	if r.Outcome == answer.Changing {
+		details.Members = cat.c.handOvers()
+	}
+	return answer.Answer{Code: r.Outcome, Details: details}
 }
 
 // settle carries out a decided change. It is deterministic: every site settles the same
@@ -251,7 +255,7 @@ func validateChange(ch *stored.CatalogueChange) error {
 		good = good && ch.Name != "" && ch.Mode == "" && !ch.Subtree
 	case input.DeleteEntity:
 		good = good && ch.Name != "" && ch.Mode == "" && ch.Parent == ""
-	case input.AddSite, input.AdmitSite, input.DrainSite, input.KeepSite, input.RetireSite, input.RemoveSite, input.LoseSite, input.RescueSite:
+	case input.AddSite, input.AdmitSite, input.DrainSite, input.KeepSite, input.SettleSite, input.RetireSite, input.RemoveSite, input.LoseSite, input.RescueSite:
 		good = good && ch.Name != "" && ch.Mode == "" && ch.Parent == "" && !ch.Subtree && ch.Limit == 0
 	case input.SetMode:
 		_, err := policy.ProtocolNamed(ch.Mode)

@@ -80,7 +80,7 @@ type packedChange string
 // as a string behind the number of them.
 var packedKinds = [...]input.ChangeKind{
 	input.CreateEntity, input.DeleteEntity, input.MoveEntity, input.SetMode, input.AddSite, input.AdmitSite, input.RaiseVersion,
-	input.DrainSite, input.KeepSite, input.RetireSite, input.RemoveSite, input.LoseSite, input.RescueSite,
+	input.DrainSite, input.KeepSite, input.RetireSite, input.RemoveSite, input.LoseSite, input.RescueSite, input.SettleSite,
 }
 
 func packChange(r *stored.Change) packedChange {

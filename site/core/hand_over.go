@@ -171,23 +171,14 @@ func (l *handoffLedger) Items(limit int) (items []handoff.Item, held Tokens) {
 	return items, held
 }
 
-// Usable implements handoff.Ledger.
-func (l *handoffLedger) Usable() Tokens {
-	usable := l.e.usable()
-	for a := range l.e.parent().chain() {
-		usable = min(usable, a.usable())
-	}
-	return usable
-}
-
 // errFrozen says that this site is about to hand the same lease to an heir.
 var errFrozen = errors.New("a lease of that id is on its way to an heir")
 
 // Fits implements handoff.Ledger.
 func (l *handoffLedger) Fits(_ SiteID, estate *handoff.Estate) error {
-	charged := max(0, estate.Net)
+	net := estate.Net
 	for i := range estate.Items {
-		charged += estate.Items[i].Tokens
+		net += estate.Items[i].Tokens
 		p, err := unpackLease(estate.Items[i].Data)
 		if err != nil {
 			return fmt.Errorf("entity %q: %w", l.e.name, err)
@@ -196,10 +187,12 @@ func (l *handoffLedger) Fits(_ SiteID, estate *handoff.Estate) error {
 			return fmt.Errorf("entity %q: lease %q: %w", l.e.name, p.ID, errFrozen)
 		}
 	}
+	left := estate.Left - estate.Owed
 	for a := range l.e.chain() {
-		if !a.books.FitsEstate(estate.Left, estate.Owed, charged, -min(0, estate.Net)) {
-			return fmt.Errorf("entity %q: an estate of %d tokens: %w", a.name, estate.Left+charged, errBooksFull)
+		if !a.books.FitsEstate(left, net) || !a.books.FitsEstate(left, estate.Net) {
+			return fmt.Errorf("entity %q: an estate of %d tokens left and %d outstanding: %w", a.name, left, net, errBooksFull)
 		}
+		left = 0
 	}
 	return nil
 }
@@ -216,11 +209,13 @@ func (l *handoffLedger) Credit(_ SiteID, tokens Tokens) {
 	l.changed(l.e)
 }
 
-// Shift implements handoff.Ledger.
-func (l *handoffLedger) Shift(tokens Tokens) {
+// Count implements handoff.Ledger.
+func (l *handoffLedger) Count(tokens Tokens) {
 	for a := range l.e.chain() {
-		_, err := a.books.Shift(tokens)
-		l.c.keepWhole(a, err)
+		l.c.keepWhole(a, a.books.Recount(-tokens))
+		if a.noQuorum() {
+			*a.seldom.own += tokens
+		}
 		if tokens < 0 {
 			// Others may take a surplus for tokens that were out here.
 			l.c.peering.tellReturn(a)
@@ -244,13 +239,18 @@ func (l *handoffLedger) TakeItem(_ SiteID, item handoff.Item) {
 	if err != nil {
 		panic(fmt.Sprintf("core: entity %q: taking what Fits found good: %v", l.e.name, err))
 	}
-	l.Shift(item.Tokens)
+	l.Count(item.Tokens)
 	l.c.inheritLease(l.e, p, item.Tokens)
 }
 
 // DropItem implements handoff.Ledger.
-func (l *handoffLedger) DropItem(_ SiteID, item handoff.Item) {
-	l.Shift(-item.Tokens)
+func (l *handoffLedger) DropItem(heir SiteID, item handoff.Item) {
+	l.Count(-item.Tokens)
+	l.LoseItem(heir, item)
+}
+
+// LoseItem implements handoff.Ledger.
+func (l *handoffLedger) LoseItem(_ SiteID, item handoff.Item) {
 	p, err := unpackLease(item.Data)
 	if err != nil {
 		panic(fmt.Sprintf("core: entity %q: dropping a lease that this site packed: %v", l.e.name, err))

@@ -7,6 +7,7 @@ import (
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // leaving has this site leave the cluster, once the catalogue has decided so, and helps
@@ -86,6 +87,9 @@ func (c *leaving) departs() {
 		l.wake = c.now.Tick + leavePause
 		c.refuseWaiting()
 	}
+	if c.unsettled() != nil {
+		l.wake = c.now.Tick + leavePause
+	}
 	for _, m := range c.roster.names {
 		if c.roster.out(m) {
 			c.dismiss(m)
@@ -112,7 +116,7 @@ func (c *leaving) wakeLeave() {
 		return
 	}
 	l.wake = 0
-	if l.of == "" || l.of != c.cfg.Self && !l.answers {
+	if c.unsettled() == nil && (l.of == "" || l.of != c.cfg.Self && !l.answers) {
 		return
 	}
 	if l.round.after == "" {
@@ -159,16 +163,33 @@ func (c *leaving) look(e *entity) bool {
 	if c.roster.leaves {
 		return c.handOver(e)
 	}
-	if c.underWay(e) {
+	if c.underWay(e) || c.unsettled() != nil && e.handoff() != nil && e.handoff().Open() {
 		c.leave.round.rests.Entities++
 	}
 	return false
+}
+
+// unsettled is this site's seat if its drain was cancelled and a bequest may be open; else
+// nil.
+func (c *leaving) unsettled() *stored.Seat {
+	if s := c.roster.Seat(c.cfg.Self); s != nil && s.Unsettled {
+		return s
+	}
+	return nil
 }
 
 // looked ends a round.
 func (c *leaving) looked() {
 	l := &c.leave
 	l.wake = c.now.Tick + c.cfg.Tell
+	if s := c.unsettled(); s != nil {
+		if l.rests.Entities == 0 {
+			c.cataloguing.change(&input.Change{
+				Kind: input.SettleSite, Name: string(s.Site), Expected: uint64(s.Since), RequestID: settleID(s), Wait: c.cfg.Sync,
+			})
+		}
+		return
+	}
 	if !c.roster.leaves {
 		// A member that has not settled in may have heard of no other member but the one that
 		// leaves: nobody else would vouch for their data.
@@ -291,6 +312,9 @@ func (c *leaving) drainNow() *answer.Drain {
 	d.Unclear = c.namesOf(c.peers() &^ c.leave.clear)
 	return &d
 }
+
+// settleID is the request id of the end of a cancelled drain.
+func settleID(s *stored.Seat) string { return fmt.Sprintf("settle\x00%s\x00%d", s.Site, s.Since) }
 
 // retireID is the request id of the end of a drain, as proposed for the voters of a
 // version. Once others vote, the change has to be proposed again.

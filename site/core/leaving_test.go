@@ -31,15 +31,21 @@ func (r *rig) drainSite(at, site, heir core.SiteID) {
 // state is a site's state as another site knows it.
 func (r *rig) state(at, site core.SiteID) string {
 	r.t.Helper()
+	return r.members(at, site).State
+}
+
+// members is a site as another site knows it.
+func (r *rig) members(at, site core.SiteID) answer.Member {
+	r.t.Helper()
 	call := r.nextCall()
 	r.step(at, &input.ReadMembers{Call: call})
 	a := r.answer(call)
 	for _, m := range a.Members().Sites {
 		if m.Site == site {
-			return m.State
+			return m
 		}
 	}
-	return ""
+	return answer.Member{}
 }
 
 // remaining are the sites but one.

@@ -116,7 +116,7 @@ func (c *cataloguing) membersNow() answer.Members {
 	for i := range c.roster.Seats {
 		s := &c.roster.Seats[i]
 		m.Sites = append(m.Sites, answer.Member{
-			Site: s.Site, State: string(s.State), Heir: s.Heir, Knows: c.heardOf(s.Site, s), Unheard: c.unheardOf(s), Rescued: s.Rescued,
+			Site: s.Site, State: string(s.State), Heir: s.Heir, Knows: c.heardOf(s.Site, s), Unheard: c.unheardOf(s), Rescued: s.Rescued, Unsettled: s.Unsettled,
 		})
 	}
 	return m

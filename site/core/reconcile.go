@@ -84,16 +84,21 @@ func (c *rebalancing) reconciled(e *entity, v *avantan.Value, r *settledLimit) {
 	}
 }
 
+// handOvers are the sites that may have a bequest open.
+func (c *common) handOvers() answer.Members {
+	m := answer.Members{Version: uint64(c.roster.Version)}
+	for site := range c.roster.HandsOver() {
+		m.Sites = append(m.Sites, answer.Member{Site: site, State: string(c.roster.Seat(site).State)})
+	}
+	return m
+}
+
 // changing refuses a call that has to do with a count of an entity's tokens in use, while
 // a change of the members is under way: a site that leaves hands tokens in use to another,
 // and a cut could count them twice or not at all. A site that only joins holds none.
 func (c *common) changing(e *entity, call input.Call) bool {
-	m := answer.Members{Version: uint64(c.roster.Version), Behind: c.roster.behind}
-	for i := range c.roster.Seats {
-		if s := &c.roster.Seats[i]; s.State == stored.SeatDraining {
-			m.Sites = append(m.Sites, answer.Member{Site: s.Site, State: string(s.State)})
-		}
-	}
+	m := c.handOvers()
+	m.Behind = c.roster.behind
 	if len(m.Sites) == 0 && e.voters >= c.roster.Version {
 		return false
 	}

@@ -164,6 +164,14 @@ func (r *roster) links() iter.Seq[SiteID] {
 	}
 }
 
+// handsOver reports whether a site may have a bequest open.
+func (r *roster) handsOver() bool {
+	for range r.HandsOver() {
+		return true
+	}
+	return false
+}
+
 // heir is the site that stands for another one: the site itself, or the heir of a site
 // that is gone.
 func (r *roster) heir(site SiteID) SiteID {

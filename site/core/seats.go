@@ -36,6 +36,8 @@ func seated(r *stored.Roster, t avantan.Instance, ch *stored.CatalogueChange, nu
 		return s.drain()
 	case input.KeepSite:
 		return s.keep()
+	case input.SettleSite:
+		return s.settle()
 	case input.RetireSite:
 		return s.retire()
 	case input.RemoveSite:
@@ -60,7 +62,7 @@ func (s *seating) current() bool { return s.ch.Generation == uint64(s.r.Version)
 
 // enter gives the seat a state.
 func (s *seating) enter(state stored.SeatState) {
-	s.seat.State, s.seat.Since = state, s.t
+	s.seat.State, s.seat.Since, s.seat.Unsettled = state, s.t, false
 	s.r.Changed = s.number
 }
 
@@ -102,10 +104,8 @@ func (s *seating) drain() answer.Code {
 		if !s.current() {
 			return answer.Mismatch
 		}
-		for i := range s.r.Seats {
-			if s.r.Seats[i].State == stored.SeatDraining {
-				return answer.Changing
-			}
+		for range s.r.HandsOver() {
+			return answer.Changing
 		}
 	default:
 		return answer.Mismatch
@@ -149,7 +149,7 @@ func (s *seating) heir() SiteID {
 }
 
 // keep ends a drain: the site is a member again. Its heir may have leases of the site, so
-// the seat still names the heir.
+// the seat still names the heir. The last bequests may be open.
 func (s *seating) keep() answer.Code {
 	switch {
 	case s.seat.State == stored.SeatMember:
@@ -159,6 +159,17 @@ func (s *seating) keep() answer.Code {
 	}
 	s.vote()
 	s.enter(stored.SeatMember)
+	s.seat.Unsettled = true
+	return answer.OK
+}
+
+// settle notes that a member has closed the bequests of its cancelled drain. A change that
+// was proposed after an earlier cancelled drain does nothing.
+func (s *seating) settle() answer.Code {
+	if s.seat.State != stored.SeatMember || s.ch.Generation != uint64(s.seat.Since) {
+		return answer.Mismatch
+	}
+	s.seat.Unsettled = false
 	return answer.OK
 }
 

@@ -13,6 +13,9 @@ import (
 // takes the entity's net at that site out of the ancestor's books. It puts the net onto
 // the books of the new ancestors. The tokens were not acquired from the new ancestors, so
 // they come out of the tokens left there, which may go into debt.
+//
+// While a bequest is open two sites count its tokens out, and would both move them (package
+// avantan/handoff). So no entity leaves the entities above it while a bequest may be open.
 
 // settleCreation creates an entity.
 func (cat *catalogue) settleCreation(ch *stored.CatalogueChange) (answer.Code, uint64) {
@@ -42,6 +45,8 @@ func (cat *catalogue) settleMove(e *entity, ch *stored.CatalogueChange) answer.C
 		return answer.Looped
 	case parent.depth()+c.space.height(e) > MaxDepth:
 		return answer.TooDeep
+	case c.roster.handsOver():
+		return answer.Changing
 	}
 	e.notHalted()
 	old := e.parent()
@@ -68,6 +73,9 @@ func (cat *catalogue) settleDeletion(e *entity, ch *stored.CatalogueChange) answ
 	c := cat.c
 	if e.children > 0 && !ch.Subtree {
 		return answer.HasChildren
+	}
+	if e.parent() != nil && c.roster.handsOver() {
+		return answer.Changing
 	}
 	for a := range e.parent().chain() {
 		c.reshape(a, cat.numbered)

@@ -66,7 +66,7 @@ func TestBackupHasEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	if v.Cluster != "prod" || v.Site != "us" || v.Commit != 12 || v.Incarnation != uint64(incarnation) || v.Build != "test" || time.Since(v.Time) > time.Hour ||
-		!reflect.DeepEqual(v.Members, []string{"as", "eu"}) || v.Entities != 2 || v.Leases != 1 || v.Bytes != int64(len(raw)) {
+		!reflect.DeepEqual(v.Members, []string{"as", "eu", "ux"}) || v.Entities != 2 || v.Leases != 1 || v.Bytes != int64(len(raw)) {
 		t.Errorf("%+v", v)
 	}
 	s = restoredFrom(t, raw)

@@ -144,7 +144,7 @@ func encodeRoster(r *stored.Roster) *storev1.Roster {
 	p := &storev1.Roster{Version: uint32(r.Version), Changed: r.Changed, Losses: uint32(r.Losses)}
 	for i := range r.Seats {
 		s := &r.Seats[i]
-		seat := &storev1.Seat{Site: string(s.Site), State: string(s.State), Since: uint64(s.Since), Incarnation: uint64(s.Incarnation), Heir: string(s.Heir), Lost: uint32(s.Lost), Rescued: s.Rescued}
+		seat := &storev1.Seat{Site: string(s.Site), State: string(s.State), Since: uint64(s.Since), Incarnation: uint64(s.Incarnation), Heir: string(s.Heir), Lost: uint32(s.Lost), Rescued: s.Rescued, Unsettled: s.Unsettled}
 		for _, v := range s.Votes {
 			seat.Votes = append(seat.Votes, uint32(v))
 		}
@@ -171,7 +171,7 @@ func decodeRoster(p *storev1.Roster) (stored.Roster, error) {
 		}
 		seat := stored.Seat{
 			Site: core.SiteID(s.GetSite()), State: stored.SeatState(s.GetState()), Since: avantan.Instance(s.GetSince()),
-			Incarnation: message.Incarnation(s.GetIncarnation()), Heir: core.SiteID(s.GetHeir()), Lost: uint16(s.GetLost()), Rescued: s.GetRescued(),
+			Incarnation: message.Incarnation(s.GetIncarnation()), Heir: core.SiteID(s.GetHeir()), Lost: uint16(s.GetLost()), Rescued: s.GetRescued(), Unsettled: s.GetUnsettled(),
 		}
 		for _, v := range s.GetVotes() {
 			if v > p.GetVersion() {

@@ -19,7 +19,7 @@ func encodeHandoff(s *handoff.State) *storev1.HandoffState {
 		p.Given = append(p.Given, &storev1.HandoffGiven{Heir: string(g.Heir), Number: g.Number})
 	}
 	for _, t := range s.Taken {
-		p.Taken = append(p.Taken, &storev1.HandoffTaken{Leaver: string(t.Leaver), Number: t.Number, Accepted: int64(t.Accepted)})
+		p.Taken = append(p.Taken, &storev1.HandoffTaken{Leaver: string(t.Leaver), Number: t.Number})
 	}
 	return p
 }
@@ -34,7 +34,7 @@ func decodeHandoff(p *storev1.HandoffState) handoff.State {
 	}
 	for _, t := range p.GetTaken() {
 		s.Taken = append(s.Taken, handoff.Taken{
-			Leaver: avantan.SiteID(t.GetLeaver()), Number: t.GetNumber(), Accepted: avantan.Tokens(t.GetAccepted()),
+			Leaver: avantan.SiteID(t.GetLeaver()), Number: t.GetNumber(),
 		})
 	}
 	return s

@@ -125,7 +125,7 @@ func full() *stored.Records {
 						Left: 5, Owed: 6, Net: -7, Items: []handoff.Item{{Data: []byte("l"), Tokens: 8}},
 					}},
 					Given: []handoff.Given{{Heir: "as", Number: 4}},
-					Taken: []handoff.Taken{{Leaver: "eu", Number: 2, Accepted: 1}},
+					Taken: []handoff.Taken{{Leaver: "eu", Number: 2}},
 				},
 				Transfer: transfer.State{
 					Reserved: 32,
@@ -142,6 +142,7 @@ func full() *stored.Records {
 				{Site: "as", State: stored.SeatDraining, Votes: []uint16{1}, Heir: "eu"},
 				{Site: "eu", State: stored.SeatMember, Since: 5, Incarnation: 9, Votes: []uint16{2, 3}},
 				{Site: "us", State: stored.SeatLost, Lost: 2, Rescued: true},
+				{Site: "ux", State: stored.SeatMember, Unsettled: true},
 			}},
 			Version: 2,
 		},

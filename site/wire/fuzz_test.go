@@ -78,9 +78,9 @@ func seeds() []message.Envelope {
 			Kind: handoff.Bequeath, Number: 1, Estate: handoff.Estate{Left: 5, Net: 4, Items: items},
 		}},
 		message.Envelope{Entity: "e", Generation: 1, Handoff: &handoff.Message{
-			Kind: handoff.Bequeath, Number: 2, Estate: handoff.Estate{Owed: 5, Net: -4}, Taken: 3, Accepted: 2,
+			Kind: handoff.Bequeath, Number: 2, Estate: handoff.Estate{Owed: 5, Net: -4}, Taken: 3,
 		}},
-		message.Envelope{Entity: "e", Generation: 1, Handoff: &handoff.Message{Kind: handoff.Ack, Taken: 1, Accepted: 2}},
+		message.Envelope{Entity: "e", Generation: 1, Handoff: &handoff.Message{Kind: handoff.Ack, Taken: 1}},
 	)
 	for k := message.VouchAsk; k <= message.VouchNothing; k++ {
 		es = append(es, message.Envelope{Vouch: &message.Vouch{Kind: k, Asked: mark, Known: mark, Members: 5, Out: []core.SiteID{"c"}}})

@@ -19,7 +19,7 @@ var handoffKindsBack = inverse(handoffKinds)
 
 func encodeHandoff(m *handoff.Message) *peerv1.HandoffMessage {
 	p := &peerv1.HandoffMessage{
-		Kind: handoffKinds[m.Kind], Number: m.Number, Taken: m.Taken, Accepted: int64(m.Accepted),
+		Kind: handoffKinds[m.Kind], Number: m.Number, Taken: m.Taken,
 	}
 	if m.Kind == handoff.Bequeath {
 		p.Estate = Estate(&m.Estate)
@@ -35,7 +35,7 @@ func decodeHandoff(p *peerv1.ProtocolMessage, from, to core.SiteID) (message.Env
 	}
 	h := &handoff.Message{
 		Kind: kind, From: from, To: to, Number: m.GetNumber(),
-		Taken: m.GetTaken(), Accepted: avantan.Tokens(m.GetAccepted()),
+		Taken: m.GetTaken(),
 	}
 	if kind == handoff.Bequeath {
 		h.Estate = EstateOf(m.GetEstate())

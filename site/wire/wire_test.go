@@ -90,7 +90,7 @@ func envelope(t *rapid.T) message.Envelope {
 		m := &handoff.Message{
 			Kind: handoff.Kind(rapid.IntRange(int(handoff.Bequeath), int(handoff.Ack)).Draw(t, "kind")),
 			From: sites.Draw(t, "from"), To: sites.Draw(t, "to"), Number: rapid.Uint64().Draw(t, "number"),
-			Taken: rapid.Uint64().Draw(t, "taken"), Accepted: tokens("accepted"),
+			Taken: rapid.Uint64().Draw(t, "taken"),
 		}
 		if m.Kind == handoff.Bequeath {
 			m.Estate = handoff.Estate{Left: tokens("left"), Owed: tokens("owed"), Net: tokens("net")}

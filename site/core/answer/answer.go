@@ -365,6 +365,9 @@ type Member struct {
 	Drain *Drain
 	// Rescued says that all that a lost site held is back.
 	Rescued bool
+	// Unsettled says that the drain of a member was cancelled, and that a bequest of the
+	// member may still be open.
+	Unsettled bool
 	// Remembered is what the answering site remembers of the data of a lost site; zero for
 	// nothing.
 	Remembered Remembered

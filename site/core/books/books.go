@@ -139,7 +139,7 @@ func (b *Books) Grant(offer, grant Tokens) error {
 // number adds tokens in use that were not counted. The escrow changes along: other code
 // hands the tokens to the sites.
 func (b *Books) Recount(tokens Tokens) error {
-	if b.Closed() || !within(b.net, -tokens) {
+	if b.Closed() || !within(b.net, -tokens) || !within(b.escrow, -tokens) {
 		return b.fail("recount", tokens)
 	}
 	b.net -= tokens
@@ -168,16 +168,14 @@ func (b *Books) Overdraw(tokens Tokens) error {
 }
 
 // FitsEstate reports whether there is room for all that another site hands over: tokens
-// left or a debt, tokens outstanding that are charged here, and such that are released
-// here.
-func (b *Books) FitsEstate(left, owed, charged, released Tokens) bool {
-	for _, n := range []Tokens{left, owed, charged, released} {
-		if n < 0 || n > most {
+// left, or a debt if below zero, and tokens outstanding.
+func (b *Books) FitsEstate(left, net Tokens) bool {
+	for _, n := range []Tokens{left, net} {
+		if n < -most || n > most {
 			return false
 		}
 	}
-	return within(b.left, left+released) && within(b.left, -owed-charged) && within(b.escrow, left) && within(b.escrow, -owed) &&
-		within(b.net, charged) && within(b.net, -released)
+	return within(b.left, left) && within(b.net, net) && within(b.escrow, left) && within(b.escrow, left+net)
 }
 
 // HasRoom reports whether tokens of another site may be credited.

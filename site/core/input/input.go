@@ -215,6 +215,9 @@ const (
 	DrainSite ChangeKind = "drain_site"
 	// KeepSite makes a member again of a site that drains.
 	KeepSite ChangeKind = "keep_site"
+	// SettleSite notes that a site whose drain was cancelled has no bequest open any more.
+	// The site proposes it by itself.
+	SettleSite ChangeKind = "settle_site"
 	// RetireSite ends a drain: the site holds nothing. Sites propose it by themselves.
 	RetireSite ChangeKind = "retire_site"
 	// RemoveSite withdraws the seat of a site that has not become a member.
@@ -232,7 +235,7 @@ const (
 // OfSites reports whether the kind changes the sites of the cluster.
 func (k ChangeKind) OfSites() bool {
 	switch k {
-	case AddSite, AdmitSite, DrainSite, KeepSite, RetireSite, RemoveSite, LoseSite, RescueSite:
+	case AddSite, AdmitSite, DrainSite, KeepSite, SettleSite, RetireSite, RemoveSite, LoseSite, RescueSite:
 		return true
 	}
 	return false

@@ -1,6 +1,7 @@
 package stored
 
 import (
+	"iter"
 	"errors"
 	"fmt"
 	"slices"
@@ -46,10 +47,16 @@ type Seat struct {
 	Lost uint16 `json:"lost,omitempty"`
 	// Rescued says that all that the lost site held is back.
 	Rescued bool `json:"rescued,omitempty"`
+	// Unsettled says that the drain of this member was cancelled, and that a bequest of the
+	// member may still be open.
+	Unsettled bool `json:"unsettled,omitempty"`
 }
 
 // Serves reports whether a site in this state holds tokens and is heard by others.
 func (s SeatState) Serves() bool { return s == SeatMember || s == SeatDraining }
+
+// handsOver reports whether a bequest of the site may be open.
+func (s *Seat) handsOver() bool { return s.State == SeatDraining || s.Unsettled }
 
 // known reports whether the state is one of the states.
 func (s SeatState) known() bool {
@@ -114,6 +121,17 @@ func (r *Roster) Add(s Seat) {
 	r.Seats = slices.Insert(r.Seats, i, s)
 }
 
+// HandsOver yields the sites that may have a bequest open.
+func (r *Roster) HandsOver() iter.Seq[avantan.SiteID] {
+	return func(yield func(avantan.SiteID) bool) {
+		for i := range r.Seats {
+			if s := &r.Seats[i]; s.handsOver() && !yield(s.Site) {
+				return
+			}
+		}
+	}
+}
+
 // View returns the voters at a version, nil for a version that is not known.
 func (r *Roster) View(version uint16) avantan.View {
 	if version == 0 || version > r.Version {
@@ -162,6 +180,8 @@ func (r *Roster) Validate() error {
 			return fmt.Errorf("roster: seat %d, of %q, is out of order", i, s.Site)
 		case !s.State.known():
 			return fmt.Errorf("roster: site %q has the unknown state %.64q", s.Site, s.State)
+		case s.Unsettled && s.State != SeatMember:
+			return fmt.Errorf("roster: site %q, %s, cannot be unsettled", s.Site, s.State)
 		case s.Heir != "" && (s.Heir == s.Site || r.Seat(s.Heir) == nil || s.State == SeatJoining || s.State == SeatLost):
 			return fmt.Errorf("roster: site %q, %s, cannot have the heir %.64q", s.Site, s.State, s.Heir)
 		}

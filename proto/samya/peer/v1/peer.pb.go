@@ -2113,9 +2113,7 @@ type HandoffMessage struct {
 	// Bequeath: what it moves.
 	Estate *HandoffEstate `protobuf:"bytes,3,opt,name=estate,proto3" json:"estate,omitempty"`
 	// The last bequest of the receiver of the message that the sender has taken.
-	Taken uint64 `protobuf:"varint,4,opt,name=taken,proto3" json:"taken,omitempty"`
-	// How much of that bequest's net the sender has charged.
-	Accepted      int64 `protobuf:"varint,5,opt,name=accepted,proto3" json:"accepted,omitempty"`
+	Taken         uint64 `protobuf:"varint,4,opt,name=taken,proto3" json:"taken,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2174,13 +2172,6 @@ func (x *HandoffMessage) GetEstate() *HandoffEstate {
 func (x *HandoffMessage) GetTaken() uint64 {
 	if x != nil {
 		return x.Taken
-	}
-	return 0
-}
-
-func (x *HandoffMessage) GetAccepted() int64 {
-	if x != nil {
-		return x.Accepted
 	}
 	return 0
 }
@@ -2711,13 +2702,12 @@ const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"\x03ask\x18\x02 \x01(\x04R\x03ask\x12\x10\n" +
 	"\x03seq\x18\x03 \x01(\x04R\x03seq\x12\x16\n" +
 	"\x06amount\x18\x04 \x01(\x03R\x06amount\x12\x12\n" +
-	"\x04left\x18\x05 \x01(\x03R\x04left\"\xc0\x01\n" +
+	"\x04left\x18\x05 \x01(\x03R\x04left\"\xaa\x01\n" +
 	"\x0eHandoffMessage\x12.\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1a.samya.peer.v1.HandoffKindR\x04kind\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x124\n" +
 	"\x06estate\x18\x03 \x01(\v2\x1c.samya.peer.v1.HandoffEstateR\x06estate\x12\x14\n" +
-	"\x05taken\x18\x04 \x01(\x04R\x05taken\x12\x1a\n" +
-	"\baccepted\x18\x05 \x01(\x03R\baccepted\"{\n" +
+	"\x05taken\x18\x04 \x01(\x04R\x05takenJ\x04\b\x05\x10\x06\"{\n" +
 	"\rHandoffEstate\x12\x12\n" +
 	"\x04left\x18\x01 \x01(\x03R\x04left\x12\x12\n" +
 	"\x04owed\x18\x02 \x01(\x03R\x04owed\x12\x10\n" +

@@ -1085,9 +1085,7 @@ type HandoffTaken struct {
 	// The leaver.
 	Leaver string `protobuf:"bytes,1,opt,name=leaver,proto3" json:"leaver,omitempty"`
 	// The number of the last bequest taken.
-	Number uint64 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
-	// How much of its net the heir has charged.
-	Accepted      int64 `protobuf:"varint,3,opt,name=accepted,proto3" json:"accepted,omitempty"`
+	Number        uint64 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1132,13 +1130,6 @@ func (x *HandoffTaken) GetLeaver() string {
 func (x *HandoffTaken) GetNumber() uint64 {
 	if x != nil {
 		return x.Number
-	}
-	return 0
-}
-
-func (x *HandoffTaken) GetAccepted() int64 {
-	if x != nil {
-		return x.Accepted
 	}
 	return 0
 }
@@ -1773,7 +1764,9 @@ type Seat struct {
 	// The version of the roster at which the site was written off; 0 for never.
 	Lost uint32 `protobuf:"varint,7,opt,name=lost,proto3" json:"lost,omitempty"`
 	// Whether all that the lost site held is back.
-	Rescued       bool `protobuf:"varint,8,opt,name=rescued,proto3" json:"rescued,omitempty"`
+	Rescued bool `protobuf:"varint,8,opt,name=rescued,proto3" json:"rescued,omitempty"`
+	// Whether the member's drain was cancelled, and a bequest of the member may be open.
+	Unsettled     bool `protobuf:"varint,9,opt,name=unsettled,proto3" json:"unsettled,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1860,6 +1853,13 @@ func (x *Seat) GetLost() uint32 {
 func (x *Seat) GetRescued() bool {
 	if x != nil {
 		return x.Rescued
+	}
+	return false
+}
+
+func (x *Seat) GetUnsettled() bool {
+	if x != nil {
+		return x.Unsettled
 	}
 	return false
 }
@@ -2373,11 +2373,10 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\x06estate\x18\x03 \x01(\v2\x1c.samya.peer.v1.HandoffEstateR\x06estate\":\n" +
 	"\fHandoffGiven\x12\x12\n" +
 	"\x04heir\x18\x01 \x01(\tR\x04heir\x12\x16\n" +
-	"\x06number\x18\x02 \x01(\x04R\x06number\"Z\n" +
+	"\x06number\x18\x02 \x01(\x04R\x06number\"D\n" +
 	"\fHandoffTaken\x12\x16\n" +
 	"\x06leaver\x18\x01 \x01(\tR\x06leaver\x12\x16\n" +
-	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x1a\n" +
-	"\baccepted\x18\x03 \x01(\x03R\baccepted\"\x8a\x01\n" +
+	"\x06number\x18\x02 \x01(\x04R\x06numberJ\x04\b\x03\x10\x04\"\x8a\x01\n" +
 	"\tStarState\x12\x1a\n" +
 	"\breserved\x18\x01 \x01(\x04R\breserved\x121\n" +
 	"\x06slices\x18\x02 \x03(\v2\x19.samya.store.v1.StarSliceR\x06slices\x12.\n" +
@@ -2428,7 +2427,7 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x18\n" +
 	"\achanged\x18\x02 \x01(\x04R\achanged\x12*\n" +
 	"\x05seats\x18\x03 \x03(\v2\x14.samya.store.v1.SeatR\x05seats\x12\x16\n" +
-	"\x06losses\x18\x04 \x01(\rR\x06losses\"\xc0\x01\n" +
+	"\x06losses\x18\x04 \x01(\rR\x06losses\"\xde\x01\n" +
 	"\x04Seat\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x14\n" +
@@ -2437,7 +2436,8 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\vincarnation\x18\x05 \x01(\x06R\vincarnation\x12\x12\n" +
 	"\x04heir\x18\x06 \x01(\tR\x04heir\x12\x12\n" +
 	"\x04lost\x18\a \x01(\rR\x04lost\x12\x18\n" +
-	"\arescued\x18\b \x01(\bR\arescued\"\xe4\x03\n" +
+	"\arescued\x18\b \x01(\bR\arescued\x12\x1c\n" +
+	"\tunsettled\x18\t \x01(\bR\tunsettled\"\xe4\x03\n" +
 	"\fChangeResult\x12\x1a\n" +
 	"\binstance\x18\x01 \x01(\x04R\binstance\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x12\n" +
