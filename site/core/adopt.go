@@ -114,7 +114,12 @@ func (c *rebalancing) adopt(e *entity) {
 		c.stepMajority(e, avantan.Input{Refresh: c.turnOf(e)})
 		return
 	}
-	c.begin(e)
+	press := e.rebalance.press
+	if e.queue.len() == 0 && firstDue(e.limitChanges()) == nil {
+		// No tokens need to move.
+		press = avantan.PressNone
+	}
+	c.beginPressed(e, press)
 	c.check(e)
 }
 
