@@ -5,7 +5,6 @@ package wire
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/samya-db/samya/avantan"
 	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
@@ -99,7 +98,7 @@ func Decode(p *peerv1.ProtocolMessage, from, to core.SiteID) (message.Envelope, 
 		Message: avantan.Message{
 			Kind: kind, From: from, To: to, Instance: avantan.Instance(p.GetInstance()),
 			Ballot: BallotOf(p.GetBallot()), Promised: BallotOf(p.GetPromised()),
-			Press:      avantan.Press(min(p.GetPress(), math.MaxUint8)).Known(),
+			Press:      avantan.Press(min(p.GetPress(), 255)).Known(),
 			AcceptedAt: BallotOf(p.GetAcceptedAt()), Value: ValueOf(p.GetValue()),
 			Applied: avantan.Instance(p.GetApplied()), Kept: KeptOf(p.GetKept()), Snapshot: p.GetSnapshot(),
 		},
