@@ -1,6 +1,9 @@
 package avantan
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // build begins the second phase. It takes the value accepted at the highest ballot
 // among the promises, since that value may have been decided. Otherwise it concatenates
@@ -49,6 +52,7 @@ func (s *step) build() {
 	s.waitFor(s.cfg.Patience)
 	self, _ := s.view().index(s.cfg.Self)
 	l.oks.add(self)
+	s.out.Messages = slices.Grow(s.out.Messages, len(s.view())-1)
 	for _, site := range s.view() {
 		if site != s.cfg.Self {
 			s.sendAccept(site)

@@ -108,6 +108,9 @@ func grants(v *Value) map[SiteID]Tokens {
 		pool += c.Offered
 	}
 	n := Tokens(len(v.Contributions))
+	if n == 0 {
+		return nil
+	}
 	share, rest := pool/n, pool%n
 	if rest < 0 {
 		share, rest = share-1, rest+n

@@ -57,7 +57,7 @@ func (s *step) elect(p Proposal, own bool) {
 	if p.Policy == "" {
 		p.Policy = s.cfg.Policy
 	}
-	p.Press = min(p.Press, PressHold)
+	p.Press = p.Press.Known()
 	b := Ballot{Number: number + 1, Site: s.cfg.Self}
 	s.state.Promised = b
 	s.out.Persist = true
@@ -112,8 +112,12 @@ func (s *step) onElection(m *Message) {
 	s.send(m.From, ok)
 }
 
-// pledge sets an offer aside, if the ledger makes one. The caller exposes it.
+// pledge sets an offer aside, if the leader asks for one and the ledger makes one. The
+// caller exposes it.
 func (s *step) pledge(press Press) {
+	if press == PressNone {
+		return
+	}
 	c, takesPart := s.ledger.Pledge(s.instance(), press)
 	if !takesPart {
 		return

@@ -3,6 +3,7 @@ package avantan
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // errUnacceptable is matched by Output.Err if Ledger.CanApply rejected a value and the
@@ -30,8 +31,7 @@ type Proposal struct {
 	// value built here; empty for none. If another value wins, the caller proposes the
 	// change again.
 	Change []byte
-	// Press is passed on to the members asked for tokens; above PressHold means
-	// PressHold.
+	// Press is passed on to the members asked for tokens; an unknown one means PressHold.
 	Press Press
 }
 
@@ -204,6 +204,7 @@ func (s *step) send(to SiteID, m Message) {
 }
 
 func (s *step) broadcast(to View, m Message) {
+	s.out.Messages = slices.Grow(s.out.Messages, max(0, len(to)-1))
 	for _, site := range to {
 		if site != s.cfg.Self {
 			s.send(site, m)

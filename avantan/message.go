@@ -49,7 +49,7 @@ func (m *Message) Validate() error {
 	}
 	switch m.Kind {
 	case Election:
-		if m.Press > PressHold {
+		if m.Press > PressNone {
 			return m.malformed("Press is unknown")
 		}
 	case ElectionOk:

@@ -53,6 +53,9 @@ func (s *script) Do(d *datadriven.TestData, told *story.Story[Message]) error {
 		if d.HasArg("all") {
 			p.Press = PressAll
 		}
+		if d.HasArg("none") {
+			p.Press = PressNone
+		}
 		s.begin(told, d, Input{Begin: p})
 	case "refresh":
 		s.begin(told, d, Input{Refresh: SiteID(d.CmdArgs[1].Key)})
@@ -188,7 +191,11 @@ func line(m *Message) string {
 	if !m.Ballot.IsZero() {
 		fmt.Fprintf(&b, " %v", m.Ballot)
 	}
-	if m.Press != 0 {
+	switch m.Press {
+	case PressSpare:
+	case PressNone:
+		fmt.Fprint(&b, " none")
+	default:
 		fmt.Fprint(&b, " all")
 	}
 	if m.Contribution != nil {

@@ -193,6 +193,9 @@ func (s *sim) event() {
 		}
 		if s.views > 0 && s.chance(s.views) {
 			p.Change = s.changedView(n.b.view)
+			if s.chance(500) {
+				p.Press = PressNone
+			}
 		}
 		n.b.want, n.b.half = Tokens(s.r.IntN(50)), Tokens(1+s.r.IntN(3))
 		s.step(n, Input{Begin: p})

@@ -100,7 +100,18 @@ const (
 	// site that answers must not use tokens that come back to it before the instance
 	// ends.
 	PressHold
+	// PressNone asks for no tokens: the members take part as acceptors only. An instance
+	// that only changes something needs none.
+	PressNone
 )
+
+// Known is the press itself, or PressHold for a press that this build does not know.
+func (p Press) Known() Press {
+	if p > PressNone {
+		return PressHold
+	}
+	return p
+}
 
 // Kept is a decision kept for a peer in its R, until the peer acknowledges to have
 // applied it.

@@ -3,6 +3,7 @@ package core
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/samya-db/samya/avantan"
 )
@@ -14,18 +15,23 @@ import (
 // entity whose leader is down has another leader next time.
 
 const (
-	// adoptPause is the time in milliseconds between two batches of adoptions. The sites
-	// commit a batch together: shorter pauses take more of disks and processors, for
-	// smaller batches.
+	// adoptPause is the time in milliseconds before the first batch of adoptions, and
+	// between two batches of appraisals.
 	adoptPause = 100
-	// adoptRate is the number of adoptions a second that all voters together begin, as far
-	// as the pauses last no longer. More would keep the sites from serving: 100,000
-	// entities take some 23 seconds.
-	adoptRate = 4500
+	// adoptTurn is the time in milliseconds between two batches of adoptions. The voters
+	// begin batches in turn: requests at all sites wait for a batch. The sites commit a
+	// batch together: shorter times take more of disks and processors, for smaller batches.
+	adoptTurn = 25
+	// adoptRate is the number of adoptions a second that all voters together begin, unless
+	// the sites are busy. More would keep the sites from serving: 100,000 entities take some
+	// 26 seconds.
+	adoptRate = 4000
+	// adoptSize is the number of entities in a batch.
+	adoptSize = adoptRate * adoptTurn / 1000
 )
 
-// adoptBatch is the number of entities in a batch of this site. The voters before the
-// last change share the rate. A site that asks them shares it with nobody.
+// adoptBatch is the number of entities in a batch of appraisals of this site. The
+// voters before the last change share the rate.
 func (c *common) adoptBatch() int {
 	n := 1
 	if view := c.roster.view(c.roster.Version - 1); view.Has(c.cfg.Self) {
@@ -34,10 +40,27 @@ func (c *common) adoptBatch() int {
 	return max(1, adoptRate*adoptPause/1000/n)
 }
 
+// adoptEvery returns the time between two batches of this site, and the time before the
+// first of them. The voters before the last change take turns. A site that asks them takes
+// turns with nobody.
+func (c *common) adoptEvery() (every, first Tick) {
+	view := c.roster.view(c.roster.Version - 1)
+	if i := slices.Index(view, c.cfg.Self); i >= 0 {
+		return Tick(len(view)) * adoptTurn, adoptPause + Tick(i)*adoptTurn
+	}
+	return adoptPause, adoptPause
+}
+
 // adopting is a site's progress through the entities behind.
 type adopting struct {
 	// wake is the time of the next batch; 0 for never.
 	wake Tick
+	// begun are the entities of the last batch.
+	begun []*entity
+	// behind is the number of entities behind, and moved the time at which it last
+	// changed.
+	behind int
+	moved  Tick
 	// after is the last entity looked at in this round, round the number of the round.
 	after string
 	round uint64
@@ -50,8 +73,19 @@ var errView = errors.New("the version of the roster is unknown here")
 // adoptSoon has the entities that are behind adopt the latest view.
 func (c *rebalancing) adoptSoon() {
 	if c.roster.behind > 0 && c.adopting.wake == 0 {
-		c.adopting.wake = c.now.Tick + adoptPause
+		_, first := c.adoptEvery()
+		c.adopting.wake = c.now.Tick + first
 	}
+}
+
+// adoptsNow counts the entities of the last batch whose instances are under way.
+func (c *rebalancing) adoptsNow() (open int) {
+	for _, e := range c.adopting.begun {
+		if e.voters < c.roster.Version && e.busy() && !e.removed {
+			open++
+		}
+	}
+	return open
 }
 
 // adoptNext begins the adoptions of the next batch.
@@ -60,12 +94,25 @@ func (c *rebalancing) adoptNext() {
 	if a.wake == 0 || a.wake > c.now.Tick {
 		return
 	}
+	due := a.wake
 	a.wake = 0
+	if a.behind != c.roster.behind {
+		a.behind, a.moved = c.roster.behind, c.now.Tick
+	}
 	if c.roster.behind == 0 {
+		a.begun = nil
 		return
 	}
-	var batch []*entity
-	size := c.adoptBatch()
+	every, _ := c.adoptEvery()
+	if a.wake = due + every; a.wake <= c.now.Tick {
+		a.wake = c.now.Tick + every
+	}
+	if c.adoptsNow() > adoptSize/2 {
+		// The sites are busy. Requests would wait for a further batch too.
+		return
+	}
+	batch := a.begun[:0]
+	size := adoptSize
 	visited, after := 0, a.after
 	a.after = ""
 	c.space.ascend(after, func(e *entity) bool {
@@ -82,10 +129,10 @@ func (c *rebalancing) adoptNext() {
 		}
 		return true
 	})
+	a.begun = batch
 	for _, e := range batch {
 		c.adopt(e)
 	}
-	a.wake = c.now.Tick + adoptPause
 	if len(batch) < size && visited < maxVisited {
 		// The end of a round.
 		a.after = ""
@@ -98,11 +145,12 @@ func (c *rebalancing) adoptNext() {
 func (c *rebalancing) turnOf(e *entity) SiteID { return c.roster.turn(e, c.adopting.round) }
 
 // adopts reports whether it is this site's turn to have an entity adopt the latest view,
-// or to ask how far the entity is if others vote.
+// or to ask how far the entity is if others vote. It asks once nothing was heard for long:
+// the voters tell of each adoption.
 func (c *rebalancing) adopts(e *entity) bool {
 	turn := c.turnOf(e)
 	if !c.roster.view(e.voters).Has(c.cfg.Self) {
-		return c.seemsUp(turn)
+		return c.now.Tick >= c.adopting.moved+c.cfg.Patience && c.seemsUp(turn)
 	}
 	return turn == c.cfg.Self && !e.busy()
 }
@@ -114,7 +162,12 @@ func (c *rebalancing) adopt(e *entity) {
 		c.stepMajority(e, avantan.Input{Refresh: c.turnOf(e)})
 		return
 	}
-	c.begin(e)
+	press := e.rebalance.press
+	if e.queue.len() == 0 && firstDue(e.limitChanges()) == nil {
+		// No tokens need to move.
+		press = avantan.PressNone
+	}
+	c.beginPressed(e, press)
 	c.check(e)
 }
 

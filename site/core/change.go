@@ -1,8 +1,10 @@
 package core
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/input"
@@ -31,7 +33,24 @@ type limitChange struct {
 }
 
 // adoption is the change of an instance that adopts a version of the roster.
-func adoption(version uint16) []byte { return fmt.Appendf(nil, `{"view":%d}`, version) }
+func adoption(version uint16) []byte {
+	return append(strconv.AppendUint([]byte(adoptionBegins), uint64(version), 10), '}')
+}
+
+// adoptionBegins begins each adoption.
+const adoptionBegins = `{"view":`
+
+// adopts is the version that a change adopts; false for another change, or another form.
+// Adoptions are many, and a decoder of JSON takes long.
+func adopts(encoded []byte) (version uint16, is bool) {
+	digits, begins := bytes.CutPrefix(encoded, []byte(adoptionBegins))
+	digits, ends := bytes.CutSuffix(digits, []byte("}"))
+	if !begins || !ends {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(digits), 10, 16)
+	return uint16(n), err == nil && n > 0
+}
 
 // settledLimit is the effect of a limit change.
 type settledLimit struct {
@@ -67,6 +86,9 @@ func (r *settledLimit) delta(e *entity) Tokens {
 
 // classify works out the effect of a limit change on the present entity.
 func (e *entity) classify(encoded []byte) (settledLimit, error) {
+	if version, is := adopts(encoded); is {
+		return adopted(e, version), nil
+	}
 	var ch limitChange
 	if err := json.Unmarshal(encoded, &ch); err != nil {
 		return settledLimit{}, fmt.Errorf("decoding a limit change: %w", err)

@@ -148,7 +148,7 @@ func (e *entity) restand() {
 // answered, and that may build a value that makes a debt.
 func asksToHold(st *avantan.State, in *avantan.Input) bool {
 	m := in.Receive
-	return m != nil && m.Kind == avantan.Election && m.Press >= avantan.PressHold && m.Instance == st.Applied+1 &&
+	return m != nil && m.Kind == avantan.Election && m.Press == avantan.PressHold && m.Instance == st.Applied+1 &&
 		m.Ballot == st.Promised
 }
 

@@ -12,8 +12,11 @@ const noQuorumPatiences = 4
 // change lowers the limit, or there is a debt, it asks sites for all their tokens, and to
 // stand still: a site could still grant the tokens it keeps, while more is out than the
 // limit.
-func (c *rebalancing) begin(e *entity) {
-	p := avantan.Proposal{Policy: c.cfg.Policy, Press: e.rebalance.press}
+func (c *rebalancing) begin(e *entity) { c.beginPressed(e, e.rebalance.press) }
+
+// beginPressed is begin with another press, unless the change or a debt needs all tokens.
+func (c *rebalancing) beginPressed(e *entity, press avantan.Press) {
+	p := avantan.Proposal{Policy: c.cfg.Policy, Press: press}
 	settles := e.owed() > 0 || e.owes()
 	notProposed(e.limitChanges())
 	if ch := firstDue(e.limitChanges()); ch != nil {

@@ -98,7 +98,7 @@ func Decode(p *peerv1.ProtocolMessage, from, to core.SiteID) (message.Envelope, 
 		Message: avantan.Message{
 			Kind: kind, From: from, To: to, Instance: avantan.Instance(p.GetInstance()),
 			Ballot: BallotOf(p.GetBallot()), Promised: BallotOf(p.GetPromised()),
-			Press:      avantan.Press(min(p.GetPress(), uint32(avantan.PressHold))),
+			Press:      avantan.Press(min(p.GetPress(), 255)).Known(),
 			AcceptedAt: BallotOf(p.GetAcceptedAt()), Value: ValueOf(p.GetValue()),
 			Applied: avantan.Instance(p.GetApplied()), Kept: KeptOf(p.GetKept()), Snapshot: p.GetSnapshot(),
 		},
