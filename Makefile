@@ -333,7 +333,7 @@ release-test: ## Test what builds releases; as root, run a site and an app manag
 ##@ Code
 
 .PHONY: lint
-lint: bin/golangci-lint ## Run the linters; they also check the format
+lint: bin/golangci-lint $(if $(subst $(EVERYTHING),,$(PKGS)),,house) ## Run the linters, and hold structure and words against their bounds; they also check the format
 	GOGC=200 $(BOTH) bin/golangci-lint run $(PKGS)
 ifeq ($(PKGS),$(EVERYTHING))
 	for tool in release house; do (cd tools/$$tool && GOGC=200 $(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...); done

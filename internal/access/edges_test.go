@@ -154,7 +154,7 @@ func accessFile(t *testing.T, path, role, prefixes string) {
 	}
 }
 
-// TestNarrowed: a lasting call ends when its caller's permissions have changed in any
+// TestNarrowed: a streaming call ends when its caller's permissions have changed in any
 // way, and goes on otherwise.
 func TestNarrowed(t *testing.T) {
 	for what, c := range map[string]struct {
@@ -185,7 +185,7 @@ func TestNarrowed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ctx, release := g.lasting(t.Context(), func() error { return g.again(s, shows) })
+			ctx, release := g.streaming(t.Context(), func() error { return g.again(s, shows) })
 			defer release()
 			g.Look()
 			if ctx.Err() != nil {

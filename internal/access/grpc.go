@@ -173,7 +173,7 @@ func (g *Guard) Stream(srv any, stream grpc.ServerStream, info *grpc.StreamServe
 		return g.refuse(s, peerAddress(stream.Context()), nil, err)
 	}
 	s.address = peerAddress(stream.Context())
-	ctx, release := g.lasting(context.WithValue(stream.Context(), sessionKey{}, s), func() error { return g.again(s, shows) })
+	ctx, release := g.streaming(context.WithValue(stream.Context(), sessionKey{}, s), func() error { return g.again(s, shows) })
 	defer release()
 	guarded := &guarded{ServerStream: stream, ctx: ctx, session: s}
 	err = handler(srv, guarded)

@@ -155,9 +155,9 @@ type hold struct {
 	cancel context.CancelCauseFunc
 }
 
-// lasting returns a context that ends once again returns an error, with this error as its
+// streaming returns a context that ends once again returns an error, with this error as its
 // cause.
-func (g *Guard) lasting(ctx context.Context, again func() error) (_ context.Context, release func()) {
+func (g *Guard) streaming(ctx context.Context, again func() error) (_ context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	h := &hold{again, cancel}
 	g.mu.Lock()

@@ -32,7 +32,7 @@ func (g *Guard) HTTP(r *http.Request, method string) (context.Context, error) {
 // context ends, with the reason as its cause, when the caller may not go on.
 func (g *Guard) Streaming(ctx context.Context, r *http.Request) (context.Context, func()) {
 	s, shows := sessionOf(ctx), shownBy(r)
-	return g.lasting(ctx, func() error { return g.again(s, shows) })
+	return g.streaming(ctx, func() error { return g.again(s, shows) })
 }
 
 // Over returns why the caller of a request that lasts may not go on; nil if it may.

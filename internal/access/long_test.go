@@ -80,9 +80,9 @@ func TestSweepEndsAll(t *testing.T) {
 				t.Fatal(err)
 			}
 			over := errors.New("over")
-			var ended, lasting []context.Context
+			var ended, open []context.Context
 			for i := range 6 {
-				ctx, release := g.lasting(t.Context(), func() error {
+				ctx, release := g.streaming(t.Context(), func() error {
 					if i%2 == 0 {
 						return over
 					}
@@ -92,7 +92,7 @@ func TestSweepEndsAll(t *testing.T) {
 				if i%2 == 0 {
 					ended = append(ended, ctx)
 				} else {
-					lasting = append(lasting, ctx)
+					open = append(open, ctx)
 				}
 			}
 			if file != nil {
@@ -104,7 +104,7 @@ func TestSweepEndsAll(t *testing.T) {
 					t.Errorf("a call whose caller may not go on: %v", context.Cause(ctx))
 				}
 			}
-			for _, ctx := range lasting {
+			for _, ctx := range open {
 				if ctx.Err() != nil {
 					t.Errorf("a call whose caller may go on: %v", context.Cause(ctx))
 				}

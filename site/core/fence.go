@@ -312,8 +312,8 @@ func (c *fencing) vouch(from SiteID, e *message.Envelope) {
 	}
 }
 
-// goOn has the guard wait for no site that is destroyed.
-func (c *fencing) goOn() {
+// resume has the guard wait for no site that is destroyed.
+func (c *fencing) resume() {
 	g := &c.fence
 	c.fenceMembers()
 	if !g.open {

@@ -21,7 +21,7 @@ import (
 func (c *Core) recovered(in *input.Recover) {
 	code, why := c.mayRecover(in)
 	if code == answer.OK {
-		code, why = c.goOnWithout(in.Lost, in.Check)
+		code, why = c.resumeWithout(in.Lost, in.Check)
 	}
 	a := answer.Answer{Code: code, Lacking: why}
 	if code == answer.TooEarly {
@@ -68,9 +68,9 @@ func (c *Core) known(sites []SiteID) bool {
 	return !slices.ContainsFunc(sites, func(site SiteID) bool { return !c.roster.banned(site) })
 }
 
-// goOnWithout has all sequences go on without sites, or only checks. It fails, and names
+// resumeWithout has all sequences go on without sites, or only checks. It fails, and names
 // the entity, if no voter of a sequence is left.
-func (c *Core) goOnWithout(lost []SiteID, check bool) (code answer.Code, over string) {
+func (c *Core) resumeWithout(lost []SiteID, check bool) (code answer.Code, over string) {
 	before := c.roster.without
 	all := slices.Concat(before, lost)
 	slices.Sort(all)
@@ -111,7 +111,7 @@ func (c *Core) goOnWithout(lost []SiteID, check bool) (code answer.Code, over st
 		}
 		return true
 	})
-	c.fencing.goOn()
+	c.fencing.resume()
 	return answer.OK, ""
 }
 

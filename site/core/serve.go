@@ -26,14 +26,6 @@ type request struct {
 	parts []input.Part
 }
 
-// granted is the number of tokens that its maker gets for a charge.
-func (r *request) granted(ch charge) Tokens {
-	if r.parts != nil {
-		return r.tokens
-	}
-	return ch[0].tokens
-}
-
 func acquireRequest(a *input.Acquire) request {
 	r := request{
 		key: a.Request, kind: stored.AcquireRequest, entity: a.Entity, tokens: a.Tokens, least: a.Tokens, lease: a.Lease, tries: a.Tries,

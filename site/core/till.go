@@ -88,6 +88,14 @@ func takeAll(at mover, ch charge) {
 	}
 }
 
+// granted is the number of tokens that its maker gets for a charge.
+func (r *request) granted(ch charge) Tokens {
+	if r.parts != nil {
+		return r.tokens
+	}
+	return ch[0].tokens
+}
+
 // fitAll reports whether all tokens of a charge can be given back.
 func fitAll(at mover, ch charge) bool {
 	for i := range ch {

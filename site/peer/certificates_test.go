@@ -130,7 +130,7 @@ func TestWhoAnswersALink(t *testing.T) {
 				here.awaitLinked("eu")
 				return
 			}
-			timeout := time.After(patience)
+			timeout := time.After(greetingTimeout)
 			for range 3 {
 				select {
 				case <-tried:

@@ -25,7 +25,7 @@ func dial(t *testing.T, address string) grpc.BidiStreamingClient[peerv1.LinkRequ
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), greetingTimeout)
 	t.Cleanup(cancel)
 	stream, err := peerv1.NewPeerServiceClient(conn).Link(ctx)
 	if err != nil {
@@ -50,7 +50,7 @@ func hello(t *testing.T, members []core.SiteID) *peerv1.Hello {
 	select {
 	case h := <-heard:
 		return h
-	case <-time.After(patience):
+	case <-time.After(greetingTimeout):
 		t.Fatal("no greeting")
 		return nil
 	}
@@ -143,7 +143,7 @@ func TestAnsweredGreetings(t *testing.T) {
 				}
 				return
 			}
-			timeout := time.After(patience)
+			timeout := time.After(greetingTimeout)
 			for range 2 {
 				select {
 				case <-tried:

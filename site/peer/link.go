@@ -208,7 +208,7 @@ type clientStream = grpc.BidiStreamingClient[peerv1.LinkRequest, peerv1.LinkResp
 
 // introduce exchanges greetings.
 func (k *link) introduce(stream clientStream, cancel context.CancelCauseFunc) error {
-	timer := time.AfterFunc(patience, func() { cancel(fmt.Errorf("no greeting within %v", patience)) })
+	timer := time.AfterFunc(greetingTimeout, func() { cancel(fmt.Errorf("no greeting within %v", greetingTimeout)) })
 	defer timer.Stop()
 	hello := &peerv1.LinkRequest{Frame: &peerv1.LinkRequest_Hello{Hello: k.owner.hello()}}
 	if err := stream.Send(hello); err != nil {

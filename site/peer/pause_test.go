@@ -154,10 +154,10 @@ func TestGreetingTakesItsTime(t *testing.T) {
 						}
 					},
 				}, cancel)
-				if took := time.Since(began); !greets && (err == nil || took != patience) {
+				if took := time.Since(began); !greets && (err == nil || took != greetingTimeout) {
 					t.Errorf("after %v: %v", took, err)
 				}
-				pass(t, 2*patience)
+				pass(t, 2*greetingTimeout)
 				switch cause := context.Cause(ctx); {
 				case greets && (err != nil || cause != nil):
 					t.Errorf("it greets: %v, and ends with %v", err, cause)

@@ -95,8 +95,8 @@ const (
 	maxWhole = 256 << 20
 	// maxDelayed bounds the frames that an injected latency holds back.
 	maxDelayed = 4096
-	// patience bounds how long a greeting may take.
-	patience = 5 * time.Second
+	// greetingTimeout bounds how long a greeting may take.
+	greetingTimeout = 5 * time.Second
 	// minPause and maxPause bound the pause between two attempts to connect.
 	minPause, maxPause = 50 * time.Millisecond, 2 * time.Second
 )

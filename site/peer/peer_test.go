@@ -21,7 +21,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-const patience = 20 * time.Second
+const greetingTimeout = 20 * time.Second
 
 // end is a site's links, with the listener at which others reach the site.
 type end struct {
@@ -107,7 +107,7 @@ func start(t *testing.T, b *book, self core.SiteID, tweak func(*peer.Config)) *e
 // awaitLinked waits until the site has links to exactly these others.
 func (e *end) awaitLinked(want ...core.SiteID) {
 	e.t.Helper()
-	timeout := time.After(patience)
+	timeout := time.After(greetingTimeout)
 	for !slices.Equal(e.links.Connected(), want) {
 		select {
 		case <-e.linked:
@@ -122,7 +122,7 @@ func (e *end) next() message.Envelope {
 	select {
 	case m := <-e.received:
 		return m
-	case <-time.After(patience):
+	case <-time.After(greetingTimeout):
 		e.t.Fatal("nothing arrives")
 		return message.Envelope{}
 	}
@@ -223,8 +223,8 @@ func TestWhoIsHeardOfIsLinkedAtOnce(t *testing.T) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for began := time.Now(); attempts.Load() < longest; <-tick.C {
-		if time.Since(began) > patience {
-			t.Fatalf("%d attempts in %s", attempts.Load(), patience)
+		if time.Since(began) > greetingTimeout {
+			t.Fatalf("%d attempts in %s", attempts.Load(), greetingTimeout)
 		}
 	}
 	began := time.Now()

@@ -38,7 +38,7 @@ func until(t *testing.T, what string, cond func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	timeout := time.After(patience)
+	timeout := time.After(greetingTimeout)
 	for !cond() {
 		select {
 		case <-tick.C:
@@ -101,7 +101,7 @@ func TestVersionsComeFirst(t *testing.T) {
 		if bad {
 			t.Error("a message comes before the versions of its sender")
 		}
-	case <-time.After(patience):
+	case <-time.After(greetingTimeout):
 		t.Fatal("nothing arrives")
 	}
 	if got := <-heard; got != told {
