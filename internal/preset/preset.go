@@ -144,7 +144,7 @@ func Between(field string, d time.Duration) error {
 	return nil
 }
 
-//go:embed reference.md
+//go:embed reference.txt
 var reference string
 
 // Reference writes the table of presets as a section of documentation.

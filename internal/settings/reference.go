@@ -9,30 +9,44 @@ import (
 	"github.com/spf13/pflag"
 )
 
-//go:embed reference.md
+//go:embed reference.txt
 var reference string
 
 // Reference writes all keys of the kinds as a page of documentation. A key that means
-// the same in an earlier kind refers to it.
+// the same in an earlier kind refers to it, or is only named if its default is the same too.
 func Reference(w io.Writer, kinds []Kind) error {
 	var b strings.Builder
 	b.WriteString(reference)
 	earlier := make(map[string]string) // kind by key and meaning
+	told := make(map[string]string)    // kind by row
 	for _, k := range kinds {
-		fmt.Fprintf(&b, "\n## `%s`\n\nFor %s.\n\n", k.Name, k.About)
-		b.WriteString("| key | value | default | environment | meaning |\n|---|---|---|---|---|\n")
+		fmt.Fprintf(&b, "\n## `%s`\n\nFor %s.\n", k.Name, k.About)
+		same := make(map[string][]string) // keys by kind
+		var table strings.Builder
 		for _, f := range k.Keys() {
 			_, usage := pflag.UnquoteUsage(f)
+			// The page tells once how values are written.
+			value, _, _ := strings.Cut(typeName(f), " (")
+			row := fmt.Sprintf("| `%s` | %s | %s | ", f.Name, value, defaultOf(f))
+			if first, ok := told[row+usage]; ok {
+				same[first] = append(same[first], "`"+f.Name+"`")
+				continue
+			}
+			told[row+usage] = k.Name
 			meaning := cell(usage)
 			if first, ok := earlier[f.Name+" "+usage]; ok {
 				meaning = fmt.Sprintf("[above](#%s)", first)
 			} else {
 				earlier[f.Name+" "+usage] = k.Name
 			}
-			// The page tells once how values are written.
-			value, _, _ := strings.Cut(typeName(f), " (")
-			fmt.Fprintf(&b, "| `%s` | %s | %s | `%s` | %s |\n", f.Name, value, defaultOf(f), k.EnvNames(f.Name)[0], meaning)
+			table.WriteString(row + meaning + " |\n")
 		}
+		for _, first := range kinds {
+			if keys := same[first.Name]; len(keys) > 0 {
+				fmt.Fprintf(&b, "\nAs in [%s](#%[1]s): %s.\n", first.Name, strings.Join(keys, ", "))
+			}
+		}
+		b.WriteString("\n| key | value | default | meaning |\n|---|---|---|---|\n" + table.String())
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("write the reference: %w", err)

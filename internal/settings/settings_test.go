@@ -234,9 +234,9 @@ func TestReference(t *testing.T) {
 	}
 	for _, want := range []string{
 		"\n## `thing`\n\nFor things.\n",
-		"\n| `name` | text | `none` | `SAMYA_NAME` | its name \\| in full |\n",
-		"\n| `limit` | size | `64MiB` | `SAMYA_LIMIT` | how much |\n",
-		"\n| `join` | list | `[x]` | `SAMYA_JOIN` | where |\n",
+		"\n| `name` | text | `none` | its name \\| in full |\n",
+		"\n| `limit` | size | `64MiB` | how much |\n",
+		"\n| `join` | list | `[x]` | where |\n",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())

@@ -56,7 +56,7 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 		}
 	}
 	table(goalHeads, r.goalRows())
-	b.WriteString("\nWhat is durable when a grant is answered:\n\n")
+	b.WriteString("\nDurable when a grant is answered:\n\n")
 	told := ""
 	for _, m := range r.Cells {
 		if m.System != told {

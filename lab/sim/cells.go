@@ -10,17 +10,18 @@ import (
 type Fault uint8
 
 const (
-	// Crash ends a site between two events.
+	// Crash ends a site between two events, a fifth of the times after an order to stop.
 	Crash Fault = iota
 	// CrashMidEffects ends a site between two effects of a batch: before or after
 	// its records are durable, between or after its messages and replies.
 	CrashMidEffects
-	// LostWrites loses batches at a crash that were handed over and not synced.
+	// LostWrites loses batches at a crash that were handed over and not synced, from any of
+	// them on.
 	LostWrites
 	// SyncError has the sync of a batch fail, its records durable or not. The site stops,
 	// and starts again later.
 	SyncError
-	// SlowDisk makes all syncs of a site slow for a while.
+	// SlowDisk makes all syncs of a site up to 20 times as slow, for seconds.
 	SlowDisk
 	// Drop loses a message.
 	Drop
@@ -28,7 +29,7 @@ const (
 	Duplicate
 	// Reorder delivers a message before an earlier message of the same link.
 	Reorder
-	// Delay holds a message back for seconds.
+	// Delay holds a message back for up to 10 seconds.
 	Delay
 	// PartitionFull cuts the sites into two sides.
 	PartitionFull
@@ -41,11 +42,11 @@ const (
 	PartitionBridge
 	// PartitionLinks cuts links at random, each direction by itself.
 	PartitionLinks
-	// ClockJump sets a site's calendar to another time.
+	// ClockJump sets a site's calendar to another time, up to 10 seconds off.
 	ClockJump
-	// ClockDrift has a site's clocks run too fast or too slow.
+	// ClockDrift has a site's clocks run too fast or too slow, by up to 1 %.
 	ClockDrift
-	// Pause freezes a site for a while: its inputs wait.
+	// Pause freezes a site for up to 6 seconds: its inputs wait.
 	Pause
 	// Overload sends a site many more requests at once than it can serve.
 	Overload
@@ -53,27 +54,32 @@ const (
 	LostReply
 	// WrongDetector tells a site that sites are up that are down, or the reverse.
 	WrongDetector
-	// StaleSnapshot starts a site on an older copy of its data, or on none.
+	// StaleSnapshot starts a site on an older copy of its data, or on none; then on its own.
 	StaleSnapshot
 	// TornWrites ends a site, or the whole machine, while its log writes batches:
 	// some of their sectors are on the disk, in any order.
 	TornWrites
-	// CutCheckpoint ends a site while it carries its log over.
+	// CutCheckpoint ends a site in any call of a checkpoint, also during an orderly stop.
 	CutCheckpoint
 	// CutRecovery ends a site while it opens its data, or right after.
 	CutRecovery
-	// FullDisk fills the disk: the site stops, and starts again once there is room.
+	// FullDisk fills the disk for up to 20 seconds: the site stops, a start fails, and a start
+	// with room finds all.
 	FullDisk
-	// DamagedLog turns a bit of the log of a site that is down.
+	// DamagedLog turns a bit of the log of a site that is down: the start is refused, or loses
+	// at most the last transaction, if no later write proves it.
 	DamagedLog
 
 	// EmptyBesideOld starts a site on an empty disk and another on an old copy of its
-	// data at the same time. The sites that remember either are cut off.
+	// data at the same time. The sites that remember either are cut off. Neither serves before
+	// it is back on its own disk. Two sites without a commit and no third that answers look
+	// like a first start, and serve: not in this cell.
 	EmptyBesideOld
 	// BaseSync fails a sync while a site carries its log over: the next start may read
-	// data that a loss of power takes back later.
+	// data that a loss of power takes back later. Nothing acknowledged may be lost.
 	BaseSync
-	// ClockStep sets a site's calendar far ahead while it is down, once.
+	// ClockStep sets a site's calendar 50 seconds ahead while it is down, once. Leases may end
+	// early by at most the skew allowed, 20 seconds, and the site refuses requests as expired.
 	ClockStep
 
 	faultCount = int(ClockStep) + 1

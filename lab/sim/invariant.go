@@ -17,43 +17,67 @@ const (
 	Conservation Invariant = "conservation"
 	// Books: no operation on the books of a site is beyond its bound.
 	Books Invariant = "books"
-	// OverGrant: acquires returned less releases invoked are within the limit and the
-	// debt, as the clients see it. No site grants tokens that pay the debt.
+	// OverGrant: acquires returned less releases invoked are within the decided limit and
+	// the debt, as the clients see it, of an entity with its subtree. A site that grants in
+	// debt has as much left as is owed. A site in a decided instance that makes a debt grants
+	// nothing before it applies the instance. No grant takes the tokens out above the limit by
+	// more than a site told.
 	OverGrant Invariant = "over-grant"
 	// Bounds: a site has less than no tokens only where an entity was moved, and grants
-	// no more than it has.
+	// no more than it has. No request makes a negative balance or lowers it, and no stripe is
+	// negative. So no more is out of an entity, at all sites, than the limit and such debts.
 	Bounds Invariant = "bounds"
 	// Agreement: an instance has a single value, applied only once it is decided; no
 	// member aborts a star instance that any has committed.
 	Agreement Invariant = "agreement"
 	// Integrity: a decided value holds exactly the tokens that its members have set
-	// aside. They stay aside until the members have applied the value.
+	// aside. They stay aside until the members have applied the value. A debit stays unchanged
+	// until it is credited, then makes way for the next.
 	Integrity Invariant = "integrity"
-	// Monotonic: promises, counters and votes are never taken back, restarts
-	// included.
+	// Monotonic: promises, ballots, counters, votes, and numbers of asks, debits and credits
+	// never go back, restarts included. No ask number is used twice.
 	Monotonic Invariant = "monotonic"
 	// Durability: nothing leaves a site before the records it rests on are durable, and
-	// no acknowledged request is lost.
+	// no acknowledged request is lost: no transfer before its debit, no acknowledgement before
+	// its credit, no ask before its number, no answer to a later attempt before its claims.
+	// After each transaction the books match the recorded requests and leases.
 	Durability Invariant = "durability"
-	// AppliedOnce: a site applies a decision once.
+	// AppliedOnce: a site applies a decision once. A credit is for the next transfer of its
+	// pair.
 	AppliedOnce Invariant = "applied-once"
 	// Reallocation: grants add up to the offers and the change of the limit, in
 	// whatever order they are computed.
 	Reallocation Invariant = "reallocation"
-	// ExactlyOnce: a repeated request gets the first answer and moves nothing.
+	// ExactlyOnce: a repeated request gets the first answer and moves nothing, with another
+	// body a refusal. No change takes effect twice, even after sites forgot the result; no
+	// record is forgotten within the retention; an ask is given to once. Over all sites: no
+	// acquire is undone after its client took the answer. No release is credited twice, or
+	// deferred and credited before each site asked has durably said that it never runs there.
+	// In the end a request has run only at the site of its client's answer.
 	ExactlyOnce Invariant = "exactly-once"
-	// Leases: a lease gives back its tokens, once, by whoever asks first, or by itself
-	// when its time is over.
+	// Leases: a lease gives back its tokens, once: to a release no more than it holds, at a
+	// commit the rest, all when undone or expired. It expires neither early nor late, also
+	// after a restart.
 	Leases Invariant = "leases"
 	// Answers: an answer fits its request, and is not contradicted later: a denied change
-	// is never decided.
+	// is never decided. A refusal names an entity charged, the same in repeats. An acquire of
+	// several entities is recorded as sent.
 	Answers Invariant = "answers"
 	// Reads: a site's view of an entity lies between the durable states when the read was
-	// handed over and when it was answered.
+	// handed over and when it was answered. An exact read called consistent counts every token
+	// once; its tokens out lie between the sums of each site's least and most meanwhile. A
+	// watch gets durable states, in the order of revisions.
 	Reads Invariant = "reads"
-	// Refusal: a request is refused only if the tokens are nowhere.
+	// Refusal: without failures, and after healing, a request is refused only if the tokens,
+	// of the entity named as lacking, are nowhere. Under all faults that entity has fewer left
+	// than the least needed. An acquire above a known limit of any entity charged is refused
+	// at once, and moves nothing; nothing else is refused for a limit, and no acquire waits
+	// once a limit is below it. A site is overloaded only once seven eighths of the request
+	// table may be taken, to a tenant below its equal share once all may be.
 	Refusal Invariant = "refusal"
-	// Serving: no acquire waits for an instance at a site that keeps the tokens for it.
+	// Serving: no acquire waits at a site that keeps the tokens for it, of all entities
+	// charged, for longer than the hold of another. Of two that wait for an entity and fit its
+	// tokens left, the first goes first.
 	Serving Invariant = "serving"
 	// Catalogue: entities, limits and versions are as the applied instances say.
 	Catalogue Invariant = "catalogue"
@@ -64,16 +88,17 @@ const (
 	// died, as long as an operator counts all others.
 	Reconciled Invariant = "reconciled"
 	// Leaving: a site that knows of its drain grants nothing. It hands over what it holds
-	// only to an heir that knows of the drain. It leaves with nothing held and nothing
-	// under way, and stays out.
+	// only to an heir that knows of the drain. It leaves with nothing held, nothing under way
+	// and no request to answer for, and stays out.
 	Leaving Invariant = "leaving"
 	// Lost: nothing that waits for a lost site counts as a word of it. A slice ends with the
-	// lower of offer and grant, and alike at all members left. No transfer comes from a lost
+	// lower of offer and grant only if a lost vote is unknown and all members left have voted,
+	// and then alike at all members left. No transfer comes from a lost
 	// site, and none to it is taken back. A release that may have run there is not counted.
 	// In the end exactly the tokens that nobody else holds are written off.
 	Lost Invariant = "lost"
-	// ModeKept: a site begins instances under the variant that the mode in force
-	// there says.
+	// ModeKept: a site begins instances under the variant that the mode in force there says,
+	// and asks others on its own only under the strategy transfer.
 	ModeKept Invariant = "mode"
 	// Deadline: every request is answered in time, and all due work is done.
 	Deadline Invariant = "deadline"
@@ -87,7 +112,8 @@ const (
 	// durably remembered.
 	StaleData Invariant = "stale-data"
 	// Recovery: after a crash a site finds all data that it was told to be durable, and
-	// the first part of the data under way. Damaged data is refused.
+	// the first part of the data under way, even if opening is cut off or done twice. A log
+	// with a flipped bit is refused, and found whole once the bit is flipped back.
 	Recovery Invariant = "recovery"
 	// Versions: until the version of the cluster is raised, nothing is sent or stored that
 	// only the next version knows.

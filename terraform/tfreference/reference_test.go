@@ -51,6 +51,23 @@ func TestWrite(t *testing.T) {
 	}
 }
 
+// TestWriteAgain: an earlier section's words are not told again.
+func TestWriteAgain(t *testing.T) {
+	got, err := tfreference.Write(fstest.MapFS{
+		"a/variables.tf": {Data: []byte(variables)}, "a/outputs.tf": {Data: []byte(outputs)},
+		"b/variables.tf": {Data: []byte(strings.Replace(variables, "= 3", "= 4", 1))}, "b/outputs.tf": {Data: []byte(outputs)},
+	}, []tfreference.Section{{Title: "A", Dir: "a"}, {Title: "B", Dir: "b"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(got), "## B\n")
+	want := "\n### Variables\n\nAs in A: `disk`.\n\n#### `size`\n\nAs in A.\n\n```hcl\ntype = number\ndefault = 4\n```\n" +
+		"\n### Outputs\n\nAs in A: `address`.\n"
+	if text != want {
+		t.Errorf("got\n%s\nwant\n%s", text, want)
+	}
+}
+
 func TestWithoutADescription(t *testing.T) {
 	for name, text := range map[string]string{
 		"no description": strings.Replace(variables, "  description = \"Its disk.\"\n", "", 1),
