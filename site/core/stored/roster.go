@@ -1,9 +1,9 @@
 package stored
 
 import (
-	"iter"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/samya-db/samya/avantan"
