@@ -113,12 +113,18 @@ func (b *books) DropItem(_ SiteID, item Item) {
 
 func (b *books) LoseItem(_ SiteID, item Item) { b.remove(string(item.Data)) }
 
-// add stores a lease.
+// add stores a lease. A site that has a lease of that name puts the two together.
 func (b *books) add(l lease) {
-	if b.holds(l.id) {
+	i := slices.IndexFunc(b.leases, func(have lease) bool { return have.id == l.id })
+	if i < 0 {
+		b.leases = append(slices.Clip(b.leases), l)
+		return
+	}
+	if !b.c.copies {
 		b.c.fail("items: %s takes %s twice", b.self, l.id)
 	}
-	b.leases = append(slices.Clip(b.leases), l)
+	b.leases = slices.Clone(b.leases)
+	b.leases[i].tokens += l.tokens
 }
 
 // remove forgets a lease.

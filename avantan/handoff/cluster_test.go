@@ -52,6 +52,8 @@ type cluster struct {
 
 	// total is the number of all tokens.
 	total Tokens
+	// copies: other sites send what they like, also a lease that the site has.
+	copies bool
 	// written is set once a disk has changed since the last check.
 	written bool
 }

@@ -31,6 +31,7 @@ func FuzzStep(tf *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c := newCluster(map[SiteID]Tokens{"a": 100, "b": 100, "c": 100}, func(SiteID) avantan.Rand { return least{} })
 		r, n := reader(data), c.nodes[0]
+		c.copies = true
 		for range 500 {
 			if len(r) == 0 {
 				break

@@ -28,7 +28,8 @@ type Ledger interface {
 	// Count adds tokens to the net, of the entity and of all entities above; a negative
 	// number takes tokens out. Left does not change.
 	Count(tokens avantan.Tokens)
-	// TakeItem stores an item of a leaver, and counts its tokens.
+	// TakeItem stores an item of a leaver, and counts its tokens. A site that has an item of
+	// that name, of another attempt of the same request, puts the two together.
 	TakeItem(leaver avantan.SiteID, item Item)
 	// DropItem forgets an item that the heir has taken, and takes its tokens out of the net.
 	DropItem(heir avantan.SiteID, item Item)
