@@ -20,8 +20,9 @@ type handoffs struct {
 	views [][2]handoffView
 	// made are the durable bequests of a pair, by number from 1.
 	made map[pair][]handoff.Estate
-	// taken is the last bequest durably taken.
-	taken map[pair]uint64
+	// taken is the last bequest durably taken. brief is one that an heir takes and forgets in
+	// the same transaction, as the leaver is out: a message of that transaction tells it.
+	taken, brief map[pair]uint64
 	// over is set once a site has sent a message about the entity, and dropped it.
 	over bool
 }
@@ -120,7 +121,7 @@ func (o *observer) handoffsOf(q *sequence) *handoffs {
 	if q.handoffs == nil {
 		q.handoffs = &handoffs{
 			views: make([][2]handoffView, len(o.s.names)), made: make(map[pair][]handoff.Estate),
-			taken: make(map[pair]uint64),
+			taken: make(map[pair]uint64), brief: make(map[pair]uint64),
 		}
 	}
 	return q.handoffs
@@ -176,7 +177,10 @@ func (o *observer) handoffRecord(n *node, q *sequence, durable bool, e *stored.E
 		d = n.durable
 	}
 	o.numbersGrow(n, q, d, &was, is)
-	h := handedBetween(&was, is)
+	if !durable {
+		o.takenBriefly(n, q, is)
+	}
+	h := o.handedOf(n, q, view, d.roster(), &was, is)
 	before := view.counts
 	if h.closed != nil {
 		p := pair{n.i, o.place(h.closed.Heir)}
@@ -217,6 +221,33 @@ func (o *observer) handoffRecord(n *node, q *sequence, durable bool, e *stored.E
 		below.in += view.counts.in - before.in
 		below.out += view.counts.out - before.out
 	}
+}
+
+// takenBriefly notes a bequest that a site takes and forgets in the same transaction.
+func (o *observer) takenBriefly(n *node, q *sequence, is *handoff.State) {
+	for i := range o.messages {
+		e := &o.messages[i]
+		if m := e.Handoff; m != nil && e.Entity == q.id.entity && e.Generation == q.id.generation && m.Taken > takenOf(is, m.To).Number {
+			q.handoffs.brief[pair{o.place(m.To), n.i}] = m.Taken
+		}
+	}
+}
+
+// handedOf is handedBetween, with the bequests taken briefly of sites that are out by a
+// roster.
+func (o *observer) handedOf(n *node, q *sequence, view *handoffView, r *stored.Roster, was, is *handoff.State) handed {
+	h := handedBetween(was, is)
+	if q.handoffs == nil || r == nil {
+		return h
+	}
+	for p, number := range q.handoffs.brief {
+		leaver := o.s.names[p.donor]
+		took := func(t handoff.Taken) bool { return t.Leaver == leaver && t.Number >= number }
+		if p.receiver == n.i && outside(r, leaver) && takenOf(is, leaver).Number == 0 && !slices.ContainsFunc(view.took, took) {
+			h.takes = append(h.takes, handoff.Taken{Leaver: leaver, Number: number})
+		}
+	}
+	return h
 }
 
 // numbersGrow checks that a site's numbers of bequests are never taken back, but of sites
@@ -349,8 +380,8 @@ func (o *observer) shifts(n *node, r *stored.Records) []shift {
 		if before := n.durable.Entities[e.Name]; before.Generation == e.Generation {
 			was = before.Handoff
 		}
-		h := handedBetween(&was, &e.Handoff)
 		q := o.sequence(sequenceID{e.Name, e.Generation})
+		h := o.handedNow(n, q, r, &was, &e.Handoff)
 		if h.closed != nil && !h.dropped {
 			list = append(list, shift{e.Name, -max(0, h.closed.Estate.Net)})
 		}
@@ -366,6 +397,14 @@ func (o *observer) shifts(n *node, r *stored.Records) []shift {
 	return slices.DeleteFunc(list, func(s shift) bool { return s.tokens == 0 })
 }
 
+// handedNow is handedOf for a transaction that is about to become durable.
+func (o *observer) handedNow(n *node, q *sequence, r *stored.Records, was, is *handoff.State) handed {
+	if q.handoffs == nil || r.Catalogue == nil {
+		return handedBetween(was, is)
+	}
+	return o.handedOf(n, q, q.handoffs.view(n, true), &r.Catalogue.Roster, was, is)
+}
+
 // hands reports whether a transaction moves tokens by bequests.
 func (o *observer) hands(n *node, r *stored.Records) bool {
 	for i := range r.Entities {
@@ -374,7 +413,8 @@ func (o *observer) hands(n *node, r *stored.Records) bool {
 		if before := n.durable.Entities[e.Name]; before.Generation == e.Generation {
 			was = before.Handoff
 		}
-		if h := handedBetween(&was, &e.Handoff); h.closed != nil || h.opened != nil || len(h.takes) > 0 {
+		q := o.sequence(sequenceID{e.Name, e.Generation})
+		if h := o.handedNow(n, q, r, &was, &e.Handoff); h.closed != nil || h.opened != nil || len(h.takes) > 0 {
 			return true
 		}
 	}

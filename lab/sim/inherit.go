@@ -22,7 +22,7 @@ func (o *observer) inherited(n *node, r *stored.Records, rec *stored.Lease) *lea
 			before = was
 		}
 		q := o.sequence(sequenceID{e.Name, e.Generation})
-		for _, t := range handedBetween(&before.Handoff, &e.Handoff).takes {
+		for _, t := range o.handedNow(n, q, r, &before.Handoff, &e.Handoff).takes {
 			est := o.estate(q, t.Leaver, n, t.Number)
 			for j := 0; est != nil && j < len(est.Items); j++ {
 				if idOf(&est.Items[j]) == rec.ID {
