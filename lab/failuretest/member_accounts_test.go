@@ -69,11 +69,12 @@ func (l *loss) overlaps(from, to time.Time) bool {
 }
 
 // parkedRelease is a release of which it was to be found out yet whether another site has
-// executed it.
+// executed it. The site that answered counts the release only if no other site has: the
+// answer does not tell which of the two (docs/protocol.md, section 16).
 type parkedRelease struct {
-	of     string
-	tokens int64
-	at     time.Time
+	of, site string
+	tokens   int64
+	at       time.Time
 }
 
 // siteTokens is an entity at a site.
@@ -205,12 +206,12 @@ func (a *memberAccounts) overlaps(began time.Time) bool {
 	return slices.ContainsFunc(a.losses, func(l *loss) bool { return l.overlaps(began, time.Now()) })
 }
 
-// park notes a parked release.
-func (a *memberAccounts) park(of string, tokens int64) {
+// park notes a parked release that a site has answered.
+func (a *memberAccounts) park(of, site string, tokens int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, e := range upward(of) {
-		a.parked = append(a.parked, parkedRelease{e, tokens, time.Now()})
+		a.parked = append(a.parked, parkedRelease{e, site, tokens, time.Now()})
 	}
 }
 
@@ -221,9 +222,6 @@ func (a *memberAccounts) fault(format string, args ...any) {
 	a.faults = append(a.faults, time.Now().UTC().Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
 }
 
-// parkedTime is how long a release may be parked while all sites are up.
-const parkedTime = 10 * time.Second
-
 // bounds are the bounds of what the sites that are left have acquired of an entity.
 func (a *memberAccounts) bounds(of string) (low, high int64) {
 	a.mu.Lock()
@@ -233,15 +231,25 @@ func (a *memberAccounts) bounds(of string) (low, high int64) {
 			low += tokens
 		}
 	}
-	high = low + a.more[of]
+	elsewhere, gone := a.strayed(of)
+	return low - a.less[of] - elsewhere, low + a.more[of] + gone
+}
+
+// strayed are the tokens of parked releases that may count at another site than the one that
+// answered: elsewhere was answered by a lost site, and may count at a site that is left; gone
+// was answered by a site that is left, and may count at a lost site, or nowhere, as nobody
+// could tell any more.
+func (a *memberAccounts) strayed(of string) (elsewhere, gone int64) {
 	for _, p := range a.parked {
-		// A parked release is dropped if it waits for the word of a site that is lost. It
-		// waits for few seconds, unless that site is down.
-		if p.of == of && slices.ContainsFunc(a.losses, func(l *loss) bool { return l.overlaps(p.at, p.at.Add(parkedTime)) }) {
-			high += p.tokens
+		switch {
+		case p.of != of:
+		case a.lost[a.keeper(p.site)]:
+			elsewhere += p.tokens
+		case slices.ContainsFunc(a.losses, func(l *loss) bool { return l.to.IsZero() || p.at.Before(l.to) }):
+			gone += p.tokens
 		}
 	}
-	return low - a.less[of], high
+	return elsewhere, gone
 }
 
 // gone is what the callers acquired at lost sites and did not release there.

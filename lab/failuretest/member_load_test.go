@@ -175,7 +175,7 @@ func (c *memberCaller) released(what string, began time.Time, of string, tokens 
 	c.books.book(of, site, -tokens)
 	if parked {
 		c.books.count("parked", 1)
-		c.books.park(of, tokens)
+		c.books.park(of, site, tokens)
 	}
 }
 
