@@ -7,6 +7,7 @@ import (
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
 )
 
 // loseSite writes a site off and expects that it is decided.
@@ -196,4 +197,37 @@ func (r *rig) decided(at core.SiteID, ch input.Change) input.Call {
 	call := r.changeAsync(at, ch)
 	r.advance(3000)
 	return call
+}
+
+// TestALossShowsASurplus: clients release tokens that they never had at a site that is then
+// lost. The site's part is below zero, and the rest seems to be right until the part is
+// written off, long after the last request. The surplus is found then.
+func TestALossShowsASurplus(t *testing.T) {
+	r := newLeavingRig(t, 4)
+	r.create("e", 400)
+	r.loses = func(e *message.Envelope) bool { return e.Audit != nil }
+	r.wantCode(r.acquire("a", "e", 100, "a out"), answer.OK)
+	r.wantCode(r.release("d", "e", 130, "too much"), answer.OK)
+	// All tokens left go to c and b, and come back there.
+	all := r.acquireAsync("c", "e", 400, "all", 30_000)
+	r.advance(30_000)
+	r.wantCode(r.answer(all), answer.OK)
+	rest := r.acquireAsync("b", "e", 30, "rest", 30_000)
+	r.advance(30_000)
+	r.wantCode(r.answer(rest), answer.OK)
+	r.cut["d"] = true
+	r.wantCode(r.release("c", "e", 400, "back at c"), answer.OK)
+	r.wantCode(r.release("b", "e", 30, "back at b"), answer.OK)
+	r.loseSite("b", "d")
+	r.names = r.remaining("d")
+	r.advance(300_000)
+	if v := r.view("a", "e"); v.WrittenOff != 0 || v.Surplus != 0 {
+		t.Fatalf("%+v", v)
+	}
+	r.loses = nil
+	r.advance(120_000)
+	v := r.view("a", "e")
+	if v.WrittenOff != -130 || v.Surplus != 30 {
+		t.Errorf("%d written off, %d set aside", v.WrittenOff, v.Surplus)
+	}
 }
