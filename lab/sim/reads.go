@@ -192,15 +192,20 @@ func (o *observer) viewed(n *node, was looked, v *answer.View) {
 		if owed := o.sequence(sequenceID{v.Name, v.Generation}).debts[v.Applied]; v.Debt != owed {
 			o.s.fail(Reads, "%s tells of %+v; after instance %d %d are owed", n.id, v, v.Applied, owed)
 		}
-		want = o.sequence(sequenceID{v.Name, v.Generation}).holdings[v.Applied][n.i] + meanwhile[i].granted
+		want = o.sequence(sequenceID{v.Name, v.Generation}).holdings[v.Applied][n.i]
 	}
-	// Direct transfers come and go meanwhile, and nothing in the answer numbers them.
+	// Direct transfers come and go meanwhile, and slices end without their outcome: nothing
+	// in the answer numbers either.
 	end := i
 	for end+1 < len(meanwhile) && like(meanwhile[end]) {
 		end++
 	}
 	from, to := meanwhile[max(i-1, 0)], meanwhile[end]
-	least, most := want+from.got-to.given, want+to.got-from.given
+	least, most := meanwhile[i].granted, meanwhile[i].granted
+	for _, s := range meanwhile[i : end+1] {
+		least, most = min(least, s.granted), max(most, s.granted)
+	}
+	least, most = want+least+from.got-to.given, want+most+to.got-from.given
 	if got := v.Left + v.Offered + v.Net; got < least || got > most {
 		o.s.fail(Reads, "%s tells of %+v, that is %d tokens; by its decisions and transfers %d to %d", n.id, v, got, least, most)
 	}
