@@ -82,6 +82,8 @@ func TestPaceOfTheCalls(t *testing.T) {
 				}
 				last = c.at
 			}
+			// The node looks whether it is alone after its calls: a change of the table waits.
+			synctest.Wait()
 		}
 		const seed, lost = "10.0.0.9:7946", "10.0.0.2:7946"
 		after(0, seed)
