@@ -55,6 +55,8 @@ type memberAccounts struct {
 	lost  map[string]bool
 	// losses are the times from the end of a lost machine to its write-off.
 	losses []*loss
+	// kills are when sites were killed.
+	kills  []time.Time
 	parked []parkedRelease
 	counts map[string]int
 	faults []string
@@ -156,11 +158,27 @@ func (a *memberAccounts) left(site, heir string) {
 	a.heirs[site] = heir
 }
 
+// killed notes that a site is about to be killed.
+func (a *memberAccounts) killed() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.kills = append(a.kills, time.Now())
+}
+
+// anyKilled reports whether a site was killed after a time, or so short before that it may
+// still have been starting.
+func (a *memberAccounts) anyKilled(after time.Time) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.ContainsFunc(a.kills, func(at time.Time) bool { return at.Add(2 * time.Second).After(after) })
+}
+
 // dies notes that a machine is about to be destroyed.
 func (a *memberAccounts) dies(site string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.lost[site] = true
+	a.kills = append(a.kills, time.Now())
 	a.losses = append(a.losses, &loss{from: time.Now()})
 }
 

@@ -177,6 +177,7 @@ func (f *fleet) change(joins, leaves string, victims []role, args ...string) {
 		if p == nil || len(done) > 0 {
 			continue
 		}
+		f.books.killed()
 		if err := p.Kill(); err != nil {
 			f.t.Error(err)
 		}

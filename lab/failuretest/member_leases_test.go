@@ -89,7 +89,8 @@ func (c *memberCaller) expire() {
 
 // endless reports whether a call on a lease may have failed so. The lease has ended if its
 // time is over. A lease of a machine that was destroyed ends with the write-off; until then
-// nobody can answer for the lease.
+// nobody can answer for the lease. While a machine is killed again and again, its leases end
+// there unheard: a caller learns that nothing was done, after the time of the lease.
 func (c *memberCaller) endless(what string, l *memberLease, began time.Time, err error) bool {
 	c.books.count("calls", 1)
 	c.books.count("operations", 1)
@@ -98,6 +99,8 @@ func (c *memberCaller) endless(what string, l *memberLease, began time.Time, err
 		return true
 	case errors.Is(err, sdk.ErrLeaseNotFound) && !time.Now().Before(l.Expires):
 		c.books.count("lease calls too late", 1)
+	case errors.Is(err, sdk.ErrUnavailable) && !time.Now().Before(l.Expires) && c.books.anyKilled(began):
+		c.books.count("lease calls too late, at a site killed", 1)
 	case c.books.isLost(l.home) && (errors.Is(err, sdk.ErrLeaseNotFound) || errors.Is(err, sdk.ErrUnavailable) ||
 		unsure(err) || errors.Is(err, context.DeadlineExceeded)):
 		c.books.count("lease calls at the lost site", 1)
