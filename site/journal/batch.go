@@ -45,6 +45,25 @@ func (b *Batch) Empty() bool { return len(b.buf) <= frameBytes }
 // Len returns the length of the batch's payload in bytes.
 func (b *Batch) Len() int { return max(0, len(b.buf)-frameBytes) }
 
+// Payload returns the operations in the form of the log. It shares the batch's memory.
+func (b *Batch) Payload() []byte { return b.buf[min(frameBytes, len(b.buf)):] }
+
+// Set makes the batch that of a Payload. It fails if the payload is empty or cut off.
+func (b *Batch) Set(payload []byte) error {
+	if len(payload) == 0 {
+		return errPayload
+	}
+	for rest := payload; len(rest) > 0; {
+		var err error
+		if _, rest, err = next(rest); err != nil {
+			return err
+		}
+	}
+	b.Reset()
+	b.buf = append(b.buf, payload...)
+	return nil
+}
+
 // Put adds a Put.
 func (b *Batch) Put(bucket Bucket, key, value []byte) {
 	b.head(Put, bucket, key, len(value))

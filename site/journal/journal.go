@@ -42,6 +42,27 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// Log is a log with its base: a Journal, or a log that other nodes of a site read as well
+// (package replica). After an error of any method, only Close may follow.
+type Log interface {
+	// Append adds a commit and returns its number. It is durable once Sync has returned.
+	Append(b *Batch) (Number, error)
+	Sync() error
+	// Confirm returns nil if nobody else can have appended to the log before the call.
+	Confirm() error
+	// Step carries the log over to the base, a bounded part a call, and reports whether
+	// there is more to do.
+	Step() (more bool, err error)
+	// Failed returns the first error, Backlog the length of the log that is not in the
+	// base, in bytes.
+	Failed() error
+	Backlog() int64
+	Stats() Stats
+	Close() error
+}
+
+var _ Log = (*Journal)(nil)
+
 // Journal is an open log with its base. After an error of any method but Open, only
 // Close may follow; Open finds every acknowledged commit.
 //
@@ -138,6 +159,9 @@ func (j *Journal) Commit(b *Batch) error {
 	}
 	return j.Sync()
 }
+
+// Confirm implements Log: the directory is this process's alone.
+func (j *Journal) Confirm() error { return j.Failed() }
 
 // fail notes the first error, with mu held.
 func (j *Journal) fail(err error) error {

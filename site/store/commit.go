@@ -32,12 +32,12 @@ func (s *Store) append(r *stored.Records) error {
 	if err := s.checkpoints.room(s); err != nil {
 		return err
 	}
+	s.batch.Reset()
 	if r.Version != 0 {
 		if err := s.raise(r.Version); err != nil {
 			return err
 		}
 	}
-	s.batch.Reset()
 	if err := s.encode(r); err != nil {
 		return err
 	}
@@ -56,6 +56,14 @@ func (s *Store) Sync() error {
 		return fmt.Errorf("syncing the store: %w", err)
 	}
 	s.checkpoints.committed(s)
+	return nil
+}
+
+// Confirm returns nil if nobody else can have committed for the site before the call.
+func (s *Store) Confirm() error {
+	if err := s.checkpoints.report(s.journal.Confirm()); err != nil {
+		return fmt.Errorf("confirming that the site is active here: %w", err)
+	}
 	return nil
 }
 

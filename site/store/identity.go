@@ -118,6 +118,10 @@ func (s *Store) raise(v versions.Version) error {
 	if err != nil {
 		return err
 	}
+	if s.options.Over != nil {
+		// The other nodes learn the version from the log.
+		s.batch.Put(op.Bucket, op.Key, op.Value)
+	}
 	s.checkpoints.stepping.Lock()
 	defer s.checkpoints.stepping.Unlock()
 	if err := s.base.Apply([]journal.Op{op}, nil); err != nil {

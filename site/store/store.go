@@ -146,6 +146,11 @@ type Options struct {
 	// CheckpointBytes, 10 minutes.
 	BackupLog  int64
 	BackupTime time.Duration
+
+	// Over, if set, returns the log of the site that stands over the log of the directory:
+	// a replicated one, whose commits the directory's log follows. The directory is marked
+	// as a node's, and not opened without Over again.
+	Over func(local *journal.Journal) (journal.Log, error)
 }
 
 func (o Options) withDefaults() Options {
@@ -170,7 +175,7 @@ type Members struct {
 // itself or Close.
 type Store struct {
 	options Options
-	journal *journal.Journal
+	journal journal.Log
 	base    journal.Base
 	members Members
 	// loaded is called once the base was read as a whole.
@@ -267,12 +272,21 @@ func openOn(dir journal.Dir, base journal.Base, o Options, isNew bool) (*Store, 
 		return nil, err
 	}
 	jo.Owner, jo.ChunkBytes, jo.ReplayBytes = uint64(incarnation), o.ChunkBytes, o.ChunkBytes
-	s.journal, err = journal.Open(dir, base, jo)
+	local, err := journal.Open(dir, base, jo)
 	if errors.Is(err, journal.ErrForeign) {
 		return nil, fmt.Errorf("%w: %w", ErrForeign, err)
 	}
-	if err != nil || isNew || len(jo.First) == 0 {
-		return s, err
+	if err != nil {
+		return nil, err
+	}
+	s.journal = local
+	if o.Over != nil {
+		if s.journal, err = o.Over(local); err != nil {
+			return nil, errors.Join(err, local.Close())
+		}
+	}
+	if isNew || len(jo.First) == 0 {
+		return s, nil
 	}
 	// Data that has a log already gets the later format before any commit.
 	if err := base.Apply(jo.First, nil); err != nil {
