@@ -42,6 +42,9 @@ var (
 // Store makes records durable; see store.Store.
 type Store interface {
 	Commit(r *stored.Records) error
+	// Confirm returns nil if nobody else can have committed for the site before the call.
+	// What leaves without a commit waits for it.
+	Confirm() error
 }
 
 // Sender sends messages to other sites, without blocking; it may lose them.

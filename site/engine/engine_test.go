@@ -32,6 +32,8 @@ type world struct {
 	log []string
 	// gate, if not nil, lets a commit end with each value it yields.
 	gate chan error
+	// refusal is what Confirm answers.
+	refusal error
 	// durable are the requests committed, in order.
 	durable []stored.Request
 	// forecasts counts the forecasts of each commit that has some.
@@ -49,6 +51,9 @@ func (w *world) logged() []string {
 	defer w.mu.Unlock()
 	return slices.Clone(w.log)
 }
+
+// Confirm implements engine.Store.
+func (w *world) Confirm() error { return w.refusal }
 
 func (w *world) Commit(r *stored.Records) error {
 	w.note("begin")
@@ -186,6 +191,35 @@ func TestNothingLeavesBeforeItsCommit(t *testing.T) {
 		close(w.gate)
 		if err := stop(); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// TestNothingLeavesUnconfirmed: a read leaves without a commit, but not if another node
+// may have committed since it came. The engine ends then.
+func TestNothingLeavesUnconfirmed(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		t.Helper()
+		other := errors.New("another node is active")
+		w := &world{}
+		e, stop := run(t, w, 0)
+		read := func() error {
+			_, err := e.Do(t.Context(), func(c input.Call) input.Input { return &input.Read{Call: c, Entity: "e"} })
+			return err
+		}
+		if err := read(); err != nil {
+			t.Fatal(err)
+		}
+		w.refusal = other
+		before := len(w.logged())
+		if err := read(); !errors.Is(err, engine.ErrStopped) {
+			t.Errorf("a read that may be old: %v", err)
+		}
+		if got := w.logged()[before:]; len(got) > 0 {
+			t.Errorf("%v has left", got)
+		}
+		if err := stop(); !errors.Is(err, other) {
+			t.Errorf("the engine ends with %v", err)
 		}
 	})
 }

@@ -134,6 +134,9 @@ func TestInputsAreBounded(t *testing.T) {
 // leaving counts the effects that leave an engine.
 type leaving struct{ messages, answers, events int }
 
+// Confirm implements engine.Store.
+func (l *leaving) Confirm() error { return nil }
+
 func (l *leaving) Commit(*stored.Records) error        { return nil }
 func (l *leaving) Send(messages []message.Envelope)    { l.messages += len(messages) }
 func (l *leaving) Committed(int, time.Duration)        {}

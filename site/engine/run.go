@@ -185,13 +185,9 @@ func (e *Engine) commit() bool {
 	e.stepped = 0
 	e.phase.move(working, syncing)
 	e.turn.Unlock()
-	if !batch.Records.Empty() {
-		began := time.Now()
-		if err := e.cfg.Store.Commit(&batch.Records); err != nil {
-			e.fail(failed, fmt.Errorf("the site stops, as it could not make its state durable: %w", err))
-			return false
-		}
-		e.cfg.Observer.Committed(len(batch.Records.Block.Records), time.Since(began))
+	if err := e.persist(batch); err != nil {
+		e.fail(failed, fmt.Errorf("the site stops, as it could not make its state durable: %w", err))
+		return false
 	}
 	e.answered = len(batch.Replies)
 	e.turn.Lock()
@@ -206,6 +202,23 @@ func (e *Engine) commit() bool {
 	e.unfinished.Add(1)
 	e.durable <- batch
 	return true
+}
+
+// persist makes a batch's records durable. A batch without records may leave once nobody
+// else has committed for the site.
+func (e *Engine) persist(batch *core.Effects) error {
+	if batch.Records.Empty() {
+		if len(batch.Messages)+len(batch.Replies) == 0 {
+			return nil
+		}
+		return e.cfg.Store.Confirm()
+	}
+	began := time.Now()
+	if err := e.cfg.Store.Commit(&batch.Records); err != nil {
+		return err
+	}
+	e.cfg.Observer.Committed(len(batch.Records.Block.Records), time.Since(began))
+	return nil
 }
 
 // drain takes the gathered effects, and reports whether there are any.
