@@ -1,0 +1,41 @@
+// Package replica keeps the log of a site in a replicated store of keys, so that another
+// node of the site can go on with it. The store is etcd (package etcd); here it is a KV.
+// The package interprets no commit, and refuses to guess: a commit whose answer is lost
+// stays open until the store tells.
+//
+// # Nodes and terms
+//
+// The nodes of a site are processes on several machines of a region. Each has a base of
+// its own and a local log (package journal). At most one of them is active: the node that
+// last put its name under the key leader. The revision of that put is the node's term.
+//
+//	origin              whose log it is, and after which commit it begins; written once
+//	leader              the active node; its revision is the term
+//	beat                a sign of life of the active node
+//	log/<number>        a commit
+//	part/<number>/...   a piece of a long commit
+//	nodes/<name>        through which commit a node has the log on its own disk
+//
+// # Rules
+//
+// Fencing is in each transaction, not in time: a commit is put only if leader still has
+// the node's term, the commit before is there, and none of its own number is. So an old
+// active node that wakes up cannot commit, whatever its clock says, and no number is used
+// twice. A node whose guard fails stops.
+//
+// An answer that is lost is an unknown commit. The node repeats the same transaction until
+// the store answers: the guard on the number makes the repetition harmless, and its
+// failure tells that the commit is there. Nothing else may have the number meanwhile.
+//
+// Nothing leaves a node on the strength of an old term, even if it needs no commit: Confirm
+// reads the leader after the question came (ReadIndex of Raft, Ongaro's thesis, 6.4).
+//
+// The log is trimmed to the commits that at least two nodes have on their own disks, or all
+// nodes if there are fewer, and never to nothing: the last commit is the guard of the next.
+//
+// # The local log
+//
+// Each node, active or not, appends to its local log the commits that it knows to be in the
+// store, and carries them to its base. Nobody waits for its disk. After a crash the node
+// reads from the store what its disk lacks.
+package replica

@@ -1,0 +1,83 @@
+package replica
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/samya-db/samya/site/journal"
+)
+
+// followed is how many commits Follow reads at once by default.
+const followed = 256
+
+// Follow takes the next commits from the store into the local log, at most limit, or 256 if
+// limit is 0. It reports whether there may be more. The node must not be active. Its errors
+// are ErrBehind, ErrLost and those of the disk.
+func (l *Log) Follow(limit int) (more bool, err error) {
+	if limit == 0 {
+		limit = followed
+	}
+	last := l.Last()
+	// From the last commit of its own on, which is there unless the log was trimmed or is
+	// another one.
+	from, to := l.o.Keys.commits(max(last, 1))
+	entries, err := l.read(from, to, limit+1)
+	if err != nil {
+		return false, err
+	}
+	if len(entries) == 0 && last > l.o.Origin.After {
+		return false, l.fail(fmt.Errorf("%w: it has none, this node has commit %d", ErrLost, last))
+	}
+	for _, e := range entries {
+		if err := l.take(e); err != nil {
+			return false, l.fail(err)
+		}
+	}
+	return len(entries) > limit, nil
+}
+
+// take appends a commit of the store to the local log, unless it is there.
+func (l *Log) take(e Entry) error {
+	n, ok := l.o.Keys.number(e.Key)
+	last := l.Last()
+	switch {
+	case !ok:
+		return fmt.Errorf("%w: key %.100q", errRecord, e.Key)
+	case n <= last:
+		return nil
+	case n != last+1:
+		return fmt.Errorf("%w: it begins with commit %d, this node has commit %d", ErrBehind, n, last)
+	}
+	payload, err := l.payload(n, e.Value)
+	if err != nil {
+		return err
+	}
+	if err := l.copied.Set(payload); err != nil {
+		return fmt.Errorf("%w: commit %d: %w", errRecord, n, err)
+	}
+	return l.keep(n, &l.copied)
+}
+
+// payload returns a commit by its record.
+func (l *Log) payload(n journal.Number, value []byte) ([]byte, error) {
+	r, err := decode(n, value)
+	if err != nil || r.parts == 0 {
+		return r.payload, err
+	}
+	from := l.o.Keys.part(n, r.term, 0)
+	parts, err := l.read(from, l.o.Keys.part(n, r.term, r.parts), r.parts)
+	if err != nil {
+		return nil, err
+	}
+	if len(parts) != r.parts {
+		return nil, fmt.Errorf("%w: commit %d has %d of %d parts", errRecord, n, len(parts), r.parts)
+	}
+	var payload []byte
+	for _, p := range parts {
+		payload = append(payload, p.Value...)
+	}
+	return payload, r.check(n, payload)
+}
+
+// Behind reports whether the store has no commits that follow on those of this node.
+func Behind(err error) bool { return errors.Is(err, ErrBehind) }

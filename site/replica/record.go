@@ -1,0 +1,82 @@
+package replica
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/samya-db/samya/site/journal"
+)
+
+// recordVersion is the first byte of a record. A later version is for records that an
+// earlier build must not read.
+const recordVersion = 1
+
+// headBytes is the length of a record's head: version, 1 byte free, the number of parts in
+// 2, the term in 8, the length of the commit in 4 and its sum in 4. Numbers are
+// little-endian. The commit itself follows unless it stands in parts.
+const headBytes = 20
+
+// errRecord: a record of the log cannot be read.
+var errRecord = errors.New("a commit in the store of the log cannot be read")
+
+// record is a commit as it stands under its key.
+type record struct {
+	term int64
+	// parts is the number of parts that hold the payload; 0: payload holds it.
+	parts   int
+	length  int
+	sum     uint32
+	payload []byte
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// sumOf is the sum of a commit with its number: a commit under another number is damaged.
+func sumOf(n journal.Number, payload []byte) uint32 {
+	var head [8]byte
+	binary.LittleEndian.PutUint64(head[:], uint64(n))
+	return crc32.Update(crc32.Checksum(head[:], castagnoli), castagnoli, payload)
+}
+
+// encode appends a record to dst.
+func (r *record) encode(dst []byte) []byte {
+	dst = append(dst, recordVersion, 0)
+	dst = binary.LittleEndian.AppendUint16(dst, uint16(r.parts)) //nolint:gosec // at most maxParts
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(r.term))  //nolint:gosec // a revision is positive
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(r.length))
+	dst = binary.LittleEndian.AppendUint32(dst, r.sum)
+	return append(dst, r.payload...)
+}
+
+// decode reads a record. Its payload shares b's memory.
+func decode(n journal.Number, b []byte) (record, error) {
+	if len(b) < headBytes {
+		return record{}, fmt.Errorf("%w: commit %d has %d bytes", errRecord, n, len(b))
+	}
+	if b[0] != recordVersion {
+		return record{}, fmt.Errorf("%w: commit %d is of version %d, this build reads %d", errRecord, n, b[0], recordVersion)
+	}
+	r := record{
+		parts: int(binary.LittleEndian.Uint16(b[2:])), term: int64(binary.LittleEndian.Uint64(b[4:])), //nolint:gosec // as it was stored
+		length: int(binary.LittleEndian.Uint32(b[12:])), sum: binary.LittleEndian.Uint32(b[16:]), payload: b[headBytes:],
+	}
+	switch {
+	case r.term <= 0 || r.length == 0:
+		return record{}, fmt.Errorf("%w: commit %d has term %d and %d bytes", errRecord, n, r.term, r.length)
+	case r.parts > 0 && len(r.payload) > 0:
+		return record{}, fmt.Errorf("%w: commit %d stands in parts and in place", errRecord, n)
+	case r.parts == 0:
+		return r, r.check(n, r.payload)
+	}
+	return r, nil
+}
+
+// check compares a commit with the record's length and sum.
+func (r *record) check(n journal.Number, payload []byte) error {
+	if len(payload) != r.length || sumOf(n, payload) != r.sum {
+		return fmt.Errorf("%w: commit %d is damaged", errRecord, n)
+	}
+	return nil
+}
