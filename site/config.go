@@ -19,6 +19,7 @@ import (
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/policy"
 	"github.com/samya-db/samya/site/partitions"
+	"github.com/samya-db/samya/site/store"
 )
 
 // Config says who a site is, where it listens and keeps its data, and how it decides.
@@ -96,6 +97,14 @@ type Config struct {
 	// entities that are used together come together.
 	Fixed bool
 
+	// Data is the open data of the site, which the site closes; nil: the site opens DataDir.
+	// Nodes, Instance and Term are the node that runs the site, its name and its term, if
+	// several nodes may; see package standby.
+	Data     *store.Store
+	Nodes    Nodes
+	Instance string
+	Term     int64
+
 	// Fault drops messages to a member while it returns true: the hook of
 	// tests that cut sites off. Nil never drops.
 	Fault func(to string) bool
@@ -112,6 +121,16 @@ type Module struct {
 	Known []string
 	// Default is the meaning of an empty choice.
 	Default string
+}
+
+// StoreOptions are the options that the site opens DataDir with.
+func (c *Config) StoreOptions() store.Options {
+	return store.Options{
+		Dir: c.DataDir, Cluster: c.Cluster, Site: core.SiteID(c.Name), Members: c.members(), Join: len(c.Gossip.Join) > 0,
+		CheckpointBytes: c.CheckpointBytes, CheckpointEvery: c.CheckpointInterval,
+		Versions:  c.Versions,
+		BackupLog: c.BackupLog, BackupTime: c.BackupTime,
+	}
 }
 
 // Modules returns the modules that c chooses.

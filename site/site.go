@@ -111,14 +111,10 @@ func New(cfg Config) (*Site, error) {
 
 func (s *Site) open() error {
 	var err error
-	s.store, err = store.Open(store.Options{
-		Dir: s.cfg.DataDir, Cluster: s.cfg.Cluster, Site: core.SiteID(s.cfg.Name), Members: s.cfg.members(), Join: len(s.cfg.Gossip.Join) > 0,
-		CheckpointBytes: s.cfg.CheckpointBytes, CheckpointEvery: s.cfg.CheckpointInterval,
-		Versions:  s.cfg.Versions,
-		BackupLog: s.cfg.BackupLog, BackupTime: s.cfg.BackupTime,
-	})
-	if err != nil {
-		return fmt.Errorf("opening the data directory %s: %w", s.cfg.DataDir, err)
+	if s.store = s.cfg.Data; s.store == nil {
+		if s.store, err = store.Open(s.cfg.StoreOptions()); err != nil {
+			return fmt.Errorf("opening the data directory %s: %w", s.cfg.DataDir, err)
+		}
 	}
 	s.founded = s.store.Members()
 	restored, err := s.store.Load()
@@ -156,7 +152,7 @@ func (s *Site) open() error {
 			}
 		},
 		Versions: func() versions.Speaker { return *s.speaks.Load() }, Speaks: s.hears,
-		Connected: s.reachable, Logger: s.log,
+		Connected: s.reachable, CopyBase: s.copyBase, Logger: s.log,
 	})
 	if missing := c.Status().Missing; missing > 0 {
 		s.log.Info("the site waits for other members to vouch for its data", "missing", missing)
@@ -192,6 +188,9 @@ func (s *Site) engineConfig(c *core.Core) engine.Config {
 	}
 	if !s.cfg.Fixed {
 		cfg.Policy = new(control.Policy)
+	}
+	if s.cfg.Nodes != nil {
+		cfg.Stalled = s.cfg.Nodes.Stalled
 	}
 	return cfg
 }

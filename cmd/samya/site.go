@@ -14,6 +14,8 @@ import (
 	"github.com/samya-db/samya/internal/settings"
 	"github.com/samya-db/samya/site"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/replica"
+	"github.com/samya-db/samya/site/standby"
 	"github.com/samya-db/samya/site/store"
 )
 
@@ -21,6 +23,7 @@ import (
 func (p *program) siteCommand() *cobra.Command {
 	var s served
 	var cfg site.Config
+	var e etcdFlags
 	cmd := &cobra.Command{
 		Use:   "site --name NAME --data DIR --members NAME,…",
 		Short: "Run a site: it holds tokens and grants them",
@@ -47,10 +50,24 @@ of the cluster has had, no --members, and the gossip address of any member in
 			if err := cfg.Validate(); err != nil {
 				return &usageError{err}
 			}
+			replicated, err := e.complete()
+			if err != nil {
+				return err
+			}
+			e.node.Site = cfg
+			if replicated {
+				if err := e.node.Validate(); err != nil {
+					return &usageError{err}
+				}
+			}
 			cfg.Logger.Info("starting", slog.String("version", version()), slog.String("region", cfg.Region),
 				slog.String("grpc", cfg.GRPC), slog.String("http", cfg.HTTP), slog.String("data", cfg.DataDir))
 			return p.serve(cmd, &s, func(ctx context.Context) error {
-				err := site.Run(ctx, cfg)
+				run := func() error { return site.Run(ctx, cfg) }
+				if replicated {
+					run = func() error { return standby.Run(ctx, e.node) }
+				}
+				err := run()
 				switch {
 				case errors.Is(err, store.ErrNoMembers):
 					return &hintError{fmt.Errorf("site %s: %w", cfg.Name, err), "for a new cluster, name all its sites with --members; to join a running one, name a site of it with --join, and add this one with: samya member add " + cfg.Name}
@@ -71,6 +88,10 @@ of the cluster has had, no --members, and the gossip address of any member in
 						fmt.Errorf("site %s: %w", cfg.Name, err),
 						"if the site was written off, its data can still bring back what it held: samya site rescue " + cfg.DataDir,
 					}
+				case errors.Is(err, store.ErrNode):
+					return &hintError{fmt.Errorf("site %s: %w", cfg.Name, err), "start the node with --log etcd, --node and --etcd-endpoints as before"}
+				case errors.Is(err, replica.ErrLost):
+					return &hintError{fmt.Errorf("site %s: %w", cfg.Name, err), "if etcd is a new or an older one, put the latest back; docs/nodes.md tells what can be done without"}
 				case err != nil:
 					return fmt.Errorf("site %s: %w", cfg.Name, err)
 				}
@@ -105,9 +126,11 @@ of the cluster has had, no --members, and the gossip address of any member in
 		must(cmd.RegisterFlagCompletionFunc(m.Name, cobra.FixedCompletions(m.Known, cobra.ShellCompDirectiveNoFileComp)))
 	}
 	settings.Former(f, "wait", "wait-for")
+	e.flags(f)
+	e.completions(cmd)
 	s.completions(cmd)
 	cmd.AddGroup(&cobra.Group{ID: groupTalk, Title: titleTalk})
-	cmd.AddCommand(p.siteInspect(), p.siteBackup(), p.siteRestore(), p.siteRescue())
+	cmd.AddCommand(p.siteInspect(), p.siteBackup(), p.siteRestore(), p.siteRescue(), p.siteNodes(), p.siteHandOver(), p.siteForgetNode())
 	return cmd
 }
 

@@ -18,9 +18,10 @@ const (
 
 // others has the methods that do not belong to the public API.
 var others = map[string]Method{
-	// The only method of the service between sites. The app manager does not import its
+	// The methods of the service between sites. The app manager does not import its
 	// package.
-	"/samya.peer.v1.PeerService/Link": {Stream: true, Rule: Rule{Sites: true}},
+	"/samya.peer.v1.PeerService/Link":     {Stream: true, Rule: Rule{Sites: true}},
+	"/samya.peer.v1.PeerService/CopyBase": {Rule: Rule{Sites: true}},
 
 	// Load balancers call these without credentials.
 	healthv1.Health_Check_FullMethodName: {Always: true},

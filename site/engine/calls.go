@@ -50,6 +50,9 @@ func (o *openCalls) remove(c *Call) bool {
 	return true
 }
 
+// none reports whether the list is empty.
+func (o *openCalls) none() bool { return o.ring.next == &o.ring }
+
 // takeAll empties the list.
 func (o *openCalls) takeAll() []*Call {
 	var all []*Call
@@ -111,10 +114,13 @@ func (e *Engine) Do(ctx context.Context, with func(input.Call) input.Input) (ans
 }
 
 // Start hands over calls, all or none; their receivers are told the answers. If the
-// error is ErrBusy or ErrStopped, nothing was done.
+// error is ErrBusy, ErrStalled or ErrStopped, nothing was done.
 func (e *Engine) Start(calls []*Call) error {
 	if len(calls) == 0 {
 		return nil
+	}
+	if err := e.stalled(); err != nil {
+		return err
 	}
 	e.mu.Lock()
 	if err := e.refuses(len(calls)); err != nil {
@@ -133,6 +139,11 @@ func (e *Engine) Start(calls []*Call) error {
 func (e *Engine) Submit(in input.Input) error { return e.submit(in, nil) }
 
 func (e *Engine) submit(in input.Input, c *Call) error {
+	if _, stop := in.(input.Stop); !stop {
+		if err := e.stalled(); err != nil {
+			return err
+		}
+	}
 	e.mu.Lock()
 	if err := e.refuses(1); err != nil {
 		e.mu.Unlock()
@@ -173,6 +184,17 @@ func cancelled(in input.Input) bool {
 	}
 	c, ok := call.(*Call)
 	return ok && !c.open
+}
+
+// stalled returns why no inputs are taken for the moment, or nil.
+func (e *Engine) stalled() error {
+	if e.cfg.Stalled == nil {
+		return nil
+	}
+	if err := e.cfg.Stalled(); err != nil {
+		return fmt.Errorf("%w: %w", ErrStalled, err)
+	}
+	return nil
 }
 
 // refuses returns why the engine does not take so many more inputs, or nil. e.mu is

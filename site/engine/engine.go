@@ -37,6 +37,8 @@ var (
 	// ErrStopped: the engine has stopped. It is unknown whether a request handed over
 	// before was done.
 	ErrStopped = errors.New("the engine has stopped")
+	// ErrStalled: what makes commits durable does not answer; nothing was done.
+	ErrStalled = errors.New("the site cannot make anything durable")
 )
 
 // Store makes records durable; see store.Store.
@@ -76,6 +78,8 @@ type Config struct {
 	Partitions int
 	// Policy says when entities go to other partitions; nil for never.
 	Policy *control.Policy
+	// Stalled, if not nil, returns why no inputs are taken for the moment, or nil.
+	Stalled func() error
 	// Failed, if not nil, is told of failures without consequences.
 	Failed func(error)
 }
@@ -163,6 +167,28 @@ func (e *Engine) nudge() {
 	select {
 	case e.work <- struct{}{}:
 	default:
+	}
+}
+
+// quietLook is how often Quiet looks.
+const quietLook = time.Millisecond
+
+// Quiet waits until no call is without its answer, or ctx ends.
+func (e *Engine) Quiet(ctx context.Context) {
+	look := time.NewTicker(quietLook)
+	defer look.Stop()
+	for {
+		e.mu.Lock()
+		quiet := e.open.none() && len(e.inbox) == 0
+		e.mu.Unlock()
+		if quiet && e.unfinished.Load() == 0 {
+			return
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 

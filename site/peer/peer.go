@@ -57,7 +57,9 @@ type Config struct {
 	// Connected is told whenever the set of members that this site has a link to
 	// changes. Nil tells nobody.
 	Connected func([]core.SiteID)
-	Logger    *slog.Logger
+	// CopyBase answers another node of this site. Nil: there are no others.
+	CopyBase func(*peerv1.CopyBaseRequest) (*peerv1.CopyBaseResponse, error)
+	Logger   *slog.Logger
 
 	// MaxQueued and MaxQueuedBytes bound the messages that wait for a link. Links drop
 	// further messages, except a message that finds the queue empty. Defaults 16,384

@@ -54,6 +54,17 @@ func (l *Links) Link(stream grpc.BidiStreamingServer[peerv1.LinkRequest, peerv1.
 	}
 }
 
+// CopyBase implements peerv1.PeerServiceServer: another node of this site copies its base.
+func (l *Links) CopyBase(ctx context.Context, r *peerv1.CopyBaseRequest) (*peerv1.CopyBaseResponse, error) {
+	if l.cfg.CopyBase == nil {
+		return nil, status.Error(codes.Unimplemented, "the site has no other nodes")
+	}
+	if err := l.vouched(ctx, string(l.cfg.Self)); err != nil {
+		return nil, status.Error(codes.PermissionDenied, err.Error())
+	}
+	return l.cfg.CopyBase(r)
+}
+
 // vouched returns why a peer that claims the name of a site is not believed, or nil: no
 // member speaks for another.
 func (l *Links) vouched(ctx context.Context, name string) error {

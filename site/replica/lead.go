@@ -96,3 +96,22 @@ func (l *Log) Beat(word []byte) error {
 	}
 	return err
 }
+
+// Signs reads who is active, and the entry of the last sign of life.
+func (l *Log) Signs() (Leader, Entry, error) {
+	leader, err := l.Leader()
+	if err != nil {
+		return Leader{}, Entry{}, err
+	}
+	key := l.o.Keys.beat()
+	found, err := l.read(key, key+"\x00", 1)
+	if err != nil || len(found) == 0 {
+		return leader, Entry{}, err
+	}
+	return leader, found[0], nil
+}
+
+// LeaderOf reads who is active, for a node without data.
+func LeaderOf(kv KV, keys Keys, wait func(attempt int, failure error) error) (Leader, error) {
+	return (&Log{o: Options{KV: kv, Keys: keys, Wait: wait}}).Leader()
+}

@@ -39,7 +39,7 @@ func bootstrap(o *Options) (m Members, incarnation message.Incarnation, first []
 	if err != nil {
 		return m, 0, nil, fmt.Errorf("encoding the member set: %w", err)
 	}
-	identity, err := identityOp(o, o.Versions.Newest)
+	identity, err := identityOp(o, cmp.Or(o.Begun, o.Versions.Newest))
 	return m, incarnation, []journal.Op{
 		{Kind: journal.Put, Bucket: bucketGuard, Key: keyIncarnation, Value: sequenceKey(uint64(incarnation))},
 		{Kind: journal.Put, Bucket: bucketIdentity, Key: keyMembers, Value: members},

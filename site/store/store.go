@@ -131,6 +131,9 @@ type Options struct {
 	// Incarnation names a new directory's data for ever; 0 for a random name. An
 	// existing directory has its own.
 	Incarnation message.Incarnation
+	// Begun is the version of the cluster that new data begins with; 0: the newest of
+	// Versions.
+	Begun versions.Version
 
 	// CheckpointBytes is the length at which the log is carried over to the base; 0: 64
 	// MiB. Commits wait when the log is four times as long. A restart after a crash
@@ -178,6 +181,8 @@ type Store struct {
 	journal journal.Log
 	base    journal.Base
 	members Members
+	// incarnation names the data.
+	incarnation message.Incarnation
 	// loaded is called once the base was read as a whole.
 	loaded func() error
 	// close lets go of the base.
@@ -209,6 +214,11 @@ func open(o Options, wrap func(journal.Base) journal.Base) (*Store, error) {
 	}
 	if err := dirs.Make(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the data directory: %w", err)
+	}
+	if node, err := IsNode(o.Dir); err != nil {
+		return nil, err
+	} else if node && o.Over == nil {
+		return nil, fmt.Errorf("opening the data of %s: %w", path, ErrNode)
 	}
 	if marked, err := Rescued(o.Dir); err != nil {
 		return nil, err
@@ -261,17 +271,16 @@ func openOn(dir journal.Dir, base journal.Base, o Options, isNew bool) (*Store, 
 	o = o.withDefaults()
 	s := &Store{options: o, base: base, close: nothing, loaded: nothing}
 	var jo journal.Options
-	var incarnation message.Incarnation
 	var err error
 	if isNew {
-		s.members, incarnation, jo.First, err = bootstrap(&o)
+		s.members, s.incarnation, jo.First, err = bootstrap(&o)
 	} else {
-		s.members, incarnation, jo.First, err = claim(base, &o)
+		s.members, s.incarnation, jo.First, err = claim(base, &o)
 	}
 	if err != nil {
 		return nil, err
 	}
-	jo.Owner, jo.ChunkBytes, jo.ReplayBytes = uint64(incarnation), o.ChunkBytes, o.ChunkBytes
+	jo.Owner, jo.ChunkBytes, jo.ReplayBytes = uint64(s.incarnation), o.ChunkBytes, o.ChunkBytes
 	local, err := journal.Open(dir, base, jo)
 	if errors.Is(err, journal.ErrForeign) {
 		return nil, fmt.Errorf("%w: %w", ErrForeign, err)
@@ -297,6 +306,9 @@ func openOn(dir journal.Dir, base journal.Base, o Options, isNew bool) (*Store, 
 
 // Members returns the durable member set.
 func (s *Store) Members() Members { return s.members }
+
+// Incarnation returns the name of the data.
+func (s *Store) Incarnation() message.Incarnation { return s.incarnation }
 
 // Close ends a backup, carries the log over and lets go of the directory. No commit may
 // be under way.

@@ -9,6 +9,7 @@ package samyav1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -21,6 +22,403 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type ListNodesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name of the site; empty for any. Another site refuses the request.
+	Site          string `protobuf:"bytes,1,opt,name=site,proto3" json:"site,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListNodesRequest) Reset() {
+	*x = ListNodesRequest{}
+	mi := &file_samya_v1_site_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListNodesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListNodesRequest) ProtoMessage() {}
+
+func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_site_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListNodesRequest.ProtoReflect.Descriptor instead.
+func (*ListNodesRequest) Descriptor() ([]byte, []int) {
+	return file_samya_v1_site_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *ListNodesRequest) GetSite() string {
+	if x != nil {
+		return x.Site
+	}
+	return ""
+}
+
+type ListNodesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The nodes, by name.
+	Nodes []*SiteNode `protobuf:"bytes,1,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	// The last commit of the site.
+	LastCommit    uint64 `protobuf:"varint,2,opt,name=last_commit,json=lastCommit,proto3" json:"last_commit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListNodesResponse) Reset() {
+	*x = ListNodesResponse{}
+	mi := &file_samya_v1_site_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListNodesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListNodesResponse) ProtoMessage() {}
+
+func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_site_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListNodesResponse.ProtoReflect.Descriptor instead.
+func (*ListNodesResponse) Descriptor() ([]byte, []int) {
+	return file_samya_v1_site_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *ListNodesResponse) GetNodes() []*SiteNode {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+func (x *ListNodesResponse) GetLastCommit() uint64 {
+	if x != nil {
+		return x.LastCommit
+	}
+	return 0
+}
+
+// SiteNode is a node of a site.
+type SiteNode struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name of the node.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Whether the node is the active one.
+	Active bool `protobuf:"varint,2,opt,name=active,proto3" json:"active,omitempty"`
+	// The last commit that the node knew when it told of itself.
+	LastCommit uint64 `protobuf:"varint,3,opt,name=last_commit,json=lastCommit,proto3" json:"last_commit,omitempty"`
+	// The last commit that the node had durably in its base then.
+	DurableCommit uint64 `protobuf:"varint,4,opt,name=durable_commit,json=durableCommit,proto3" json:"durable_commit,omitempty"`
+	// Whether the node copies the base of another one.
+	Copies bool `protobuf:"varint,5,opt,name=copies,proto3" json:"copies,omitempty"`
+	// The build of the node.
+	Build string `protobuf:"bytes,6,opt,name=build,proto3" json:"build,omitempty"`
+	// Where the node serves HTTP, host:port.
+	HttpAddress string `protobuf:"bytes,7,opt,name=http_address,json=httpAddress,proto3" json:"http_address,omitempty"`
+	// When the node told of itself, by its clock.
+	ToldAt        *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=told_at,json=toldAt,proto3" json:"told_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SiteNode) Reset() {
+	*x = SiteNode{}
+	mi := &file_samya_v1_site_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SiteNode) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SiteNode) ProtoMessage() {}
+
+func (x *SiteNode) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_site_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SiteNode.ProtoReflect.Descriptor instead.
+func (*SiteNode) Descriptor() ([]byte, []int) {
+	return file_samya_v1_site_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *SiteNode) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SiteNode) GetActive() bool {
+	if x != nil {
+		return x.Active
+	}
+	return false
+}
+
+func (x *SiteNode) GetLastCommit() uint64 {
+	if x != nil {
+		return x.LastCommit
+	}
+	return 0
+}
+
+func (x *SiteNode) GetDurableCommit() uint64 {
+	if x != nil {
+		return x.DurableCommit
+	}
+	return 0
+}
+
+func (x *SiteNode) GetCopies() bool {
+	if x != nil {
+		return x.Copies
+	}
+	return false
+}
+
+func (x *SiteNode) GetBuild() string {
+	if x != nil {
+		return x.Build
+	}
+	return ""
+}
+
+func (x *SiteNode) GetHttpAddress() string {
+	if x != nil {
+		return x.HttpAddress
+	}
+	return ""
+}
+
+func (x *SiteNode) GetToldAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ToldAt
+	}
+	return nil
+}
+
+type HandOverRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name of the site; empty for any. Another site refuses the request.
+	Site string `protobuf:"bytes,1,opt,name=site,proto3" json:"site,omitempty"`
+	// The node that is to go on; empty for the node that is least behind.
+	Node          string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HandOverRequest) Reset() {
+	*x = HandOverRequest{}
+	mi := &file_samya_v1_site_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HandOverRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HandOverRequest) ProtoMessage() {}
+
+func (x *HandOverRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_site_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HandOverRequest.ProtoReflect.Descriptor instead.
+func (*HandOverRequest) Descriptor() ([]byte, []int) {
+	return file_samya_v1_site_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *HandOverRequest) GetSite() string {
+	if x != nil {
+		return x.Site
+	}
+	return ""
+}
+
+func (x *HandOverRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+type HandOverResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The node that goes on.
+	Node          string `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HandOverResponse) Reset() {
+	*x = HandOverResponse{}
+	mi := &file_samya_v1_site_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HandOverResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HandOverResponse) ProtoMessage() {}
+
+func (x *HandOverResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_site_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HandOverResponse.ProtoReflect.Descriptor instead.
+func (*HandOverResponse) Descriptor() ([]byte, []int) {
+	return file_samya_v1_site_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *HandOverResponse) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+type ForgetNodeRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name of the site; empty for any. Another site refuses the request.
+	Site string `protobuf:"bytes,1,opt,name=site,proto3" json:"site,omitempty"`
+	// The node.
+	Node          string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ForgetNodeRequest) Reset() {
+	*x = ForgetNodeRequest{}
+	mi := &file_samya_v1_site_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ForgetNodeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ForgetNodeRequest) ProtoMessage() {}
+
+func (x *ForgetNodeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_site_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ForgetNodeRequest.ProtoReflect.Descriptor instead.
+func (*ForgetNodeRequest) Descriptor() ([]byte, []int) {
+	return file_samya_v1_site_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ForgetNodeRequest) GetSite() string {
+	if x != nil {
+		return x.Site
+	}
+	return ""
+}
+
+func (x *ForgetNodeRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+type ForgetNodeResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ForgetNodeResponse) Reset() {
+	*x = ForgetNodeResponse{}
+	mi := &file_samya_v1_site_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ForgetNodeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ForgetNodeResponse) ProtoMessage() {}
+
+func (x *ForgetNodeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_site_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ForgetNodeResponse.ProtoReflect.Descriptor instead.
+func (*ForgetNodeResponse) Descriptor() ([]byte, []int) {
+	return file_samya_v1_site_proto_rawDescGZIP(), []int{6}
+}
+
 type BackupRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The name of the site; empty for any. Another site refuses the request.
@@ -31,7 +429,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_samya_v1_site_proto_msgTypes[0]
+	mi := &file_samya_v1_site_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -43,7 +441,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_site_proto_msgTypes[0]
+	mi := &file_samya_v1_site_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -56,7 +454,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_site_proto_rawDescGZIP(), []int{0}
+	return file_samya_v1_site_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *BackupRequest) GetSite() string {
@@ -76,7 +474,7 @@ type BackupResponse struct {
 
 func (x *BackupResponse) Reset() {
 	*x = BackupResponse{}
-	mi := &file_samya_v1_site_proto_msgTypes[1]
+	mi := &file_samya_v1_site_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -88,7 +486,7 @@ func (x *BackupResponse) String() string {
 func (*BackupResponse) ProtoMessage() {}
 
 func (x *BackupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_site_proto_msgTypes[1]
+	mi := &file_samya_v1_site_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -101,7 +499,7 @@ func (x *BackupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupResponse.ProtoReflect.Descriptor instead.
 func (*BackupResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_site_proto_rawDescGZIP(), []int{1}
+	return file_samya_v1_site_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *BackupResponse) GetData() []byte {
@@ -115,14 +513,45 @@ var File_samya_v1_site_proto protoreflect.FileDescriptor
 
 const file_samya_v1_site_proto_rawDesc = "" +
 	"\n" +
-	"\x13samya/v1/site.proto\x12\bsamya.v1\x1a\x15samya/v1/method.proto\"#\n" +
+	"\x13samya/v1/site.proto\x12\bsamya.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15samya/v1/method.proto\"&\n" +
+	"\x10ListNodesRequest\x12\x12\n" +
+	"\x04site\x18\x01 \x01(\tR\x04site\"^\n" +
+	"\x11ListNodesResponse\x12(\n" +
+	"\x05nodes\x18\x01 \x03(\v2\x12.samya.v1.SiteNodeR\x05nodes\x12\x1f\n" +
+	"\vlast_commit\x18\x02 \x01(\x04R\n" +
+	"lastCommit\"\x84\x02\n" +
+	"\bSiteNode\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06active\x18\x02 \x01(\bR\x06active\x12\x1f\n" +
+	"\vlast_commit\x18\x03 \x01(\x04R\n" +
+	"lastCommit\x12%\n" +
+	"\x0edurable_commit\x18\x04 \x01(\x04R\rdurableCommit\x12\x16\n" +
+	"\x06copies\x18\x05 \x01(\bR\x06copies\x12\x14\n" +
+	"\x05build\x18\x06 \x01(\tR\x05build\x12!\n" +
+	"\fhttp_address\x18\a \x01(\tR\vhttpAddress\x123\n" +
+	"\atold_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x06toldAt\"9\n" +
+	"\x0fHandOverRequest\x12\x12\n" +
+	"\x04site\x18\x01 \x01(\tR\x04site\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\"&\n" +
+	"\x10HandOverResponse\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\";\n" +
+	"\x11ForgetNodeRequest\x12\x12\n" +
+	"\x04site\x18\x01 \x01(\tR\x04site\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\"\x14\n" +
+	"\x12ForgetNodeResponse\"#\n" +
 	"\rBackupRequest\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\"$\n" +
 	"\x0eBackupResponse\x12\x12\n" +
-	"\x04data\x18\x01 \x01(\fR\x04data2X\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data2\xcc\x02\n" +
 	"\vSiteService\x12I\n" +
 	"\x06Backup\x12\x17.samya.v1.BackupRequest\x1a\x18.samya.v1.BackupResponse\"\n" +
-	"\xea\x8e\x19\x06\b\x04\x10\x01 \x010\x01B2Z0github.com/samya-db/samya/proto/samya/v1;samyav1b\x06proto3"
+	"\xea\x8e\x19\x06\b\x04\x10\x01 \x010\x01\x12N\n" +
+	"\tListNodes\x12\x1a.samya.v1.ListNodesRequest\x1a\x1b.samya.v1.ListNodesResponse\"\b\xea\x8e\x19\x04\b\x01\x10\x01\x12M\n" +
+	"\bHandOver\x12\x19.samya.v1.HandOverRequest\x1a\x1a.samya.v1.HandOverResponse\"\n" +
+	"\xea\x8e\x19\x06\b\x04\x10\x01 \x01\x12S\n" +
+	"\n" +
+	"ForgetNode\x12\x1b.samya.v1.ForgetNodeRequest\x1a\x1c.samya.v1.ForgetNodeResponse\"\n" +
+	"\xea\x8e\x19\x06\b\x04\x10\x01 \x01B2Z0github.com/samya-db/samya/proto/samya/v1;samyav1b\x06proto3"
 
 var (
 	file_samya_v1_site_proto_rawDescOnce sync.Once
@@ -136,19 +565,35 @@ func file_samya_v1_site_proto_rawDescGZIP() []byte {
 	return file_samya_v1_site_proto_rawDescData
 }
 
-var file_samya_v1_site_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_samya_v1_site_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_samya_v1_site_proto_goTypes = []any{
-	(*BackupRequest)(nil),  // 0: samya.v1.BackupRequest
-	(*BackupResponse)(nil), // 1: samya.v1.BackupResponse
+	(*ListNodesRequest)(nil),      // 0: samya.v1.ListNodesRequest
+	(*ListNodesResponse)(nil),     // 1: samya.v1.ListNodesResponse
+	(*SiteNode)(nil),              // 2: samya.v1.SiteNode
+	(*HandOverRequest)(nil),       // 3: samya.v1.HandOverRequest
+	(*HandOverResponse)(nil),      // 4: samya.v1.HandOverResponse
+	(*ForgetNodeRequest)(nil),     // 5: samya.v1.ForgetNodeRequest
+	(*ForgetNodeResponse)(nil),    // 6: samya.v1.ForgetNodeResponse
+	(*BackupRequest)(nil),         // 7: samya.v1.BackupRequest
+	(*BackupResponse)(nil),        // 8: samya.v1.BackupResponse
+	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
 }
 var file_samya_v1_site_proto_depIdxs = []int32{
-	0, // 0: samya.v1.SiteService.Backup:input_type -> samya.v1.BackupRequest
-	1, // 1: samya.v1.SiteService.Backup:output_type -> samya.v1.BackupResponse
-	1, // [1:2] is the sub-list for method output_type
-	0, // [0:1] is the sub-list for method input_type
-	0, // [0:0] is the sub-list for extension type_name
-	0, // [0:0] is the sub-list for extension extendee
-	0, // [0:0] is the sub-list for field type_name
+	2, // 0: samya.v1.ListNodesResponse.nodes:type_name -> samya.v1.SiteNode
+	9, // 1: samya.v1.SiteNode.told_at:type_name -> google.protobuf.Timestamp
+	7, // 2: samya.v1.SiteService.Backup:input_type -> samya.v1.BackupRequest
+	0, // 3: samya.v1.SiteService.ListNodes:input_type -> samya.v1.ListNodesRequest
+	3, // 4: samya.v1.SiteService.HandOver:input_type -> samya.v1.HandOverRequest
+	5, // 5: samya.v1.SiteService.ForgetNode:input_type -> samya.v1.ForgetNodeRequest
+	8, // 6: samya.v1.SiteService.Backup:output_type -> samya.v1.BackupResponse
+	1, // 7: samya.v1.SiteService.ListNodes:output_type -> samya.v1.ListNodesResponse
+	4, // 8: samya.v1.SiteService.HandOver:output_type -> samya.v1.HandOverResponse
+	6, // 9: samya.v1.SiteService.ForgetNode:output_type -> samya.v1.ForgetNodeResponse
+	6, // [6:10] is the sub-list for method output_type
+	2, // [2:6] is the sub-list for method input_type
+	2, // [2:2] is the sub-list for extension type_name
+	2, // [2:2] is the sub-list for extension extendee
+	0, // [0:2] is the sub-list for field type_name
 }
 
 func init() { file_samya_v1_site_proto_init() }
@@ -163,7 +608,7 @@ func file_samya_v1_site_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_samya_v1_site_proto_rawDesc), len(file_samya_v1_site_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   2,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

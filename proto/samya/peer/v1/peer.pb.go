@@ -628,6 +628,269 @@ func (HandoffKind) EnumDescriptor() ([]byte, []int) {
 	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{8}
 }
 
+type CopyBaseRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The cluster of the node that asks.
+	Cluster string `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	// The site of the node that asks.
+	Site string `protobuf:"bytes,2,opt,name=site,proto3" json:"site,omitempty"`
+	// The name of the node that asks.
+	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	// The last record of the part before; empty for the first part.
+	After         *Cursor `protobuf:"bytes,4,opt,name=after,proto3" json:"after,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CopyBaseRequest) Reset() {
+	*x = CopyBaseRequest{}
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CopyBaseRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CopyBaseRequest) ProtoMessage() {}
+
+func (x *CopyBaseRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CopyBaseRequest.ProtoReflect.Descriptor instead.
+func (*CopyBaseRequest) Descriptor() ([]byte, []int) {
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *CopyBaseRequest) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
+func (x *CopyBaseRequest) GetSite() string {
+	if x != nil {
+		return x.Site
+	}
+	return ""
+}
+
+func (x *CopyBaseRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *CopyBaseRequest) GetAfter() *Cursor {
+	if x != nil {
+		return x.After
+	}
+	return nil
+}
+
+// Cursor is a place in a base: all keys of the buckets before, and the keys of the bucket
+// through key.
+type Cursor struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The number of the bucket.
+	Bucket uint32 `protobuf:"varint,1,opt,name=bucket,proto3" json:"bucket,omitempty"`
+	// The key; empty: none of the bucket.
+	Key           []byte `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Cursor) Reset() {
+	*x = Cursor{}
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Cursor) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Cursor) ProtoMessage() {}
+
+func (x *Cursor) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Cursor.ProtoReflect.Descriptor instead.
+func (*Cursor) Descriptor() ([]byte, []int) {
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Cursor) GetBucket() uint32 {
+	if x != nil {
+		return x.Bucket
+	}
+	return 0
+}
+
+func (x *Cursor) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+type CopyBaseResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The records, in order.
+	Records []*BaseRecord `protobuf:"bytes,1,rep,name=records,proto3" json:"records,omitempty"`
+	// The end of the part; empty if the part is the last one.
+	Next *Cursor `protobuf:"bytes,2,opt,name=next,proto3" json:"next,omitempty"`
+	// The last commit that the base held, at least, when the part was read.
+	Through uint64 `protobuf:"varint,3,opt,name=through,proto3" json:"through,omitempty"`
+	// CRC-32C of the records: of each the bucket, the lengths of key and value, and both.
+	Sum           uint32 `protobuf:"varint,4,opt,name=sum,proto3" json:"sum,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CopyBaseResponse) Reset() {
+	*x = CopyBaseResponse{}
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CopyBaseResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CopyBaseResponse) ProtoMessage() {}
+
+func (x *CopyBaseResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CopyBaseResponse.ProtoReflect.Descriptor instead.
+func (*CopyBaseResponse) Descriptor() ([]byte, []int) {
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *CopyBaseResponse) GetRecords() []*BaseRecord {
+	if x != nil {
+		return x.Records
+	}
+	return nil
+}
+
+func (x *CopyBaseResponse) GetNext() *Cursor {
+	if x != nil {
+		return x.Next
+	}
+	return nil
+}
+
+func (x *CopyBaseResponse) GetThrough() uint64 {
+	if x != nil {
+		return x.Through
+	}
+	return 0
+}
+
+func (x *CopyBaseResponse) GetSum() uint32 {
+	if x != nil {
+		return x.Sum
+	}
+	return 0
+}
+
+type BaseRecord struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The number of the bucket.
+	Bucket uint32 `protobuf:"varint,1,opt,name=bucket,proto3" json:"bucket,omitempty"`
+	// The key.
+	Key []byte `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	// The value.
+	Value         []byte `protobuf:"bytes,3,opt,name=value,proto3" json:"value,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BaseRecord) Reset() {
+	*x = BaseRecord{}
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BaseRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BaseRecord) ProtoMessage() {}
+
+func (x *BaseRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BaseRecord.ProtoReflect.Descriptor instead.
+func (*BaseRecord) Descriptor() ([]byte, []int) {
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *BaseRecord) GetBucket() uint32 {
+	if x != nil {
+		return x.Bucket
+	}
+	return 0
+}
+
+func (x *BaseRecord) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *BaseRecord) GetValue() []byte {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
 type LinkRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What the frame holds.
@@ -644,7 +907,7 @@ type LinkRequest struct {
 
 func (x *LinkRequest) Reset() {
 	*x = LinkRequest{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[0]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -656,7 +919,7 @@ func (x *LinkRequest) String() string {
 func (*LinkRequest) ProtoMessage() {}
 
 func (x *LinkRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[0]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -669,7 +932,7 @@ func (x *LinkRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkRequest.ProtoReflect.Descriptor instead.
 func (*LinkRequest) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{0}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *LinkRequest) GetFrame() isLinkRequest_Frame {
@@ -744,7 +1007,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[1]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -756,7 +1019,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[1]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -769,7 +1032,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{1}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Part) GetData() []byte {
@@ -796,7 +1059,7 @@ type LinkResponse struct {
 
 func (x *LinkResponse) Reset() {
 	*x = LinkResponse{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[2]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -808,7 +1071,7 @@ func (x *LinkResponse) String() string {
 func (*LinkResponse) ProtoMessage() {}
 
 func (x *LinkResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[2]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -821,7 +1084,7 @@ func (x *LinkResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkResponse.ProtoReflect.Descriptor instead.
 func (*LinkResponse) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{2}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *LinkResponse) GetHello() *Hello {
@@ -857,7 +1120,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[3]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -869,7 +1132,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[3]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -882,7 +1145,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{3}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Hello) GetOldestVersion() uint32 {
@@ -952,7 +1215,7 @@ type Batch struct {
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[4]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -964,7 +1227,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[4]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -977,7 +1240,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{4}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Batch) GetMessages() []*ProtocolMessage {
@@ -1049,7 +1312,7 @@ type ProtocolMessage struct {
 
 func (x *ProtocolMessage) Reset() {
 	*x = ProtocolMessage{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[5]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1061,7 +1324,7 @@ func (x *ProtocolMessage) String() string {
 func (*ProtocolMessage) ProtoMessage() {}
 
 func (x *ProtocolMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[5]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1074,7 +1337,7 @@ func (x *ProtocolMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProtocolMessage.ProtoReflect.Descriptor instead.
 func (*ProtocolMessage) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{5}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ProtocolMessage) GetEntity() string {
@@ -1244,7 +1507,7 @@ type Leave struct {
 
 func (x *Leave) Reset() {
 	*x = Leave{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[6]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1256,7 +1519,7 @@ func (x *Leave) String() string {
 func (*Leave) ProtoMessage() {}
 
 func (x *Leave) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[6]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1269,7 +1532,7 @@ func (x *Leave) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leave.ProtoReflect.Descriptor instead.
 func (*Leave) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{6}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Leave) GetKind() LeaveKind {
@@ -1300,7 +1563,7 @@ type Claims struct {
 
 func (x *Claims) Reset() {
 	*x = Claims{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[7]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1312,7 +1575,7 @@ func (x *Claims) String() string {
 func (*Claims) ProtoMessage() {}
 
 func (x *Claims) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[7]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1325,7 +1588,7 @@ func (x *Claims) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claims.ProtoReflect.Descriptor instead.
 func (*Claims) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{7}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Claims) GetAsks() []*ClaimAsk {
@@ -1369,7 +1632,7 @@ type ClaimAsk struct {
 
 func (x *ClaimAsk) Reset() {
 	*x = ClaimAsk{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[8]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1381,7 +1644,7 @@ func (x *ClaimAsk) String() string {
 func (*ClaimAsk) ProtoMessage() {}
 
 func (x *ClaimAsk) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[8]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1394,7 +1657,7 @@ func (x *ClaimAsk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimAsk.ProtoReflect.Descriptor instead.
 func (*ClaimAsk) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{8}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ClaimAsk) GetNumber() uint64 {
@@ -1473,7 +1736,7 @@ type ClaimAnswer struct {
 
 func (x *ClaimAnswer) Reset() {
 	*x = ClaimAnswer{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[9]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1485,7 +1748,7 @@ func (x *ClaimAnswer) String() string {
 func (*ClaimAnswer) ProtoMessage() {}
 
 func (x *ClaimAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[9]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1498,7 +1761,7 @@ func (x *ClaimAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimAnswer.ProtoReflect.Descriptor instead.
 func (*ClaimAnswer) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{9}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ClaimAnswer) GetNumber() uint64 {
@@ -1542,7 +1805,7 @@ type Audit struct {
 
 func (x *Audit) Reset() {
 	*x = Audit{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[10]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1554,7 +1817,7 @@ func (x *Audit) String() string {
 func (*Audit) ProtoMessage() {}
 
 func (x *Audit) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[10]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1567,7 +1830,7 @@ func (x *Audit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Audit.ProtoReflect.Descriptor instead.
 func (*Audit) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{10}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Audit) GetNumber() uint64 {
@@ -1641,7 +1904,7 @@ type Mark struct {
 
 func (x *Mark) Reset() {
 	*x = Mark{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[11]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1653,7 +1916,7 @@ func (x *Mark) String() string {
 func (*Mark) ProtoMessage() {}
 
 func (x *Mark) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[11]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1666,7 +1929,7 @@ func (x *Mark) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mark.ProtoReflect.Descriptor instead.
 func (*Mark) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{11}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Mark) GetIncarnation() uint64 {
@@ -1712,7 +1975,7 @@ type Vouch struct {
 
 func (x *Vouch) Reset() {
 	*x = Vouch{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[12]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1724,7 +1987,7 @@ func (x *Vouch) String() string {
 func (*Vouch) ProtoMessage() {}
 
 func (x *Vouch) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[12]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1737,7 +2000,7 @@ func (x *Vouch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vouch.ProtoReflect.Descriptor instead.
 func (*Vouch) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{12}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Vouch) GetKind() VouchKind {
@@ -1798,7 +2061,7 @@ type StarMessage struct {
 
 func (x *StarMessage) Reset() {
 	*x = StarMessage{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[13]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1810,7 +2073,7 @@ func (x *StarMessage) String() string {
 func (*StarMessage) ProtoMessage() {}
 
 func (x *StarMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[13]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1823,7 +2086,7 @@ func (x *StarMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StarMessage.ProtoReflect.Descriptor instead.
 func (*StarMessage) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{13}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *StarMessage) GetKind() StarKind {
@@ -1888,7 +2151,7 @@ type Ballot struct {
 
 func (x *Ballot) Reset() {
 	*x = Ballot{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[14]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1900,7 +2163,7 @@ func (x *Ballot) String() string {
 func (*Ballot) ProtoMessage() {}
 
 func (x *Ballot) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[14]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1913,7 +2176,7 @@ func (x *Ballot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ballot.ProtoReflect.Descriptor instead.
 func (*Ballot) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{14}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Ballot) GetNumber() uint64 {
@@ -1951,7 +2214,7 @@ type Contribution struct {
 
 func (x *Contribution) Reset() {
 	*x = Contribution{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[15]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1963,7 +2226,7 @@ func (x *Contribution) String() string {
 func (*Contribution) ProtoMessage() {}
 
 func (x *Contribution) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[15]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1976,7 +2239,7 @@ func (x *Contribution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Contribution.ProtoReflect.Descriptor instead.
 func (*Contribution) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{15}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Contribution) GetSite() string {
@@ -2040,7 +2303,7 @@ type TransferMessage struct {
 
 func (x *TransferMessage) Reset() {
 	*x = TransferMessage{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[16]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2052,7 +2315,7 @@ func (x *TransferMessage) String() string {
 func (*TransferMessage) ProtoMessage() {}
 
 func (x *TransferMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[16]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2065,7 +2328,7 @@ func (x *TransferMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferMessage.ProtoReflect.Descriptor instead.
 func (*TransferMessage) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{16}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *TransferMessage) GetKind() TransferKind {
@@ -2120,7 +2383,7 @@ type HandoffMessage struct {
 
 func (x *HandoffMessage) Reset() {
 	*x = HandoffMessage{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[17]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2132,7 +2395,7 @@ func (x *HandoffMessage) String() string {
 func (*HandoffMessage) ProtoMessage() {}
 
 func (x *HandoffMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[17]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2145,7 +2408,7 @@ func (x *HandoffMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HandoffMessage.ProtoReflect.Descriptor instead.
 func (*HandoffMessage) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{17}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *HandoffMessage) GetKind() HandoffKind {
@@ -2193,7 +2456,7 @@ type HandoffEstate struct {
 
 func (x *HandoffEstate) Reset() {
 	*x = HandoffEstate{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[18]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2205,7 +2468,7 @@ func (x *HandoffEstate) String() string {
 func (*HandoffEstate) ProtoMessage() {}
 
 func (x *HandoffEstate) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[18]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2218,7 +2481,7 @@ func (x *HandoffEstate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HandoffEstate.ProtoReflect.Descriptor instead.
 func (*HandoffEstate) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{18}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *HandoffEstate) GetLeft() int64 {
@@ -2262,7 +2525,7 @@ type HandoffItem struct {
 
 func (x *HandoffItem) Reset() {
 	*x = HandoffItem{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[19]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2274,7 +2537,7 @@ func (x *HandoffItem) String() string {
 func (*HandoffItem) ProtoMessage() {}
 
 func (x *HandoffItem) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[19]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2287,7 +2550,7 @@ func (x *HandoffItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HandoffItem.ProtoReflect.Descriptor instead.
 func (*HandoffItem) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{19}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *HandoffItem) GetData() []byte {
@@ -2315,7 +2578,7 @@ type Gossip struct {
 
 func (x *Gossip) Reset() {
 	*x = Gossip{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[20]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2327,7 +2590,7 @@ func (x *Gossip) String() string {
 func (*Gossip) ProtoMessage() {}
 
 func (x *Gossip) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[20]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2340,7 +2603,7 @@ func (x *Gossip) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gossip.ProtoReflect.Descriptor instead.
 func (*Gossip) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{20}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Gossip) GetSummaries() []*Summary {
@@ -2375,7 +2638,7 @@ type Summary struct {
 
 func (x *Summary) Reset() {
 	*x = Summary{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[21]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2387,7 +2650,7 @@ func (x *Summary) String() string {
 func (*Summary) ProtoMessage() {}
 
 func (x *Summary) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[21]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2400,7 +2663,7 @@ func (x *Summary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Summary.ProtoReflect.Descriptor instead.
 func (*Summary) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{21}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Summary) GetEntity() string {
@@ -2475,7 +2738,7 @@ type Value struct {
 
 func (x *Value) Reset() {
 	*x = Value{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[22]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2487,7 +2750,7 @@ func (x *Value) String() string {
 func (*Value) ProtoMessage() {}
 
 func (x *Value) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[22]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2500,7 +2763,7 @@ func (x *Value) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Value.ProtoReflect.Descriptor instead.
 func (*Value) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{22}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Value) GetContributions() []*Contribution {
@@ -2539,7 +2802,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[23]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2551,7 +2814,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[23]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2564,7 +2827,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{23}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Kept) GetPeer() string {
@@ -2592,7 +2855,25 @@ var File_samya_peer_v1_peer_proto protoreflect.FileDescriptor
 
 const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"\n" +
-	"\x18samya/peer/v1/peer.proto\x12\rsamya.peer.v1\"\x9d\x01\n" +
+	"\x18samya/peer/v1/peer.proto\x12\rsamya.peer.v1\"\x80\x01\n" +
+	"\x0fCopyBaseRequest\x12\x18\n" +
+	"\acluster\x18\x01 \x01(\tR\acluster\x12\x12\n" +
+	"\x04site\x18\x02 \x01(\tR\x04site\x12\x12\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\x12+\n" +
+	"\x05after\x18\x04 \x01(\v2\x15.samya.peer.v1.CursorR\x05after\"2\n" +
+	"\x06Cursor\x12\x16\n" +
+	"\x06bucket\x18\x01 \x01(\rR\x06bucket\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\fR\x03key\"\x9e\x01\n" +
+	"\x10CopyBaseResponse\x123\n" +
+	"\arecords\x18\x01 \x03(\v2\x19.samya.peer.v1.BaseRecordR\arecords\x12)\n" +
+	"\x04next\x18\x02 \x01(\v2\x15.samya.peer.v1.CursorR\x04next\x12\x18\n" +
+	"\athrough\x18\x03 \x01(\x04R\athrough\x12\x10\n" +
+	"\x03sum\x18\x04 \x01(\rR\x03sum\"L\n" +
+	"\n" +
+	"BaseRecord\x12\x16\n" +
+	"\x06bucket\x18\x01 \x01(\rR\x06bucket\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\fR\x03key\x12\x14\n" +
+	"\x05value\x18\x03 \x01(\fR\x05value\"\x9d\x01\n" +
 	"\vLinkRequest\x12,\n" +
 	"\x05hello\x18\x01 \x01(\v2\x14.samya.peer.v1.HelloH\x00R\x05hello\x12,\n" +
 	"\x05batch\x18\x02 \x01(\v2\x14.samya.peer.v1.BatchH\x00R\x05batch\x12)\n" +
@@ -2806,9 +3087,10 @@ const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"\vHandoffKind\x12\x1c\n" +
 	"\x18HANDOFF_KIND_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15HANDOFF_KIND_BEQUEATH\x10\x01\x12\x14\n" +
-	"\x10HANDOFF_KIND_ACK\x10\x022R\n" +
+	"\x10HANDOFF_KIND_ACK\x10\x022\x9f\x01\n" +
 	"\vPeerService\x12C\n" +
-	"\x04Link\x12\x1a.samya.peer.v1.LinkRequest\x1a\x1b.samya.peer.v1.LinkResponse(\x010\x01B6Z4github.com/samya-db/samya/proto/samya/peer/v1;peerv1b\x06proto3"
+	"\x04Link\x12\x1a.samya.peer.v1.LinkRequest\x1a\x1b.samya.peer.v1.LinkResponse(\x010\x01\x12K\n" +
+	"\bCopyBase\x12\x1e.samya.peer.v1.CopyBaseRequest\x1a\x1f.samya.peer.v1.CopyBaseResponseB6Z4github.com/samya-db/samya/proto/samya/peer/v1;peerv1b\x06proto3"
 
 var (
 	file_samya_peer_v1_peer_proto_rawDescOnce sync.Once
@@ -2823,90 +3105,99 @@ func file_samya_peer_v1_peer_proto_rawDescGZIP() []byte {
 }
 
 var file_samya_peer_v1_peer_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
-var file_samya_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_samya_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_samya_peer_v1_peer_proto_goTypes = []any{
-	(LeaveKind)(0),          // 0: samya.peer.v1.LeaveKind
-	(ClaimKind)(0),          // 1: samya.peer.v1.ClaimKind
-	(ClaimVerdict)(0),       // 2: samya.peer.v1.ClaimVerdict
-	(AuditStep)(0),          // 3: samya.peer.v1.AuditStep
-	(VouchKind)(0),          // 4: samya.peer.v1.VouchKind
-	(StarKind)(0),           // 5: samya.peer.v1.StarKind
-	(MessageKind)(0),        // 6: samya.peer.v1.MessageKind
-	(TransferKind)(0),       // 7: samya.peer.v1.TransferKind
-	(HandoffKind)(0),        // 8: samya.peer.v1.HandoffKind
-	(*LinkRequest)(nil),     // 9: samya.peer.v1.LinkRequest
-	(*Part)(nil),            // 10: samya.peer.v1.Part
-	(*LinkResponse)(nil),    // 11: samya.peer.v1.LinkResponse
-	(*Hello)(nil),           // 12: samya.peer.v1.Hello
-	(*Batch)(nil),           // 13: samya.peer.v1.Batch
-	(*ProtocolMessage)(nil), // 14: samya.peer.v1.ProtocolMessage
-	(*Leave)(nil),           // 15: samya.peer.v1.Leave
-	(*Claims)(nil),          // 16: samya.peer.v1.Claims
-	(*ClaimAsk)(nil),        // 17: samya.peer.v1.ClaimAsk
-	(*ClaimAnswer)(nil),     // 18: samya.peer.v1.ClaimAnswer
-	(*Audit)(nil),           // 19: samya.peer.v1.Audit
-	(*Mark)(nil),            // 20: samya.peer.v1.Mark
-	(*Vouch)(nil),           // 21: samya.peer.v1.Vouch
-	(*StarMessage)(nil),     // 22: samya.peer.v1.StarMessage
-	(*Ballot)(nil),          // 23: samya.peer.v1.Ballot
-	(*Contribution)(nil),    // 24: samya.peer.v1.Contribution
-	(*TransferMessage)(nil), // 25: samya.peer.v1.TransferMessage
-	(*HandoffMessage)(nil),  // 26: samya.peer.v1.HandoffMessage
-	(*HandoffEstate)(nil),   // 27: samya.peer.v1.HandoffEstate
-	(*HandoffItem)(nil),     // 28: samya.peer.v1.HandoffItem
-	(*Gossip)(nil),          // 29: samya.peer.v1.Gossip
-	(*Summary)(nil),         // 30: samya.peer.v1.Summary
-	(*Value)(nil),           // 31: samya.peer.v1.Value
-	(*Kept)(nil),            // 32: samya.peer.v1.Kept
+	(LeaveKind)(0),           // 0: samya.peer.v1.LeaveKind
+	(ClaimKind)(0),           // 1: samya.peer.v1.ClaimKind
+	(ClaimVerdict)(0),        // 2: samya.peer.v1.ClaimVerdict
+	(AuditStep)(0),           // 3: samya.peer.v1.AuditStep
+	(VouchKind)(0),           // 4: samya.peer.v1.VouchKind
+	(StarKind)(0),            // 5: samya.peer.v1.StarKind
+	(MessageKind)(0),         // 6: samya.peer.v1.MessageKind
+	(TransferKind)(0),        // 7: samya.peer.v1.TransferKind
+	(HandoffKind)(0),         // 8: samya.peer.v1.HandoffKind
+	(*CopyBaseRequest)(nil),  // 9: samya.peer.v1.CopyBaseRequest
+	(*Cursor)(nil),           // 10: samya.peer.v1.Cursor
+	(*CopyBaseResponse)(nil), // 11: samya.peer.v1.CopyBaseResponse
+	(*BaseRecord)(nil),       // 12: samya.peer.v1.BaseRecord
+	(*LinkRequest)(nil),      // 13: samya.peer.v1.LinkRequest
+	(*Part)(nil),             // 14: samya.peer.v1.Part
+	(*LinkResponse)(nil),     // 15: samya.peer.v1.LinkResponse
+	(*Hello)(nil),            // 16: samya.peer.v1.Hello
+	(*Batch)(nil),            // 17: samya.peer.v1.Batch
+	(*ProtocolMessage)(nil),  // 18: samya.peer.v1.ProtocolMessage
+	(*Leave)(nil),            // 19: samya.peer.v1.Leave
+	(*Claims)(nil),           // 20: samya.peer.v1.Claims
+	(*ClaimAsk)(nil),         // 21: samya.peer.v1.ClaimAsk
+	(*ClaimAnswer)(nil),      // 22: samya.peer.v1.ClaimAnswer
+	(*Audit)(nil),            // 23: samya.peer.v1.Audit
+	(*Mark)(nil),             // 24: samya.peer.v1.Mark
+	(*Vouch)(nil),            // 25: samya.peer.v1.Vouch
+	(*StarMessage)(nil),      // 26: samya.peer.v1.StarMessage
+	(*Ballot)(nil),           // 27: samya.peer.v1.Ballot
+	(*Contribution)(nil),     // 28: samya.peer.v1.Contribution
+	(*TransferMessage)(nil),  // 29: samya.peer.v1.TransferMessage
+	(*HandoffMessage)(nil),   // 30: samya.peer.v1.HandoffMessage
+	(*HandoffEstate)(nil),    // 31: samya.peer.v1.HandoffEstate
+	(*HandoffItem)(nil),      // 32: samya.peer.v1.HandoffItem
+	(*Gossip)(nil),           // 33: samya.peer.v1.Gossip
+	(*Summary)(nil),          // 34: samya.peer.v1.Summary
+	(*Value)(nil),            // 35: samya.peer.v1.Value
+	(*Kept)(nil),             // 36: samya.peer.v1.Kept
 }
 var file_samya_peer_v1_peer_proto_depIdxs = []int32{
-	12, // 0: samya.peer.v1.LinkRequest.hello:type_name -> samya.peer.v1.Hello
-	13, // 1: samya.peer.v1.LinkRequest.batch:type_name -> samya.peer.v1.Batch
-	10, // 2: samya.peer.v1.LinkRequest.part:type_name -> samya.peer.v1.Part
-	12, // 3: samya.peer.v1.LinkResponse.hello:type_name -> samya.peer.v1.Hello
-	14, // 4: samya.peer.v1.Batch.messages:type_name -> samya.peer.v1.ProtocolMessage
-	6,  // 5: samya.peer.v1.ProtocolMessage.kind:type_name -> samya.peer.v1.MessageKind
-	23, // 6: samya.peer.v1.ProtocolMessage.ballot:type_name -> samya.peer.v1.Ballot
-	23, // 7: samya.peer.v1.ProtocolMessage.promised:type_name -> samya.peer.v1.Ballot
-	24, // 8: samya.peer.v1.ProtocolMessage.contribution:type_name -> samya.peer.v1.Contribution
-	23, // 9: samya.peer.v1.ProtocolMessage.accepted_at:type_name -> samya.peer.v1.Ballot
-	31, // 10: samya.peer.v1.ProtocolMessage.value:type_name -> samya.peer.v1.Value
-	32, // 11: samya.peer.v1.ProtocolMessage.kept:type_name -> samya.peer.v1.Kept
-	22, // 12: samya.peer.v1.ProtocolMessage.star:type_name -> samya.peer.v1.StarMessage
-	20, // 13: samya.peer.v1.ProtocolMessage.mark:type_name -> samya.peer.v1.Mark
-	21, // 14: samya.peer.v1.ProtocolMessage.vouch:type_name -> samya.peer.v1.Vouch
-	25, // 15: samya.peer.v1.ProtocolMessage.transfer:type_name -> samya.peer.v1.TransferMessage
-	29, // 16: samya.peer.v1.ProtocolMessage.gossip:type_name -> samya.peer.v1.Gossip
-	16, // 17: samya.peer.v1.ProtocolMessage.claims:type_name -> samya.peer.v1.Claims
-	19, // 18: samya.peer.v1.ProtocolMessage.audit:type_name -> samya.peer.v1.Audit
-	26, // 19: samya.peer.v1.ProtocolMessage.handoff:type_name -> samya.peer.v1.HandoffMessage
-	15, // 20: samya.peer.v1.ProtocolMessage.leave:type_name -> samya.peer.v1.Leave
-	0,  // 21: samya.peer.v1.Leave.kind:type_name -> samya.peer.v1.LeaveKind
-	17, // 22: samya.peer.v1.Claims.asks:type_name -> samya.peer.v1.ClaimAsk
-	18, // 23: samya.peer.v1.Claims.answers:type_name -> samya.peer.v1.ClaimAnswer
-	1,  // 24: samya.peer.v1.ClaimAsk.kind:type_name -> samya.peer.v1.ClaimKind
-	2,  // 25: samya.peer.v1.ClaimAnswer.verdict:type_name -> samya.peer.v1.ClaimVerdict
-	3,  // 26: samya.peer.v1.Audit.step:type_name -> samya.peer.v1.AuditStep
-	4,  // 27: samya.peer.v1.Vouch.kind:type_name -> samya.peer.v1.VouchKind
-	20, // 28: samya.peer.v1.Vouch.asked:type_name -> samya.peer.v1.Mark
-	20, // 29: samya.peer.v1.Vouch.known:type_name -> samya.peer.v1.Mark
-	5,  // 30: samya.peer.v1.StarMessage.kind:type_name -> samya.peer.v1.StarKind
-	24, // 31: samya.peer.v1.StarMessage.contribution:type_name -> samya.peer.v1.Contribution
-	31, // 32: samya.peer.v1.StarMessage.value:type_name -> samya.peer.v1.Value
-	7,  // 33: samya.peer.v1.TransferMessage.kind:type_name -> samya.peer.v1.TransferKind
-	8,  // 34: samya.peer.v1.HandoffMessage.kind:type_name -> samya.peer.v1.HandoffKind
-	27, // 35: samya.peer.v1.HandoffMessage.estate:type_name -> samya.peer.v1.HandoffEstate
-	28, // 36: samya.peer.v1.HandoffEstate.items:type_name -> samya.peer.v1.HandoffItem
-	30, // 37: samya.peer.v1.Gossip.summaries:type_name -> samya.peer.v1.Summary
-	24, // 38: samya.peer.v1.Value.contributions:type_name -> samya.peer.v1.Contribution
-	31, // 39: samya.peer.v1.Kept.value:type_name -> samya.peer.v1.Value
-	9,  // 40: samya.peer.v1.PeerService.Link:input_type -> samya.peer.v1.LinkRequest
-	11, // 41: samya.peer.v1.PeerService.Link:output_type -> samya.peer.v1.LinkResponse
-	41, // [41:42] is the sub-list for method output_type
-	40, // [40:41] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	10, // 0: samya.peer.v1.CopyBaseRequest.after:type_name -> samya.peer.v1.Cursor
+	12, // 1: samya.peer.v1.CopyBaseResponse.records:type_name -> samya.peer.v1.BaseRecord
+	10, // 2: samya.peer.v1.CopyBaseResponse.next:type_name -> samya.peer.v1.Cursor
+	16, // 3: samya.peer.v1.LinkRequest.hello:type_name -> samya.peer.v1.Hello
+	17, // 4: samya.peer.v1.LinkRequest.batch:type_name -> samya.peer.v1.Batch
+	14, // 5: samya.peer.v1.LinkRequest.part:type_name -> samya.peer.v1.Part
+	16, // 6: samya.peer.v1.LinkResponse.hello:type_name -> samya.peer.v1.Hello
+	18, // 7: samya.peer.v1.Batch.messages:type_name -> samya.peer.v1.ProtocolMessage
+	6,  // 8: samya.peer.v1.ProtocolMessage.kind:type_name -> samya.peer.v1.MessageKind
+	27, // 9: samya.peer.v1.ProtocolMessage.ballot:type_name -> samya.peer.v1.Ballot
+	27, // 10: samya.peer.v1.ProtocolMessage.promised:type_name -> samya.peer.v1.Ballot
+	28, // 11: samya.peer.v1.ProtocolMessage.contribution:type_name -> samya.peer.v1.Contribution
+	27, // 12: samya.peer.v1.ProtocolMessage.accepted_at:type_name -> samya.peer.v1.Ballot
+	35, // 13: samya.peer.v1.ProtocolMessage.value:type_name -> samya.peer.v1.Value
+	36, // 14: samya.peer.v1.ProtocolMessage.kept:type_name -> samya.peer.v1.Kept
+	26, // 15: samya.peer.v1.ProtocolMessage.star:type_name -> samya.peer.v1.StarMessage
+	24, // 16: samya.peer.v1.ProtocolMessage.mark:type_name -> samya.peer.v1.Mark
+	25, // 17: samya.peer.v1.ProtocolMessage.vouch:type_name -> samya.peer.v1.Vouch
+	29, // 18: samya.peer.v1.ProtocolMessage.transfer:type_name -> samya.peer.v1.TransferMessage
+	33, // 19: samya.peer.v1.ProtocolMessage.gossip:type_name -> samya.peer.v1.Gossip
+	20, // 20: samya.peer.v1.ProtocolMessage.claims:type_name -> samya.peer.v1.Claims
+	23, // 21: samya.peer.v1.ProtocolMessage.audit:type_name -> samya.peer.v1.Audit
+	30, // 22: samya.peer.v1.ProtocolMessage.handoff:type_name -> samya.peer.v1.HandoffMessage
+	19, // 23: samya.peer.v1.ProtocolMessage.leave:type_name -> samya.peer.v1.Leave
+	0,  // 24: samya.peer.v1.Leave.kind:type_name -> samya.peer.v1.LeaveKind
+	21, // 25: samya.peer.v1.Claims.asks:type_name -> samya.peer.v1.ClaimAsk
+	22, // 26: samya.peer.v1.Claims.answers:type_name -> samya.peer.v1.ClaimAnswer
+	1,  // 27: samya.peer.v1.ClaimAsk.kind:type_name -> samya.peer.v1.ClaimKind
+	2,  // 28: samya.peer.v1.ClaimAnswer.verdict:type_name -> samya.peer.v1.ClaimVerdict
+	3,  // 29: samya.peer.v1.Audit.step:type_name -> samya.peer.v1.AuditStep
+	4,  // 30: samya.peer.v1.Vouch.kind:type_name -> samya.peer.v1.VouchKind
+	24, // 31: samya.peer.v1.Vouch.asked:type_name -> samya.peer.v1.Mark
+	24, // 32: samya.peer.v1.Vouch.known:type_name -> samya.peer.v1.Mark
+	5,  // 33: samya.peer.v1.StarMessage.kind:type_name -> samya.peer.v1.StarKind
+	28, // 34: samya.peer.v1.StarMessage.contribution:type_name -> samya.peer.v1.Contribution
+	35, // 35: samya.peer.v1.StarMessage.value:type_name -> samya.peer.v1.Value
+	7,  // 36: samya.peer.v1.TransferMessage.kind:type_name -> samya.peer.v1.TransferKind
+	8,  // 37: samya.peer.v1.HandoffMessage.kind:type_name -> samya.peer.v1.HandoffKind
+	31, // 38: samya.peer.v1.HandoffMessage.estate:type_name -> samya.peer.v1.HandoffEstate
+	32, // 39: samya.peer.v1.HandoffEstate.items:type_name -> samya.peer.v1.HandoffItem
+	34, // 40: samya.peer.v1.Gossip.summaries:type_name -> samya.peer.v1.Summary
+	28, // 41: samya.peer.v1.Value.contributions:type_name -> samya.peer.v1.Contribution
+	35, // 42: samya.peer.v1.Kept.value:type_name -> samya.peer.v1.Value
+	13, // 43: samya.peer.v1.PeerService.Link:input_type -> samya.peer.v1.LinkRequest
+	9,  // 44: samya.peer.v1.PeerService.CopyBase:input_type -> samya.peer.v1.CopyBaseRequest
+	15, // 45: samya.peer.v1.PeerService.Link:output_type -> samya.peer.v1.LinkResponse
+	11, // 46: samya.peer.v1.PeerService.CopyBase:output_type -> samya.peer.v1.CopyBaseResponse
+	45, // [45:47] is the sub-list for method output_type
+	43, // [43:45] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_samya_peer_v1_peer_proto_init() }
@@ -2914,7 +3205,7 @@ func file_samya_peer_v1_peer_proto_init() {
 	if File_samya_peer_v1_peer_proto != nil {
 		return
 	}
-	file_samya_peer_v1_peer_proto_msgTypes[0].OneofWrappers = []any{
+	file_samya_peer_v1_peer_proto_msgTypes[4].OneofWrappers = []any{
 		(*LinkRequest_Hello)(nil),
 		(*LinkRequest_Batch)(nil),
 		(*LinkRequest_Part)(nil),
@@ -2925,7 +3216,7 @@ func file_samya_peer_v1_peer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_samya_peer_v1_peer_proto_rawDesc), len(file_samya_peer_v1_peer_proto_rawDesc)),
 			NumEnums:      9,
-			NumMessages:   24,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -19,7 +19,8 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	PeerService_Link_FullMethodName = "/samya.peer.v1.PeerService/Link"
+	PeerService_Link_FullMethodName     = "/samya.peer.v1.PeerService/Link"
+	PeerService_CopyBase_FullMethodName = "/samya.peer.v1.PeerService/CopyBase"
 )
 
 // PeerServiceClient is the client API for PeerService service.
@@ -34,6 +35,9 @@ type PeerServiceClient interface {
 	// response frame; every further request frame is a Batch or a part of one. Batches may be
 	// lost with the stream, never reordered within it.
 	Link(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[LinkRequest, LinkResponse], error)
+	// CopyBase returns the next part of a site's base to another node of the same site, which
+	// follows the site's log from the first part's commit on afterwards.
+	CopyBase(ctx context.Context, in *CopyBaseRequest, opts ...grpc.CallOption) (*CopyBaseResponse, error)
 }
 
 type peerServiceClient struct {
@@ -57,6 +61,16 @@ func (c *peerServiceClient) Link(ctx context.Context, opts ...grpc.CallOption) (
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type PeerService_LinkClient = grpc.BidiStreamingClient[LinkRequest, LinkResponse]
 
+func (c *peerServiceClient) CopyBase(ctx context.Context, in *CopyBaseRequest, opts ...grpc.CallOption) (*CopyBaseResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CopyBaseResponse)
+	err := c.cc.Invoke(ctx, PeerService_CopyBase_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // PeerServiceServer is the server API for PeerService service.
 // All implementations must embed UnimplementedPeerServiceServer
 // for forward compatibility.
@@ -69,6 +83,9 @@ type PeerServiceServer interface {
 	// response frame; every further request frame is a Batch or a part of one. Batches may be
 	// lost with the stream, never reordered within it.
 	Link(grpc.BidiStreamingServer[LinkRequest, LinkResponse]) error
+	// CopyBase returns the next part of a site's base to another node of the same site, which
+	// follows the site's log from the first part's commit on afterwards.
+	CopyBase(context.Context, *CopyBaseRequest) (*CopyBaseResponse, error)
 	mustEmbedUnimplementedPeerServiceServer()
 }
 
@@ -81,6 +98,9 @@ type UnimplementedPeerServiceServer struct{}
 
 func (UnimplementedPeerServiceServer) Link(grpc.BidiStreamingServer[LinkRequest, LinkResponse]) error {
 	return status.Error(codes.Unimplemented, "method Link not implemented")
+}
+func (UnimplementedPeerServiceServer) CopyBase(context.Context, *CopyBaseRequest) (*CopyBaseResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CopyBase not implemented")
 }
 func (UnimplementedPeerServiceServer) mustEmbedUnimplementedPeerServiceServer() {}
 func (UnimplementedPeerServiceServer) testEmbeddedByValue()                     {}
@@ -110,13 +130,36 @@ func _PeerService_Link_Handler(srv interface{}, stream grpc.ServerStream) error 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type PeerService_LinkServer = grpc.BidiStreamingServer[LinkRequest, LinkResponse]
 
+func _PeerService_CopyBase_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CopyBaseRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PeerServiceServer).CopyBase(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PeerService_CopyBase_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PeerServiceServer).CopyBase(ctx, req.(*CopyBaseRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // PeerService_ServiceDesc is the grpc.ServiceDesc for PeerService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
 var PeerService_ServiceDesc = grpc.ServiceDesc{
 	ServiceName: "samya.peer.v1.PeerService",
 	HandlerType: (*PeerServiceServer)(nil),
-	Methods:     []grpc.MethodDesc{},
+	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "CopyBase",
+			Handler:    _PeerService_CopyBase_Handler,
+		},
+	},
 	Streams: []grpc.StreamDesc{
 		{
 			StreamName:    "Link",

@@ -1,0 +1,156 @@
+package standby
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/samya-db/samya/site/journal"
+	"github.com/samya-db/samya/site/replica"
+	"github.com/samya-db/samya/site/store"
+)
+
+// stand follows the log until the node is the active one, and has the log to its end.
+func (n *node) stand(ctx context.Context, st *store.Store, log *replica.Log) error {
+	interval := n.cfg.TakeOver / signsOfLife / 2
+	changed := make(chan struct{}, 1)
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	go n.watch(watching, changed, interval)
+	w := &watcher{self: n.cfg.Node, patience: n.cfg.TakeOver, interval: interval}
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	var told time.Duration
+	for {
+		for more := true; more; {
+			var err error
+			if more, err = log.Follow(0); err != nil {
+				return fmt.Errorf("following the log: %w", err)
+			}
+		}
+		s, err := n.look(log)
+		if err != nil {
+			return err
+		}
+		if w.due(n.now(), s) {
+			won, err := n.lead(log, s.leader)
+			if won || err != nil {
+				return err
+			}
+			w.lost()
+		}
+		if told == 0 || n.now()-told >= toldEvery {
+			told = n.now()
+			if err := n.tell(st, log); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-changed:
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// watch wakes the standby at each change in etcd. If the watch breaks, the standby looks by
+// itself.
+func (n *node) watch(ctx context.Context, changed chan<- struct{}, pause time.Duration) {
+	for ctx.Err() == nil {
+		n.client.Watch(ctx, n.keys.Prefix(), func() {
+			select {
+			case changed <- struct{}{}:
+			default:
+			}
+		})
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// look reads the signs of the active node.
+func (n *node) look(log *replica.Log) (signs, error) {
+	leader, beat, err := log.Signs()
+	if err != nil {
+		return signs{}, fmt.Errorf("looking for the active node: %w", err)
+	}
+	s := signs{leader: leader, beat: beat.Rev, last: log.Last()}
+	if len(beat.Value) > 0 && json.Unmarshal(beat.Value, &s.word) != nil {
+		s.word = word{} // of a later build: it is a sign of life all the same
+	}
+	return s, nil
+}
+
+// lead tries to make this node the active one.
+func (n *node) lead(log *replica.Log, seen replica.Leader) (won bool, err error) {
+	began := time.Now()
+	me := replica.Leader{Node: n.cfg.Node, Run: rand.Uint64(), GRPC: n.cfg.Site.GRPC, HTTP: n.cfg.Site.HTTP}
+	if won, err = log.Lead(seen, me); err != nil || !won {
+		return won, err
+	}
+	n.state.takeOvers.Add(1)
+	n.log.Info("this node is the active one", "before", seen.Node, "term", log.Term(), "commit", uint64(log.Last()), "took", time.Since(began))
+	return true, nil
+}
+
+// tell stores how far this node is.
+func (n *node) tell(st *store.Store, log *replica.Log) error {
+	return log.Tell(replica.Standing{
+		Through: st.Stats().Through, Last: log.Last(), Build: n.cfg.Site.Build.Version, HTTP: n.cfg.Site.HTTP, Time: time.Now().UnixMilli(),
+	})
+}
+
+// copyAgain is the pause after a copy that failed.
+const copyAgain = time.Second
+
+// copyAll copies until it succeeds: the active node may change or be away meanwhile.
+func (n *node) copyAll(ctx context.Context, origin replica.Origin) error {
+	for {
+		began := time.Now()
+		err := n.copy(ctx, origin)
+		if err == nil {
+			n.log.Info("the base of the active node is copied", "took", time.Since(began))
+			return nil
+		}
+		if ctx.Err() != nil {
+			return err
+		}
+		n.log.Warn("the base of the active node is not copied yet; the node goes on trying", "error", err)
+		select {
+		case <-time.After(copyAgain):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// copy makes the node's data of the active node's base.
+func (n *node) copy(ctx context.Context, origin replica.Origin) error {
+	pin := func(through journal.Number) error {
+		return replica.Pin(n.client, n.keys, n.cfg.Node, through, time.Now().UnixMilli(), n.stops)
+	}
+	// Before the first part, so that nothing is trimmed that the first part lacks.
+	if err := pin(0); err != nil {
+		return err
+	}
+	leader, err := replica.LeaderOf(n.client, n.keys, n.stops)
+	if err != nil {
+		return err
+	}
+	if leader.GRPC == "" {
+		return fmt.Errorf("copying a base: no node of site %s is active", n.cfg.Site.Name)
+	}
+	source, err := dialSource(leader.GRPC, &n.cfg)
+	if err != nil {
+		return err
+	}
+	defer source.close()
+	return store.Copy(ctx, n.cfg.Site.DataDir, origin.Incarnation, source.fetch, pin, func(through journal.Number) (bool, error) {
+		return n.reaches(origin, through), nil
+	})
+}
