@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"syscall"
 
 	"github.com/samya-db/samya/internal/simdisk"
@@ -323,6 +324,11 @@ func (k *kept) recover(under []*core.Effects) (found int) {
 	if k.open(); n.s.violation != nil {
 		return 0
 	}
+	// A version is durable before all else of its batch, and before the batches that were
+	// appended and not synced by then.
+	if v := k.restored.Version; slices.ContainsFunc(under, func(b *core.Effects) bool { return b.Records.Version == v }) {
+		n.durable.Version = v
+	}
 	for found < len(under) {
 		r := &under[found].Records
 		// A batch without a number is there if a later batch is, or if the rest differs.
@@ -333,10 +339,6 @@ func (k *kept) recover(under []*core.Effects) (found int) {
 			return found
 		}
 		found++
-	}
-	if found < len(under) && under[found].Records.Version == k.restored.Version {
-		// The version is durable before all else of its batch.
-		n.durable.Version = k.restored.Version
 	}
 	if k.restored.Commits != n.durable.Commits {
 		n.s.fail(Recovery, "%s: after a crash its data is at commit %d, durable is %d", n.id, k.restored.Commits, n.durable.Commits)
