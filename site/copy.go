@@ -11,7 +11,7 @@ import (
 const copiedBytes = 512 << 10
 
 // copyBase returns the part of the base that another node of this site asks for.
-func (s *Site) copyBase(r *peerv1.CopyBaseRequest) (*peerv1.CopyBaseResponse, error) {
+func (s itself) copyBase(r *peerv1.CopyBaseRequest) (*peerv1.CopyBaseResponse, error) {
 	if s.cfg.Nodes == nil {
 		return nil, s.noNodes()
 	}

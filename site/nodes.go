@@ -37,7 +37,7 @@ type NodeStatus struct {
 }
 
 // nodes returns the node that runs the site, if the request names this site.
-func (s *Site) nodes(named string) (Nodes, error) {
+func (s itself) nodes(named string) (Nodes, error) {
 	if named != "" {
 		if err := name.Site("site", named); err != nil {
 			return nil, apierr.FromName(err)
@@ -50,7 +50,7 @@ func (s *Site) nodes(named string) (Nodes, error) {
 }
 
 // noNodes is the answer of a site of a single process.
-func (s *Site) noNodes() error {
+func (s itself) noNodes() error {
 	return apierr.Invalid("site", "site "+s.cfg.Name+" is a single process with a log of its own: it has no other nodes")
 }
 

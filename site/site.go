@@ -152,7 +152,7 @@ func (s *Site) open() error {
 			}
 		},
 		Versions: func() versions.Speaker { return *s.speaks.Load() }, Speaks: s.hears,
-		Connected: s.reachable, CopyBase: s.copyBase, Logger: s.log,
+		Connected: s.reachable, CopyBase: itself{Site: s}.copyBase, Logger: s.log,
 	})
 	if missing := c.Status().Missing; missing > 0 {
 		s.log.Info("the site waits for other members to vouch for its data", "missing", missing)

@@ -1,6 +1,6 @@
 // Package replica keeps the log of a site in a replicated store of keys, so that another
-// node of the site can go on with it. The store is etcd (package etcd); here it is a KV.
-// The package interprets no commit, and refuses to guess: a commit whose answer is lost
+// node of the site can go on. The store is etcd (package etcd), here a KV.
+// The package interprets no commit, and refuses to guess: a commit without an answer
 // stays open until the store tells.
 //
 // # Nodes and terms
@@ -9,8 +9,8 @@
 // its own and a local log (package journal). At most one of them is active: the node that
 // last put its name under the key leader. The revision of that put is the node's term.
 //
-//	origin              whose log it is, and after which commit it begins; written once
-//	leader              the active node; its revision is the term
+//	origin              the owner of the log, and the commit before its first; written once
+//	leader              the active node; the revision is the term
 //	beat                a sign of life of the active node
 //	log/<number>        a commit
 //	part/<number>/...   a piece of a long commit
@@ -21,13 +21,13 @@
 // Fencing is in each transaction, not in time: a commit is put only if leader still has
 // the node's term, the commit before is there, and none of its own number is. So an old
 // active node that wakes up cannot commit, whatever its clock says, and no number is used
-// twice. A node whose guard fails stops.
+// twice. A failed guard stops the node.
 //
 // An answer that is lost is an unknown commit. The node repeats the same transaction until
-// the store answers: the guard on the number makes the repetition harmless, and its
-// failure tells that the commit is there. Nothing else may have the number meanwhile.
+// the store answers: the guard on the number makes the repetition harmless, and a failure
+// of that guard tells that the commit is there. Nothing else may have the number meanwhile.
 //
-// Nothing leaves a node on the strength of an old term, even if it needs no commit: Confirm
+// Nothing leaves a node on the strength of an old term, even without a commit: Confirm
 // reads the leader after the question came (ReadIndex of Raft, Ongaro's thesis, 6.4).
 //
 // The log is trimmed to the commits that at least two nodes have on their own disks, or all
@@ -35,7 +35,7 @@
 //
 // # The local log
 //
-// Each node, active or not, appends to its local log the commits that it knows to be in the
-// store, and carries them to its base. Nobody waits for its disk. After a crash the node
-// reads from the store what its disk lacks.
+// Each node, active or not, appends commits to its local log once they are known to be in
+// the store, and carries the local log to its base. Nobody waits for the disk. After a
+// crash the node reads the missing commits from the store.
 package replica

@@ -11,15 +11,15 @@ import (
 const followed = 256
 
 // Follow takes the next commits from the store into the local log, at most limit, or 256 if
-// limit is 0. It reports whether there may be more. The node must not be active. Its errors
-// are ErrBehind, ErrLost and those of the disk.
+// limit is 0, and reports whether there may be more. The node must not be active. Errors
+// are ErrBehind, ErrLost and errors of the disk.
 func (l *Log) Follow(limit int) (more bool, err error) {
 	if limit == 0 {
 		limit = followed
 	}
 	last := l.Last()
 	// From the last commit of its own on, which is there unless the log was trimmed or is
-	// another one.
+	// another log.
 	from, to := l.o.Keys.commits(max(last, 1))
 	entries, err := l.read(from, to, limit+1)
 	if err != nil {
@@ -36,7 +36,7 @@ func (l *Log) Follow(limit int) (more bool, err error) {
 	return len(entries) > limit, nil
 }
 
-// take appends a commit of the store to the local log, unless it is there.
+// take appends a commit of the store to the local log, unless the local log has the commit.
 func (l *Log) take(e Entry) error {
 	n, ok := l.o.Keys.number(e.Key)
 	last := l.Last()
@@ -79,5 +79,5 @@ func (l *Log) payload(n journal.Number, value []byte) ([]byte, error) {
 	return payload, r.check(n, payload)
 }
 
-// Behind reports whether the store has no commits that follow on those of this node.
+// Behind reports whether the store has no commits that follow on this node's commits.
 func Behind(err error) bool { return errors.Is(err, ErrBehind) }

@@ -13,7 +13,7 @@ type KV interface {
 	// done; after any other error that is unknown, also later on.
 	Do(t *Txn) (*Done, error)
 	// Read returns the entries with from <= key < to in the order of their keys, at most
-	// limit of them unless it is 0. It shows each transaction that had ended before.
+	// limit of them unless limit is 0, after each transaction that had ended before.
 	Read(from, to string, limit int) ([]Entry, error)
 }
 
@@ -41,7 +41,7 @@ func (t *Txn) Clone() *Txn {
 type Guard struct {
 	Key string
 	// Rev is the revision of the last change of the key; Absent if there is no such key;
-	// Present if there must be one.
+	// Present if the key must be there.
 	Rev int64
 }
 
@@ -68,7 +68,7 @@ type Done struct {
 	Found []Entry
 }
 
-// Entry is a key with its value, and the revision of its last change.
+// Entry is a key with a value, and the revision of the last change.
 type Entry struct {
 	Key   string
 	Value []byte

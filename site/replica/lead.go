@@ -36,10 +36,10 @@ func leaderOf(e Entry) (Leader, error) {
 	return who, nil
 }
 
-// Lead makes the node the active one in place of seen, and then follows the log to its
-// end. It returns false if another node was faster, or the seen node is not active any
-// more. me.Run must not have been used before: it tells whether a call without an answer
-// was carried out.
+// Lead makes the node active in place of seen, and then follows the log to its
+// end. won is false if another node was faster, or the seen node is not active any more.
+// me.Run must be a new number: the entry of the leader then tells whether a call without an
+// answer was carried out.
 func (l *Log) Lead(seen, me Leader) (won bool, err error) {
 	value, err := json.Marshal(&me)
 	if err != nil {

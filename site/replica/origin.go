@@ -7,7 +7,7 @@ import (
 	"github.com/samya-db/samya/site/journal"
 )
 
-// Origin is whose log it is. The first node of a site writes it, once and for all.
+// Origin names the owner of a log. The first node of a site writes the origin, for ever.
 type Origin struct {
 	// Cluster and Site are the names of the owner.
 	Cluster string `json:"cluster"`
@@ -19,12 +19,12 @@ type Origin struct {
 	MembersVersion uint64   `json:"members_version"`
 	ClusterVersion uint32   `json:"cluster_version"`
 	// After is the last commit that is not in the log: above 0, a site that ran on a local
-	// log alone went over to this one, and its base has the commits through After.
+	// log alone went over to this one, with the commits through After in the site's base.
 	After journal.Number `json:"after"`
 }
 
-// Found writes the origin of a log unless it is there, and returns the one that is there.
-// It repeats calls as Options.Wait says.
+// Found writes the origin of a log unless the log has an origin, and returns the present origin. Calls
+// are repeated as Options.Wait says.
 func Found(kv KV, keys Keys, o Origin, wait func(attempt int, failure error) error) (Origin, error) {
 	value, err := json.Marshal(&o)
 	if err != nil {

@@ -15,13 +15,13 @@ const recordVersion = 1
 
 // headBytes is the length of a record's head: version, 1 byte free, the number of parts in
 // 2, the term in 8, the length of the commit in 4 and its sum in 4. Numbers are
-// little-endian. The commit itself follows unless it stands in parts.
+// little-endian. The commit follows unless there are parts.
 const headBytes = 20
 
 // errRecord: a record of the log cannot be read.
 var errRecord = errors.New("a commit in the store of the log cannot be read")
 
-// record is a commit as it stands under its key.
+// record is a commit in the form of the store.
 type record struct {
 	term int64
 	// parts is the number of parts that hold the payload; 0: payload holds it.

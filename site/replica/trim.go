@@ -9,7 +9,7 @@ import (
 	"github.com/samya-db/samya/site/journal"
 )
 
-// Standing is what a node tells of itself in the store.
+// Standing is a node's word of itself in the store.
 type Standing struct {
 	// Node is the node's name.
 	Node string `json:"node"`
@@ -27,7 +27,7 @@ type Standing struct {
 	Time int64 `json:"time"`
 }
 
-// Tell stores what this node tells of itself.
+// Tell stores this node's standing.
 func (l *Log) Tell(s Standing) error {
 	s.Node = l.o.Node
 	value, err := json.Marshal(&s)
@@ -40,7 +40,7 @@ func (l *Log) Tell(s Standing) error {
 	return nil
 }
 
-// Nodes returns what the nodes of the site told last, by name.
+// Nodes returns the last standings of the site's nodes, by name.
 func (l *Log) Nodes() ([]Standing, error) {
 	from, to := l.o.Keys.nodes()
 	entries, err := l.read(from, to, 0)
@@ -114,7 +114,7 @@ func (l *Log) Trim() (journal.Number, error) {
 	return through, nil
 }
 
-// Forget deletes what a node told of itself: it never comes back, and nothing is kept for it.
+// Forget deletes a node's standing: the node never comes back, and nothing is kept for the node.
 func (l *Log) Forget(node string) error {
 	if node == l.o.Node {
 		return errors.New("forgetting a node: it is this one")
@@ -142,7 +142,7 @@ func First(kv KV, keys Keys, wait func(attempt int, failure error) error) (journ
 }
 
 // Pin has the log keep all commits behind through, while a node without data copies the base
-// of another one. now is in Unix milliseconds.
+// of another node. now is in Unix milliseconds.
 func Pin(kv KV, keys Keys, node string, through journal.Number, now int64, wait func(attempt int, failure error) error) error {
 	l := &Log{o: Options{KV: kv, Keys: keys, Node: node, Wait: wait}}
 	return l.Tell(Standing{Through: through, Copies: true, Time: now})

@@ -11,7 +11,7 @@ import (
 	"github.com/samya-db/samya/site/replica/etcd"
 )
 
-// Config says which node of which site runs, and where the site's log is.
+// Config says which node of which site runs, and where to find the site's log.
 type Config struct {
 	// Site is the site's configuration, the same at all nodes but for addresses and data
 	// directory.
@@ -22,10 +22,10 @@ type Config struct {
 	// Etcd is where the log is.
 	Etcd etcd.Config
 	// TakeOver is how long the active node may give no sign of life before a standby takes
-	// its place; 0: 1.5 s. At least 200 ms. The active node gives a sign five times in it.
+	// the place; 0: 1.5 s. At least 200 ms. The active node gives five signs in that time.
 	TakeOver time.Duration
 	// KeepHistory leaves etcd's compaction to etcd. Otherwise the active node compacts etcd
-	// once a minute, all keys of it: without, the space of trimmed commits is never free.
+	// once a minute, all keys: without, the space of trimmed commits is never free.
 	KeepHistory bool
 }
 
@@ -40,7 +40,7 @@ const (
 	compactedEvery = time.Minute
 )
 
-// Validate checks all settings. Its error names every field at fault.
+// Validate checks all settings. The error names every field at fault.
 func (c *Config) Validate() error {
 	errs := []error{c.Site.Validate(), name.Site("node", c.Node)}
 	if len(c.Etcd.Endpoints) == 0 || slices.Contains(c.Etcd.Endpoints, "") {

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// The metrics of a node, whether it is active or follows.
+// The metrics of a node, active or not.
 var (
 	descRole = prometheus.NewDesc("samya_node_role", "1 for the role of this node of a site: starting, standby or active.",
 		[]string{"node", "role"}, nil)

@@ -33,8 +33,8 @@ type node struct {
 	stops  func(attempt int, failure error) error
 }
 
-// Run runs a node until ctx ends, and then returns nil. It returns an error if the node
-// cannot go on: its disk has failed, or its data is refused.
+// Run runs a node until ctx ends, and then returns nil. An error says that the node cannot
+// go on: the disk has failed, or the data is refused.
 func Run(ctx context.Context, cfg Config) error {
 	if err := cfg.Validate(); err != nil {
 		return fmt.Errorf("configuring the node: %w", err)
@@ -76,8 +76,8 @@ func (n *node) run(ctx context.Context) error {
 	}
 }
 
-// life opens the node's data, follows until the node is the active one, and runs the site
-// until it is not any more.
+// life opens the node's data, follows until the node is active, and runs the site until
+// another node is active.
 func (n *node) life(ctx context.Context) error {
 	n.state.role.Store(&roleStarting)
 	st, log, err := n.open(ctx)
@@ -99,7 +99,7 @@ func (n *node) life(ctx context.Context) error {
 	return n.serve(ctx, st, log)
 }
 
-// open opens the node's data, which follows the log from there on. It writes the origin of
+// open opens the node's data, which follows the log from there on. open writes the origin of
 // a new log, and copies another node's base if the node's data does not reach the log.
 func (n *node) open(ctx context.Context) (*store.Store, *replica.Log, error) {
 	origin, err := n.origin()
@@ -149,7 +149,7 @@ func (n *node) open(ctx context.Context) (*store.Store, *replica.Log, error) {
 	return st, log, nil
 }
 
-// origin returns the origin of the site's log, and writes it for a new one.
+// origin returns the origin of the site's log, and writes the origin of a new log.
 func (n *node) origin() (replica.Origin, error) {
 	origin, ok, err := replica.Look(n.client, n.keys, n.stops)
 	if err != nil || ok {
@@ -170,7 +170,7 @@ func (n *node) origin() (replica.Origin, error) {
 	origin = replica.Origin{Cluster: n.cfg.Site.Cluster, Site: n.cfg.Site.Name}
 	o := n.cfg.Site.StoreOptions()
 	if has {
-		// A site of a single process goes over to etcd: its log is carried over whole.
+		// A site of a single process goes over to etcd: the log is carried over whole.
 		st, err := store.Open(o)
 		if err != nil {
 			return origin, fmt.Errorf("opening the data directory %s: %w", dir, err)
@@ -213,8 +213,8 @@ func (n *node) reaches(origin replica.Origin, through journal.Number) bool {
 	return err == nil && (first <= through+1 && (first > 0 || through == origin.After))
 }
 
-// patience returns the wait before a call to etcd is repeated. It gives up once ctx has
-// ended for a while.
+// patience returns the wait before a call to etcd is repeated. The wait fails once ctx
+// has ended for a while.
 func (n *node) patience(ctx context.Context) func(attempt int, failure error) error {
 	over := make(chan struct{})
 	context.AfterFunc(ctx, func() { time.AfterFunc(stopPatience, func() { close(over) }) })
@@ -234,7 +234,7 @@ func (n *node) patience(ctx context.Context) func(attempt int, failure error) er
 	}
 }
 
-// Bounds of the log of a node that is not in its base.
+// Bounds of the part of a node's log that the base lacks.
 const (
 	checkpointBytes = 16 << 20
 	checkpointEvery = 5 * time.Second
@@ -251,15 +251,14 @@ const (
 // now is the time since the node began.
 func (n *node) now() time.Duration { return time.Since(n.began) }
 
-// errHandedOver: this node has had another one go on.
+// errHandedOver: this node has had another node go on.
 var errHandedOver = errors.New("the site was handed over")
 
-// state is what other goroutines may ask of a node.
+// state is for other goroutines to ask.
 type state struct {
 	role atomic.Pointer[string]
 	log  atomic.Pointer[replica.Log]
-	// failure is why etcd does not answer; nil if it does. since is since when, in
-	// nanoseconds since the node began.
+	// failure is why etcd does not answer; nil if etcd answers.
 	failure  atomic.Pointer[error]
 	handing  atomic.Bool
 	takeOver atomic.Int64 // the length of the last take-over, in nanoseconds
@@ -269,7 +268,7 @@ type state struct {
 
 var roleStarting, roleStandby, roleActive = "starting", "standby", "active"
 
-// stall notes that etcd does not answer, or, with nil, that it does again.
+// stall notes that etcd does not answer, or, with nil, that etcd answers again.
 func (s *state) stall(failure error) {
 	if failure == nil {
 		s.failure.Store(nil)

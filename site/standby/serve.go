@@ -42,13 +42,13 @@ func (n *node) serve(ctx context.Context, st *store.Store, log *replica.Log) err
 	cancel(nil)
 	<-lives
 	if cause := context.Cause(ctx); errors.Is(cause, replica.ErrFenced) || errors.Is(cause, errHandedOver) {
-		// The site has stopped for this reason, whatever else went wrong with it.
+		// The site has stopped for this reason, whatever else went wrong.
 		return cause
 	}
 	return err
 }
 
-// active is the node while it runs the site.
+// active is the node while the node runs the site.
 type active struct {
 	*node
 	st     *store.Store
@@ -155,10 +155,10 @@ const (
 )
 
 // quietMost is how long a hand-over waits for the answers of requests under way. Later
-// answers have to be found out by their callers.
+// answers have to be found out by the callers.
 const quietMost = 50 * time.Millisecond
 
-// HandOver implements site.Nodes. From its return on, this node takes no requests.
+// HandOver implements site.Nodes. This node takes no requests from then on.
 func (a *active) HandOver(ctx context.Context, to string, quiet func(context.Context)) (string, error) {
 	nodes, err := a.log.Nodes()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/samya-db/samya/site/store"
 )
 
-// source is the active node, whose base this node copies.
+// source is the active node, the source of this node's copy.
 type source struct {
 	conn *grpc.ClientConn
 	cfg  *Config

@@ -12,7 +12,7 @@ import (
 	"github.com/samya-db/samya/site/store"
 )
 
-// stand follows the log until the node is the active one, and has the log to its end.
+// stand follows the log until the node is active, and has the log to the end.
 func (n *node) stand(ctx context.Context, st *store.Store, log *replica.Log) error {
 	interval := n.cfg.TakeOver / signsOfLife / 2
 	changed := make(chan struct{}, 1)
@@ -86,7 +86,7 @@ func (n *node) look(log *replica.Log) (signs, error) {
 	return s, nil
 }
 
-// lead tries to make this node the active one.
+// lead tries to make this node active.
 func (n *node) lead(log *replica.Log, seen replica.Leader) (won bool, err error) {
 	began := time.Now()
 	me := replica.Leader{Node: n.cfg.Node, Run: rand.Uint64(), GRPC: n.cfg.Site.GRPC, HTTP: n.cfg.Site.HTTP}
@@ -108,7 +108,7 @@ func (n *node) tell(st *store.Store, log *replica.Log) error {
 // copyAgain is the pause after a copy that failed.
 const copyAgain = time.Second
 
-// copyAll copies until it succeeds: the active node may change or be away meanwhile.
+// copyAll copies until a copy succeeds: the active node may change or be away meanwhile.
 func (n *node) copyAll(ctx context.Context, origin replica.Origin) error {
 	for {
 		began := time.Now()

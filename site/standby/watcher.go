@@ -7,13 +7,13 @@ import (
 	"github.com/samya-db/samya/site/replica"
 )
 
-// signs are what a node sees of the active node in the store.
+// signs are a node's view of the active node in the store.
 type signs struct {
 	leader replica.Leader
 	// beat is the revision of the last sign of life, last the last commit.
 	beat int64
 	last journal.Number
-	// word is what the last sign of life said.
+	// word is the value of the last sign of life.
 	word word
 }
 
@@ -31,7 +31,7 @@ const anyNode = "*"
 // watcher decides when a node tries to take over.
 type watcher struct {
 	self string
-	// patience is how long the active node may give no sign, interval how often it is looked.
+	// patience is how long the active node may give no sign, interval the time between two looks.
 	patience, interval time.Duration
 
 	seen   signs
@@ -39,8 +39,8 @@ type watcher struct {
 	silent time.Duration
 }
 
-// due takes up what the store shows at a time, and reports whether the node has to take
-// over. The time while the store itself did not answer is no silence of the active node.
+// due takes up the signs at a time, and reports whether the node has to take
+// over. Time without answers of the store is no silence of the active node.
 func (w *watcher) due(now time.Duration, s signs) bool {
 	switch {
 	case s.leader.Term != w.seen.leader.Term, s.beat != w.seen.beat, s.last != w.seen.last, w.looked == 0:
@@ -60,5 +60,5 @@ func (w *watcher) due(now time.Duration, s signs) bool {
 	return w.silent >= w.patience
 }
 
-// lost starts the silence anew: another node was faster, which needs time to show itself.
+// lost starts the silence anew: another node was faster, which needs time for a sign.
 func (w *watcher) lost() { w.silent = 0 }

@@ -133,17 +133,17 @@ func Whole(log journal.Log) error {
 	}
 }
 
-// Suite runs the tests on a log that make makes anew for each of them.
-func Suite(t *testing.T, make func(t *testing.T, seed uint64) Rig) {
+// Suite runs the tests on a log that rig makes anew for each of them.
+func Suite(t *testing.T, rig func(t *testing.T, seed uint64) Rig) {
 	t.Helper()
 	t.Run("EveryCommitIsKept", func(t *testing.T) {
 		for seed := range uint64(20) {
-			kept(t, make(t, seed), seed)
+			kept(t, rig(t, seed), seed)
 		}
 	})
-	t.Run("OnlyWholeCommits", func(t *testing.T) { empty(t, make(t, 1)) })
-	t.Run("Closed", func(t *testing.T) { closed(t, make(t, 1)) })
-	t.Run("LongCommits", func(t *testing.T) { long(t, make(t, 1)) })
+	t.Run("OnlyWholeCommits", func(t *testing.T) { empty(t, rig(t, 1)) })
+	t.Run("Closed", func(t *testing.T) { closed(t, rig(t, 1)) })
+	t.Run("LongCommits", func(t *testing.T) { long(t, rig(t, 1)) })
 }
 
 // kept: the base has each commit that Sync has returned for, in order, after checkpoints,
