@@ -95,6 +95,9 @@ func (l *Log) Append(b *journal.Batch) (journal.Number, error) {
 	case term == 0:
 		return 0, l.fail(errFollows)
 	}
+	if err := b.Err(); err != nil {
+		return 0, fmt.Errorf("appending to the log: %w", err)
+	}
 	if most := l.o.PartBytes * maxParts; b.Len() > most {
 		return 0, fmt.Errorf("appending to the log: a commit has %d bytes, at most %d are possible", b.Len(), most)
 	}
@@ -139,12 +142,8 @@ func (l *Log) put(b *journal.Batch) error {
 		}
 	}
 	l.buf = r.encode(l.buf[:0])
-	before := Guard{Key: l.o.Keys.commit(n - 1), Rev: Present}
-	if n-1 == l.o.Origin.After {
-		before.Key = l.o.Keys.origin()
-	}
 	done, err := l.do(&Txn{
-		If:   []Guard{{l.o.Keys.leader(), term}, before, {l.o.Keys.commit(n), Absent}},
+		If:   []Guard{{l.o.Keys.leader(), term}, {l.o.Keys.commit(n - 1), Present}, {l.o.Keys.commit(n), Absent}},
 		Then: []Change{{Key: l.o.Keys.commit(n), Value: l.buf}},
 		Else: []string{l.o.Keys.leader(), l.o.Keys.commit(n)},
 	})
@@ -225,11 +224,18 @@ func (l *Log) Confirm() error {
 	if err := l.Failed(); err != nil || term == 0 {
 		return errors.Join(err, l.following(term))
 	}
-	// A transaction without changes is a linearizable read of one key.
-	done, err := l.do(&Txn{If: []Guard{{l.o.Keys.leader(), term}}, Else: []string{l.o.Keys.leader()}})
+	// A transaction without changes is a linearizable read. The last commit is there, unless
+	// the store was restored from an older copy.
+	last := l.Last()
+	done, err := l.do(&Txn{
+		If:   []Guard{{l.o.Keys.leader(), term}, {l.o.Keys.commit(last), Present}},
+		Else: []string{l.o.Keys.leader()},
+	})
 	if err == nil && !done.Held {
-		leader, _ := done.found(l.o.Keys.leader())
-		err = fmt.Errorf("%w: its term is %d, that of this node %d", ErrFenced, leader.Rev, term)
+		err = fmt.Errorf("%w: it lacks commit %d", ErrLost, last)
+		if leader, _ := done.found(l.o.Keys.leader()); leader.Rev != term {
+			err = fmt.Errorf("%w: its term is %d, that of this node %d", ErrFenced, leader.Rev, term)
+		}
 	}
 	if err != nil {
 		return l.fail(err)
