@@ -139,6 +139,9 @@ func (m *machine) commit() error {
 	w.note("%s commits %d to %d", m.name, from, from+journal.Number(len(waits))-1)
 	err := m.log.Sync()
 	if err != nil {
+		if m.log.Failed() == nil {
+			w.model.fail("%s goes on behind a commit whose outcome is not known: %v", m.name, err)
+		}
 		return err
 	}
 	for i, c := range waits {

@@ -12,20 +12,48 @@ import (
 // go on, whatever they do; the others go on.
 func (w *world) restore() {
 	w.calm = true
+	for _, m := range w.machines {
+		if m.disk.Dead() || m.log != nil && m.log.Failed() != nil {
+			m.end(false)
+		}
+		m.disk.CutIn(0)
+		for _, o := range []simdisk.Op{simdisk.Write, simdisk.Sync, simdisk.Other} {
+			m.disk.Fail(o, nil)
+		}
+	}
+	if w.chance(700) {
+		w.copyBelow()
+	}
 	w.store.Restore(w.copy)
 	w.hit("restored")
 	w.note("the store is put back to commit %d", w.copyLast)
 	w.model.restored(w.copy, w.copyFirst, w.copyLast)
 	for _, m := range w.machines {
-		m.disk.CutIn(0)
-		for _, o := range []simdisk.Op{simdisk.Write, simdisk.Sync, simdisk.Other} {
-			m.disk.Fail(o, nil)
-		}
-		m.burnt = 0
-		if m.waits = nil; m.log != nil && m.log.Failed() != nil {
-			m.end(false)
-		}
+		m.burnt, m.waits = 0, nil
 		w.refuses(m)
+	}
+}
+
+// copyBelow takes a copy of the store while a node leads, which then goes on: the copy has
+// the node as the leader.
+func (w *world) copyBelow() {
+	for _, m := range w.machines {
+		w.act(m, m.catchUp)
+		if m.log == nil || m.phase != complete {
+			continue
+		}
+		w.act(m, func() error { return m.lead(true) })
+		if !m.leads() {
+			continue
+		}
+		w.act(m, m.commit)
+		w.copy, w.copyFirst, w.copyLast = w.store.Copy(), w.model.first, w.model.last()
+		for range 3 {
+			if m.leads() {
+				w.act(m, m.commit)
+			}
+		}
+		return
 	}
 }
 
