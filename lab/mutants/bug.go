@@ -83,7 +83,7 @@ func SimVariants() []string {
 func TestVariants() []string {
 	return []string{
 		"appmgr", "client", "mux", "access", "tls", "engine", "journal", "store", "shares", "partitions", "kvpart", "membership", "peer", "site", "predict",
-		"doctor", "bookcopy", "handoff",
+		"doctor", "bookcopy", "handoff", "replica",
 	}
 }
 

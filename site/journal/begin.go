@@ -1,27 +1,29 @@
 package journal
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
-// Begin makes an empty log that goes on after a commit, for a base that holds all commits
-// through it. The directory may have no log.
+// Begin begins the log of a base that was copied from elsewhere and holds all commits
+// through after. The directory must hold no log. The base may get its place only after
+// Begin has returned.
 func Begin(dir Dir, owner uint64, after Number) error {
-	if err := begun(dir, owner, after); err != nil {
-		return fmt.Errorf("beginning a log after commit %d: %w", after, err)
+	names, err := dir.List()
+	if err == nil && len(firstsOf(names)) > 0 {
+		err = errors.New("there is one already")
+	}
+	var s *segment
+	if err == nil {
+		s, err = begin(dir, nil, owner, after+1)
+	}
+	if s != nil {
+		err = errors.Join(err, s.file.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("beginning the log of a copy: %w", err)
 	}
 	return nil
-}
-
-func begun(dir Dir, owner uint64, after Number) error {
-	if err := Remove(dir); err != nil {
-		return err
-	}
-	s, err := begin(dir, nil, owner, after+1)
-	if s != nil {
-		if closed := s.file.Close(); err == nil {
-			err = closed
-		}
-	}
-	return err
 }
 
 // Remove deletes the files of a log, whatever they hold. The base of the log must be gone

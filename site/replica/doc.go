@@ -12,9 +12,10 @@
 //	origin              the owner of the log, and the commit before its first; written once
 //	leader              the active node; the revision is the term
 //	beat                a sign of life of the active node
-//	log/<number>        a commit
+//	log/<number>        a commit; the one that the log begins after is empty
 //	part/<number>/...   a piece of a long commit
 //	nodes/<name>        through which commit a node has the log on its own disk
+//	back                changed whenever a node has less than it told, or begins to copy
 //
 // # Rules
 //
@@ -32,6 +33,9 @@
 //
 // The log is trimmed to the commits that at least two nodes have on their own disks, or all
 // nodes if there are fewer, and never to nothing: the last commit is the guard of the next.
+// What a node tells may arrive late, after its disk was replaced by an empty one. So each
+// node puts its word in place of its own last word alone, and the guards of trimming
+// include that no node went back meanwhile.
 //
 // # The local log
 //

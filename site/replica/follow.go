@@ -18,6 +18,9 @@ func (l *Log) Follow(limit int) (more bool, err error) {
 		limit = followed
 	}
 	last := l.Last()
+	if last < l.o.Origin.After {
+		return false, l.fail(fmt.Errorf("%w: it begins behind commit %d, this node has commit %d", ErrBehind, l.o.Origin.After, last))
+	}
 	// From the last commit of its own on, which is there unless the log was trimmed or is
 	// another log.
 	from, to := l.o.Keys.commits(max(last, 1))
@@ -70,6 +73,15 @@ func (l *Log) payload(n journal.Number, value []byte) ([]byte, error) {
 		return nil, err
 	}
 	if len(parts) != r.parts {
+		// They may have been trimmed since the record was read, and the record with them.
+		key := l.o.Keys.commit(n)
+		there, err := l.read(key, key+"\x00", 1)
+		if err == nil && len(there) == 0 {
+			err = fmt.Errorf("%w: commit %d was trimmed meanwhile", ErrBehind, n)
+		}
+		if err != nil {
+			return nil, err
+		}
 		return nil, fmt.Errorf("%w: commit %d has %d of %d parts", errRecord, n, len(parts), r.parts)
 	}
 	var payload []byte

@@ -21,6 +21,7 @@ func (k Keys) Prefix() string { return k.prefix }
 func (k Keys) origin() string { return k.prefix + "origin" }
 func (k Keys) leader() string { return k.prefix + "leader" }
 func (k Keys) beat() string   { return k.prefix + "beat" }
+func (k Keys) back() string   { return k.prefix + "back" }
 
 func (k Keys) node(name string) string { return k.prefix + "nodes/" + name }
 

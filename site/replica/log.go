@@ -8,15 +8,15 @@ import (
 	"github.com/samya-db/samya/site/journal"
 )
 
-// Errors of a log, which wrap more detail.
+// Errors of a log. They wrap more detail.
 var (
 	// ErrFenced: another node is active. The commit under way may be in the log or not.
 	ErrFenced = errors.New("another node of the site is active")
 	// ErrBehind: the log was trimmed beyond the node's data. The node needs a copy of
 	// another node's base.
 	ErrBehind = errors.New("the log does not reach back to the data of this node")
-	// ErrLost: the store lacks commits that this node has: an older copy of the store was
-	// restored, or this is another store.
+	// ErrLost: the store lacks commits that this node has. It was restored from an older
+	// copy, or is another store.
 	ErrLost = errors.New("the store of the log lacks commits that this node has")
 	// errClosed: the log is closed.
 	errClosed = errors.New("the log is closed")
@@ -30,15 +30,16 @@ type Options struct {
 	Keys Keys
 	// Node is the name of the node, unique among the nodes of the site.
 	Node string
-	// Origin is the origin of the log; see Found.
+	// Origin is what the store tells of the log; see Found.
 	Origin Origin
-	// Wait is called before each repetition of a call to the store. An error ends the log. attempt counts the repetitions from 1.
+	// Wait is called before each repetition of a call to the store. It returns an error if
+	// the log is to be given up. attempt counts the repetitions from 1.
 	Wait func(attempt int, failure error) error
-	// PartBytes is the longest piece of a commit in a single key; 0: 1 MiB. etcd takes 1.5 MiB a
+	// PartBytes is the longest piece of a commit in one key; 0: 1 MiB. etcd takes 1.5 MiB a
 	// request.
 	PartBytes int
-	// Stalled, if not nil, is told when a call has to be repeated, with the error, and
-	// with nil once the store has answered again.
+	// Stalled, if not nil, is told when a call has to be repeated, with its error, and with
+	// nil once the store has answered again.
 	Stalled func(failure error)
 }
 
@@ -49,7 +50,7 @@ const (
 )
 
 // Log is the log of a site at one of its nodes, with the node's own log and base behind it.
-// The log follows the commits of another node, or takes commits of this node once it leads.
+// It follows the commits of another node, or appends commits of its own once it leads.
 //
 // Append, Sync, Confirm, Follow and Lead may not be concurrent with each other, but with
 // all else.
@@ -57,7 +58,7 @@ type Log struct {
 	o     Options
 	local *journal.Journal
 
-	// pending are commits that are appended and not in the store; the memory is used again.
+	// pending are commits that are appended and not in the store. Their memory is used again.
 	pending []journal.Batch
 	waiting int
 	buf     []byte
@@ -94,6 +95,9 @@ func (l *Log) Append(b *journal.Batch) (journal.Number, error) {
 	case term == 0:
 		return 0, l.fail(errFollows)
 	}
+	if err := b.Err(); err != nil {
+		return 0, fmt.Errorf("appending to the log: %w", err)
+	}
 	if most := l.o.PartBytes * maxParts; b.Len() > most {
 		return 0, fmt.Errorf("appending to the log: a commit has %d bytes, at most %d are possible", b.Len(), most)
 	}
@@ -107,7 +111,7 @@ func (l *Log) Append(b *journal.Batch) (journal.Number, error) {
 	return last + journal.Number(l.waiting), nil
 }
 
-// Sync puts all appended commits into the store, one after the other, and returns once they
+// Sync puts all appended commits into the store, one after the other. It returns once they
 // are there, or never can be.
 func (l *Log) Sync() error {
 	for i := range l.waiting {
@@ -138,12 +142,8 @@ func (l *Log) put(b *journal.Batch) error {
 		}
 	}
 	l.buf = r.encode(l.buf[:0])
-	before := Guard{Key: l.o.Keys.commit(n - 1), Rev: Present}
-	if n-1 == l.o.Origin.After {
-		before.Key = l.o.Keys.origin()
-	}
 	done, err := l.do(&Txn{
-		If:   []Guard{{l.o.Keys.leader(), term}, before, {l.o.Keys.commit(n), Absent}},
+		If:   []Guard{{l.o.Keys.leader(), term}, {l.o.Keys.commit(n - 1), Present}, {l.o.Keys.commit(n), Absent}},
 		Then: []Change{{Key: l.o.Keys.commit(n), Value: l.buf}},
 		Else: []string{l.o.Keys.leader(), l.o.Keys.commit(n)},
 	})
@@ -178,7 +178,7 @@ func (l *Log) taken(done *Done, n journal.Number, r *record) error {
 	return nil
 }
 
-// putPart puts a piece of a long commit into the store, where only the commit makes it count.
+// putPart puts a piece of a long commit into the store. It counts only once the commit has.
 func (l *Log) putPart(n journal.Number, term int64, i int, piece []byte) error {
 	done, err := l.do(&Txn{
 		If:   []Guard{{l.o.Keys.leader(), term}},
@@ -217,18 +217,25 @@ func (l *Log) Commit(b *journal.Batch) error {
 	return l.Sync()
 }
 
-// Confirm returns nil if the node was active at a moment after the call. Answers without a commit
-// rest on Confirm.
+// Confirm returns nil if the node was active at a moment after the call. What a node says
+// without a commit rests on it.
 func (l *Log) Confirm() error {
 	term := l.Term()
 	if err := l.Failed(); err != nil || term == 0 {
 		return errors.Join(err, l.following(term))
 	}
-	// A transaction without changes is a linearizable read of a key.
-	done, err := l.do(&Txn{If: []Guard{{l.o.Keys.leader(), term}}, Else: []string{l.o.Keys.leader()}})
+	// A transaction without changes is a linearizable read. The last commit is there, unless
+	// the store was restored from an older copy.
+	last := l.Last()
+	done, err := l.do(&Txn{
+		If:   []Guard{{l.o.Keys.leader(), term}, {l.o.Keys.commit(last), Present}},
+		Else: []string{l.o.Keys.leader()},
+	})
 	if err == nil && !done.Held {
-		leader, _ := done.found(l.o.Keys.leader())
-		err = fmt.Errorf("%w: its term is %d, that of this node %d", ErrFenced, leader.Rev, term)
+		err = fmt.Errorf("%w: it lacks commit %d", ErrLost, last)
+		if leader, _ := done.found(l.o.Keys.leader()); leader.Rev != term {
+			err = fmt.Errorf("%w: its term is %d, that of this node %d", ErrFenced, leader.Rev, term)
+		}
 	}
 	if err != nil {
 		return l.fail(err)
@@ -243,8 +250,8 @@ func (l *Log) following(term int64) error {
 	return nil
 }
 
-// do carries out a transaction, again and again until the store answers. Repetitions of this
-// package's transactions are harmless.
+// do carries out a transaction, and repeats it until the store answers. Every transaction
+// of this package is harmless if it is repeated.
 func (l *Log) do(t *Txn) (*Done, error) {
 	for attempt := 1; ; attempt++ {
 		done, err := l.o.KV.Do(t)

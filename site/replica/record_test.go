@@ -1,82 +1,89 @@
-package replica
+package replica_test
 
 import (
 	"bytes"
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/samya-db/samya/site/journal"
+	"github.com/samya-db/samya/site/replica"
+	"github.com/samya-db/samya/site/replica/replicatest"
 )
 
-// TestRecord: records come back, and every turned bit is noticed.
-func TestRecord(t *testing.T) {
-	payload := []byte("some operations")
-	r := record{term: 7, length: len(payload), sum: sumOf(5, payload), payload: payload}
-	raw := r.encode(nil)
-	got, err := decode(5, raw)
-	if err != nil || got.term != 7 || !bytes.Equal(got.payload, payload) {
-		t.Fatalf("%+v, %v", got, err)
+// spoiled is a store in which some values are changed on their way to a reader.
+type spoiled struct {
+	replica.KV
+	change func(e *replica.Entry)
+}
+
+// Read implements replica.KV.
+func (s *spoiled) Read(from, to string, limit int) ([]replica.Entry, error) {
+	entries, err := s.KV.Read(from, to, limit)
+	for i := range entries {
+		entries[i].Value = slices.Clone(entries[i].Value)
+		s.change(&entries[i])
 	}
-	if _, err := decode(6, raw); !errors.Is(err, errRecord) {
-		t.Errorf("a record under another number: %v", err)
+	return entries, err
+}
+
+// TestDamagedCommits has a node read commits with one bit changed: short ones, long ones in
+// parts, and one under the number of another. It takes none of them.
+func TestDamagedCommits(t *testing.T) {
+	store := replicatest.New()
+	writer := newNode("a", store.At(nil), 1)
+	if err := errors.Join(writer.open(), writer.lead()); err != nil {
+		t.Fatal(err)
 	}
-	for bit := range 8 * len(raw) {
-		turned := bytes.Clone(raw)
-		turned[bit/8] ^= 1 << (bit % 8)
-		got, err := decode(5, turned)
-		// The term is no part of the sum: it only names who put the record. The second
-		// byte is free.
-		if bit/8 >= 4 && bit/8 < 12 || bit/8 == 1 {
+	var b journal.Batch
+	for _, size := range []int{1, 10, 3000} {
+		b.Reset()
+		b.Put(1, []byte("k"), bytes.Repeat([]byte{7}, size))
+		if err := writer.log.Commit(&b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var first []byte
+	for _, e := range store.Entries() {
+		if e.Key == keys.Prefix()+"log/0000000000000000" || !strings.Contains(e.Key, "/log/") && !strings.Contains(e.Key, "/part/") {
 			continue
 		}
-		if err == nil && got.parts == 0 {
-			t.Errorf("bit %d is turned, and the record is read as %+v", bit, got)
+		if first == nil {
+			first = e.Value
 		}
-	}
-}
-
-// FuzzDecode: no record crashes the decoder, and a record that is read comes back.
-func FuzzDecode(f *testing.F) {
-	payload := []byte("payload")
-	f.Add(uint64(3), (&record{term: 1, length: 7, sum: sumOf(3, payload), payload: payload}).encode(nil))
-	f.Add(uint64(3), (&record{term: 1, length: 7, sum: sumOf(3, payload), parts: 2}).encode(nil))
-	f.Add(uint64(0), []byte{recordVersion})
-	f.Fuzz(func(t *testing.T, n uint64, raw []byte) {
-		r, err := decode(journal.Number(n), raw)
-		if err != nil {
-			return
+		for bit := range 8 * len(e.Value) {
+			if at := bit / 8; at == 1 || at > 40 && at%97 != 0 || strings.Contains(e.Key, "/log/") && at >= 4 && at < 12 {
+				continue // a free byte; enough of a long value; the term, which no sum covers
+			}
+			reader := newNode("b", &spoiled{store.At(nil), func(r *replica.Entry) {
+				if r.Key == e.Key {
+					r.Value[bit/8] ^= 1 << (bit % 8)
+				}
+			}}, 2)
+			if err := reader.open(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := reader.log.Follow(0); err == nil {
+				t.Fatalf("%s: a commit with bit %d changed is taken", e.Key, bit)
+			}
+			if err := reader.log.Close(); err != nil {
+				t.Fatal(err)
+			}
 		}
-		again, err := decode(journal.Number(n), r.encode(nil))
-		if err != nil || again.term != r.term || again.parts != r.parts || !bytes.Equal(again.payload, r.payload) {
-			t.Errorf("%+v came back as %+v: %v", r, again, err)
+		if bytes.Equal(e.Value, first) || !strings.Contains(e.Key, "/log/") {
+			continue
 		}
-	})
-}
-
-// TestTrimmable: commits stay until two nodes have them, or all nodes if there are fewer; a
-// node that copies keeps all behind its beginning; the last commit stays.
-func TestTrimmable(t *testing.T) {
-	has := func(n journal.Number) Standing { return Standing{Through: n} }
-	copies := func(n journal.Number) Standing { return Standing{Through: n, Copies: true} }
-	for name, c := range map[string]struct {
-		nodes []Standing
-		last  journal.Number
-		want  journal.Number
-	}{
-		"nothing was ever told":    {nil, 10, 0},
-		"an empty log":             {[]Standing{has(0)}, 0, 0},
-		"a node alone":             {[]Standing{has(7)}, 10, 7},
-		"a node alone has all":     {[]Standing{has(10)}, 10, 9},
-		"two nodes":                {[]Standing{has(7), has(4)}, 10, 4},
-		"the second of three":      {[]Standing{has(7), has(1), has(5)}, 10, 5},
-		"all have all":             {[]Standing{has(10), has(10), has(10)}, 10, 9},
-		"a node copies":            {[]Standing{has(9), has(8), copies(3)}, 10, 3},
-		"a node begins to copy":    {[]Standing{has(9), has(8), copies(0)}, 10, 0},
-		"a node alone, and a copy": {[]Standing{has(9), copies(5)}, 10, 5},
-		"only copies":              {[]Standing{copies(5)}, 10, 0},
-	} {
-		if got := trimmable(c.nodes, c.last); got != c.want {
-			t.Errorf("%s: trimmed through %d, want %d", name, got, c.want)
+		reader := newNode("b", &spoiled{store.At(nil), func(r *replica.Entry) {
+			if r.Key == e.Key {
+				r.Value = first
+			}
+		}}, 2)
+		if err := reader.open(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := reader.log.Follow(0); err == nil {
+			t.Fatalf("%s: commit 1 is taken under this number", e.Key)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,7 +10,7 @@ import (
 	"github.com/samya-db/samya/site/journal"
 )
 
-// Standing is a node's word of itself in the store.
+// Standing is what a node tells of itself in the store.
 type Standing struct {
 	// Node is the node's name.
 	Node string `json:"node"`
@@ -27,20 +28,62 @@ type Standing struct {
 	Time int64 `json:"time"`
 }
 
-// Tell stores this node's standing.
+// Tell stores what this node tells of itself, in place of what it told before. Calls may
+// not be concurrent with each other.
 func (l *Log) Tell(s Standing) error {
 	s.Node = l.o.Node
 	value, err := json.Marshal(&s)
 	if err != nil {
 		return fmt.Errorf("encoding the standing of the node: %w", err)
 	}
-	if _, err := l.do(&Txn{Then: []Change{{Key: l.o.Keys.node(l.o.Node), Value: value}}}); err != nil {
+	if err := l.tell(&s, value); err != nil {
 		return fmt.Errorf("telling of this node: %w", err)
 	}
 	return nil
 }
 
-// Nodes returns the last standings of the site's nodes, by name.
+func (l *Log) tell(s *Standing, value []byte) error {
+	key := l.o.Keys.node(l.o.Node)
+	found, err := l.read(key, key+"\x00", 1)
+	if err != nil {
+		return err
+	}
+	for {
+		var before Entry
+		if len(found) > 0 {
+			before = found[0]
+		}
+		// An earlier word of this node that is still on its way fails from here on: it
+		// could tell of commits on a disk that the node has lost.
+		t := &Txn{
+			If:   []Guard{{key, before.Rev}},
+			Then: []Change{{Key: key, Value: value}},
+			Else: []string{key},
+		}
+		if goesBack(s, before.Value) {
+			t.Then = append(t.Then, Change{Key: l.o.Keys.back(), Value: []byte(l.o.Node)})
+		}
+		done, err := l.do(t)
+		if err != nil || done.Held {
+			return err
+		}
+		found = done.Found
+		if len(found) > 0 && bytes.Equal(found[0].Value, value) {
+			return nil // an earlier repetition was carried out
+		}
+	}
+}
+
+// goesBack reports whether a node needs commits that it did not need by its last word.
+func goesBack(s *Standing, before []byte) bool {
+	var was Standing
+	if len(before) > 0 && json.Unmarshal(before, &was) != nil {
+		return true
+	}
+	return s.Copies || s.Through < was.Through
+}
+
+// Nodes returns what the nodes of the site told last, by name.
 func (l *Log) Nodes() ([]Standing, error) {
 	from, to := l.o.Keys.nodes()
 	entries, err := l.read(from, to, 0)
@@ -82,11 +125,21 @@ func trimmable(nodes []Standing, last journal.Number) journal.Number {
 }
 
 // Trim deletes the commits from the log that no node needs, as the active node, and
-// returns the number of the last commit deleted.
+// returns the number of the last commit that it deleted now or before; 0 for none.
 func (l *Log) Trim() (journal.Number, error) {
 	term, last := l.Term(), l.Last()
 	if term == 0 {
 		return 0, errFollows
+	}
+	// Read before the nodes: one that goes back afterwards, or begins to copy, is not among
+	// them.
+	back, err := l.read(l.o.Keys.back(), l.o.Keys.back()+"\x00", 1)
+	if err != nil {
+		return 0, fmt.Errorf("reading whether a node went back: %w", err)
+	}
+	still := Guard{Key: l.o.Keys.back(), Rev: Absent}
+	if len(back) > 0 {
+		still.Rev = back[0].Rev
 	}
 	nodes, err := l.Nodes()
 	if err != nil {
@@ -98,7 +151,7 @@ func (l *Log) Trim() (journal.Number, error) {
 	}
 	from, _ := l.o.Keys.commits(0)
 	done, err := l.do(&Txn{
-		If: []Guard{{l.o.Keys.leader(), term}},
+		If: []Guard{{l.o.Keys.leader(), term}, still},
 		Then: []Change{
 			{Key: from, To: l.o.Keys.commit(through + 1)},
 			{Key: l.o.Keys.parts(0), To: l.o.Keys.parts(through + 1)},
@@ -106,6 +159,9 @@ func (l *Log) Trim() (journal.Number, error) {
 		Else: []string{l.o.Keys.leader()},
 	})
 	if err == nil && !done.Held {
+		if leader, _ := done.found(l.o.Keys.leader()); leader.Rev == term {
+			return 0, nil // a node went back: another time
+		}
 		err = ErrFenced
 	}
 	if err != nil {
@@ -114,7 +170,7 @@ func (l *Log) Trim() (journal.Number, error) {
 	return through, nil
 }
 
-// Forget deletes a node's standing: the node never comes back, and nothing is kept for the node.
+// Forget deletes what a node told of itself: it never comes back, and nothing is kept for it.
 func (l *Log) Forget(node string) error {
 	if node == l.o.Node {
 		return errors.New("forgetting a node: it is this one")
@@ -124,26 +180,4 @@ func (l *Log) Forget(node string) error {
 		return fmt.Errorf("forgetting node %s: %w", node, err)
 	}
 	return nil
-}
-
-// First returns the number of the first commit in the log; 0 for none.
-func First(kv KV, keys Keys, wait func(attempt int, failure error) error) (journal.Number, error) {
-	from, to := keys.commits(0)
-	l := &Log{o: Options{KV: kv, Keys: keys, Wait: wait}}
-	found, err := l.read(from, to, 1)
-	if err != nil || len(found) == 0 {
-		return 0, err
-	}
-	n, ok := keys.number(found[0].Key)
-	if !ok {
-		return 0, fmt.Errorf("%w: key %.100q", errRecord, found[0].Key)
-	}
-	return n, nil
-}
-
-// Pin has the log keep all commits behind through, while a node without data copies the base
-// of another node. now is in Unix milliseconds.
-func Pin(kv KV, keys Keys, node string, through journal.Number, now int64, wait func(attempt int, failure error) error) error {
-	l := &Log{o: Options{KV: kv, Keys: keys, Node: node, Wait: wait}}
-	return l.Tell(Standing{Through: through, Copies: true, Time: now})
 }

@@ -210,7 +210,7 @@ func (n *node) origin() (replica.Origin, error) {
 // reaches reports whether the log in etcd has all commits behind a commit.
 func (n *node) reaches(origin replica.Origin, through journal.Number) bool {
 	first, err := replica.First(n.client, n.keys, n.stops)
-	return err == nil && (first <= through+1 && (first > 0 || through == origin.After))
+	return err == nil && first <= through+1 && through >= origin.After
 }
 
 // patience returns the wait before a call to etcd is repeated. The wait fails once ctx

@@ -321,6 +321,10 @@ func (b *boltBase) empty() error {
 // first: from then on the directory has no data until the copy has its name.
 func install(work, dir string, owner uint64, through journal.Number) error {
 	at := journal.OSDir(work)
+	// An earlier end of this copy may have been cut off.
+	if err := journal.Remove(at); err != nil {
+		return err
+	}
 	if err := journal.Begin(at, owner, through); err != nil {
 		return err
 	}

@@ -112,15 +112,17 @@ func versionOf(identity *storev1.Identity) (versions.Version, error) {
 
 // raise has the data name another version of the cluster, before anything in that
 // version's form is appended to the log. It writes to the base itself: a build that does
-// not speak the version must refuse the data before it reads the log.
+// not speak the version must refuse the data before it reads the log. A log that other
+// nodes read as well has to tell them. There the version comes with the commit or not at
+// all, and openOn looks once more when the log was read.
 func (s *Store) raise(v versions.Version) error {
 	op, err := identityOp(&s.options, v)
 	if err != nil {
 		return err
 	}
 	if s.options.Over != nil {
-		// The other nodes learn the version from the log.
 		s.batch.Put(op.Bucket, op.Key, op.Value)
+		return nil
 	}
 	s.checkpoints.stepping.Lock()
 	defer s.checkpoints.stepping.Unlock()

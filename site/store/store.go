@@ -151,7 +151,8 @@ type Options struct {
 	BackupTime time.Duration
 
 	// Over, if set, returns the log of the site that stands over the log of the directory:
-	// a replicated one, whose commits the directory's log follows. The directory is marked
+	// a replicated one, whose commits the directory's log follows. If the site is to run on
+	// it, all commits are in the base when Over returns. The directory is marked
 	// as a node's, and not opened without Over again.
 	Over func(local *journal.Journal) (journal.Log, error)
 }
@@ -292,6 +293,9 @@ func openOn(dir journal.Dir, base journal.Base, o Options, isNew bool) (*Store, 
 	if o.Over != nil {
 		if s.journal, err = o.Over(local); err != nil {
 			return nil, errors.Join(err, local.Close())
+		}
+		if _, _, _, err := claim(base, &o); err != nil {
+			return nil, errors.Join(err, s.journal.Close())
 		}
 	}
 	if isNew || len(jo.First) == 0 {

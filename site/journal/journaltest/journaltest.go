@@ -144,6 +144,7 @@ func Suite(t *testing.T, rig func(t *testing.T, seed uint64) Rig) {
 	t.Run("OnlyWholeCommits", func(t *testing.T) { empty(t, rig(t, 1)) })
 	t.Run("Closed", func(t *testing.T) { closed(t, rig(t, 1)) })
 	t.Run("LongCommits", func(t *testing.T) { long(t, rig(t, 1)) })
+	t.Run("LongKeys", func(t *testing.T) { longKey(t, rig(t, 1)) })
 }
 
 // kept: the base has each commit that Sync has returned for, in order, after checkpoints,
@@ -283,6 +284,24 @@ func long(t *testing.T, rig Rig) {
 	}
 	if err := Whole(log); err != nil || !base.Equal(want) {
 		t.Errorf("the base differs: %v", err)
+	}
+	if err := log.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// longKey: a commit with a key that is too long is refused whole.
+func longKey(t *testing.T, rig Rig) {
+	t.Helper()
+	log, _, err := rig.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b journal.Batch
+	b.Put(1, Key(1), []byte("a"))
+	b.Put(1, make([]byte, 1<<16), []byte("b"))
+	if n, err := log.Append(&b); err == nil {
+		t.Errorf("a commit with a key of %d bytes has number %d", 1<<16, n)
 	}
 	if err := log.Close(); err != nil {
 		t.Error(err)

@@ -69,6 +69,24 @@ func (s *Store) Deliver() bool {
 	return true
 }
 
+// Copy is what a store has at a moment.
+type Copy map[string]replica.Entry
+
+// Copy returns what the store has.
+func (s *Store) Copy() Copy {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.entries)
+}
+
+// Restore puts the store back to an earlier copy. Revisions go on, as etcd's do after a
+// restore with bumped revisions.
+func (s *Store) Restore(c Copy) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.entries, s.late = maps.Clone(c), nil
+}
+
 // Entries returns all entries in the order of their keys.
 func (s *Store) Entries() []replica.Entry {
 	s.mu.Lock()

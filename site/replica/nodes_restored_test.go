@@ -1,0 +1,111 @@
+package replica_test
+
+import (
+	"errors"
+
+	"github.com/samya-db/samya/internal/simdisk"
+	"github.com/samya-db/samya/site/journal"
+	"github.com/samya-db/samya/site/replica"
+)
+
+// restore takes the store back to an earlier copy. Nodes that have later commits refuse to
+// go on, whatever they do; the others go on.
+func (w *world) restore() {
+	w.calm = true
+	for _, m := range w.machines {
+		if m.disk.Dead() || m.log != nil && m.log.Failed() != nil {
+			m.end(false)
+		}
+		m.disk.CutIn(0)
+		for _, o := range []simdisk.Op{simdisk.Write, simdisk.Sync, simdisk.Other} {
+			m.disk.Fail(o, nil)
+		}
+	}
+	if w.chance(700) {
+		w.copyBelow()
+	}
+	w.store.Restore(w.copy)
+	w.hit("restored")
+	w.note("the store is put back to commit %d", w.copyLast)
+	w.model.restored(w.copy, w.copyFirst, w.copyLast)
+	for _, m := range w.machines {
+		m.burnt, m.waits = 0, nil
+		w.refuses(m)
+	}
+}
+
+// copyBelow takes a copy of the store while a node leads, which then goes on: the copy has
+// the node as the leader.
+func (w *world) copyBelow() {
+	for _, m := range w.machines {
+		w.act(m, m.catchUp)
+		if m.log == nil || m.phase != complete {
+			continue
+		}
+		w.act(m, func() error { return m.lead(true) })
+		if !m.leads() {
+			continue
+		}
+		w.act(m, m.commit)
+		w.copy, w.copyFirst, w.copyLast = w.store.Copy(), w.model.first, w.model.last()
+		for range 3 {
+			if m.leads() {
+				w.act(m, m.commit)
+			}
+		}
+		return
+	}
+}
+
+// refuses has a machine with later commits than the store try all that it could do.
+func (w *world) refuses(m *machine) {
+	if m.leads() && m.log.Last() > w.model.last() {
+		w.hit("restored under a leader")
+		var err error
+		if w.chance(500) {
+			err = m.log.Confirm()
+		} else {
+			var b journal.Batch
+			w.make(m, &b)
+			if _, err = m.log.Append(&b); err == nil {
+				err = m.log.Sync()
+			}
+		}
+		if !errors.Is(err, replica.ErrLost) && !errors.Is(err, replica.ErrFenced) {
+			w.model.fail("%s leads with commit %d, the store has %d: %v", m.name, m.log.Last(), w.model.last(), err)
+		}
+		m.end(false)
+	}
+	for _, follows := range []bool{true, false} {
+		if m.log == nil {
+			if err := m.openLog(); err != nil {
+				w.model.fail("%s opens: %v", m.name, err)
+				return
+			}
+		}
+		if m.out = m.log.Last() > w.model.last(); !m.out {
+			return
+		}
+		w.hit("lost commits")
+		var err error
+		if follows {
+			_, err = m.log.Follow(0)
+		} else {
+			err = m.takeOver()
+		}
+		if !errors.Is(err, replica.ErrLost) {
+			w.model.fail("%s has commit %d, the store has %d: %v", m.name, m.log.Last(), w.model.last(), err)
+		}
+		m.end(false)
+	}
+}
+
+// takeOver leads in place of whoever does.
+func (m *machine) takeOver() error {
+	if err := m.look(); err != nil {
+		return err
+	}
+	m.w.runs++
+	_, err := m.log.Lead(m.seen, replica.Leader{Node: m.name, Run: uint64(m.w.runs)})
+	return err
+}
