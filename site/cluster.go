@@ -32,7 +32,12 @@ func (s cluster) ListSites(context.Context, *samyav1.ListSitesRequest) (*samyav1
 	resp := &samyav1.ListSitesResponse{Cluster: s.cfg.Cluster, AnsweredBy: "site/" + s.cfg.Name, MembersVersion: s.sites.Load().version}
 	look := s.look()
 	for _, id := range slices.Sorted(slices.Values(s.members())) { // the catalogue has them in the order of their seats
-		resp.Sites = append(resp.Sites, look(id))
+		site := look(id)
+		if site.Name == s.cfg.Name && s.cfg.Term > 0 {
+			// Gossip may tell the node that has taken over from this node.
+			site.Node, site.Term, site.Address, site.HttpAddress = s.cfg.Instance, s.cfg.Term, s.GRPCAddr(), s.HTTPAddr()
+		}
+		resp.Sites = append(resp.Sites, site)
 	}
 	return resp, nil
 }
