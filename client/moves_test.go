@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -152,33 +151,4 @@ func TestAddressOfAnotherName(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestTakeOverIsNoClose: what ends as a site moves does not end as with a closed client.
-func TestTakeOverIsNoClose(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
-		w.site("au", far)
-		a := w.node("eu", "a.eu", 0)
-		b := w.node("eu", "b.eu", 0)
-		b.set(connectivity.TransientFailure)
-		w.seat(1, seat("au", seatMember, ""), runBy("eu", "a.eu", 0))
-		bubble(t, w, begins("au"), "eu", func(c *Client) {
-			hearing(t)
-			a.setSilent(true)
-			w.servers["au"].answers(func(*samyav1.Operation) *samyav1.Result { return nil })
-			done := make(chan error, 1)
-			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-			defer cancel()
-			go func() { _, err := c.Acquire(ctx, "acme/vm", 1); done <- err }()
-			_ = pause(t.Context(), 100*time.Millisecond)
-			w.seat(1, seat("au", seatMember, ""), runBy("eu", "b.eu", 0))
-			if err := <-done; !errors.Is(err, ErrOutcomeUnknown) || errors.Is(err, ErrClosed) {
-				t.Errorf("the acquire: %v", err)
-			}
-			if got := fmt.Sprint(c.addresses()); got != "au b.eu" {
-				t.Errorf("the targets are %s", got)
-			}
-		})
-	})
 }
