@@ -31,7 +31,7 @@ type Config struct {
 	Name, Region, Cluster string
 	// Instance is the name of this process among the nodes of its site, with the same
 	// bounds; empty for a site of one process and for an app manager. Term is the number of
-	// the take-over by which it runs the site, at least 0; 0 for a site of one process.
+	// this process's take-over of the site, at least 0; 0 for a site of one process.
 	Instance string
 	Term     int64
 	// GRPC and HTTP are the host:port of the two listeners; port 0 picks a free port.
