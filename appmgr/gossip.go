@@ -14,7 +14,7 @@ func (g gossiped) Sites() []route.SiteInfo {
 	var infos []route.SiteInfo
 	for _, m := range g.Membership.Sites() {
 		if m.GRPC != "" {
-			infos = append(infos, route.SiteInfo{Name: m.Name, Region: m.Region, Address: m.GRPC})
+			infos = append(infos, route.SiteInfo{Name: m.Name, Region: m.Region, Address: m.GRPC, Node: m.Instance, Term: m.Term})
 		}
 	}
 	return infos

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/samya-db/samya/appmgr/fake"
+	"github.com/samya-db/samya/appmgr/route"
 	"github.com/samya-db/samya/internal/seats"
 )
 
@@ -20,6 +22,19 @@ func TestHTTPWatchOfMembers(t *testing.T) {
 			!strings.HasPrefix(lines[0], `{"version":2,"behind":12,"waits_for":"12 entities to adopt the new voters","answered_by":"am","members":[{"name":"us"`) ||
 			lines[1] != "{}" || !strings.Contains(lines[2], `"reason":"SHUTTING_DOWN"`) {
 			t.Errorf("%d %q", rec.Code, lines)
+		}
+	})
+}
+
+// TestHTTPNodesOfSites: lists tell the node that runs a site, and its term.
+func TestHTTPNodesOfSites(t *testing.T) {
+	inBubble(t, []string{"us"}, nil, func(r *rig) {
+		r.directory.Set(route.SiteInfo{Name: "us", Region: "us", Address: "us", Node: "b", Term: 9})
+		fake.Pass(time.Second)
+		for _, path := range []string{"/v1/sites", "/v1/members"} {
+			if rec := r.ask(r.t, "GET", path, ""); rec.Code != 200 || !strings.Contains(rec.Body.String(), `"node":"b","term":9`) {
+				r.t.Errorf("%s: %d %s", path, rec.Code, rec.Body)
+			}
 		}
 	})
 }

@@ -76,13 +76,17 @@ func (c *Client) try(ctx context.Context, at *target, m *movement, by time.Time)
 	}
 	defer at.leave()
 	if m.all == nil {
-		return at.mux.DoBy(ctx, m.operation(), by)
+		result, fate, err := at.mux.DoBy(ctx, m.operation(), by)
+		if errors.Is(err, mux.ErrClosed) && c.ctx.Err() == nil {
+			err = errRetired
+		}
+		return result, fate, err
 	}
 	ctx, cancel := context.WithDeadline(ctx, by)
 	defer cancel()
 	defer context.AfterFunc(c.ctx, cancel)()
 	req, resp := m.batch(), &samyav1.BatchResponse{}
-	fate, err := mux.Invoke(ctx, at.conn, samyav1.TokenService_Batch_FullMethodName, req, resp)
+	fate, err := at.invoke(ctx, samyav1.TokenService_Batch_FullMethodName, req, resp)
 	switch {
 	case err != nil && fate == mux.Answered:
 		return &samyav1.Result{Result: &samyav1.Result_Failure{Failure: apierr.FromGRPC(err).Failure()}}, fate, nil

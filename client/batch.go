@@ -153,7 +153,7 @@ func (b *batch) try(ctx context.Context, at *target, t *tour, by time.Time) bool
 	site, resp := at.name(), &samyav1.BatchResponse{}
 	fate, err := mux.Unsent, at.enter()
 	if err == nil {
-		fate, err = mux.Invoke(ctx, at.conn, samyav1.TokenService_Batch_FullMethodName, req, resp)
+		fate, err = at.invoke(ctx, samyav1.TokenService_Batch_FullMethodName, req, resp)
 		at.leave()
 	}
 	if status.Code(err) == codes.Unimplemented {

@@ -75,10 +75,12 @@ func (c *Client) connect(info Target) (*target, error) {
 	if err != nil {
 		return nil, fmt.Errorf("target %s: %w", info.Address, err)
 	}
-	return &target{
+	t := &target{
 		Target: info, home: c.cfg.Region != "" && info.Region == c.cfg.Region,
 		conn: conn, mux: mux.New(conn, mux.Options{}), changed: c.rerank, stop: func() {},
-	}, nil
+	}
+	t.live()
+	return t, nil
 }
 
 // follow measures a target, and learns from it, until it is retired or the client closed.

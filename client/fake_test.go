@@ -100,6 +100,7 @@ type server struct {
 	world   *world
 	name    string
 	sites   []string
+	term    int64 // of the node that runs the site
 	front   bool
 	latency time.Duration
 	// answer makes the result of an operation that arrives; nil: no answer comes.
@@ -332,6 +333,7 @@ func (c *fakeConn) Invoke(ctx context.Context, _ string, req, resp any, opts ...
 		if resp.AnsweredBy = "site/" + c.s.name; c.s.front {
 			resp.AnsweredBy = c.s.name
 		}
+		resp.Sites = []*samyav1.Site{{Name: "as", Term: 99}, {Name: c.s.name, Term: c.s.term}}
 	case *samyav1.BatchResponse:
 		if r := req.(*samyav1.BatchRequest); r.GetAtomic() {
 			return c.atomic(ctx, r, resp)

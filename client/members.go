@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -26,7 +27,7 @@ const drainTime = 5 * time.Second
 const listTime, deniedTime = 5 * time.Second, time.Minute
 
 // errRetired is the outcome of a try at a target that is none any more.
-var errRetired = errors.New("the target is a site that has left")
+var errRetired = errors.New("the target's site has left, or is at another address")
 
 // learn follows the members as a target tells them, as long as it is a site, until ctx
 // ends. All sites are followed: a site that was cut off, or written off, knows nothing of
@@ -86,12 +87,24 @@ func (c *Client) told(list *samyav1.ListMembersResponse) {
 	defer c.telling.Unlock()
 	c.choosing.Lock()
 	c.seats = c.seats.Learn(list)
+	known, all := c.seats, slices.Clone(c.targets)
+	c.choosing.Unlock()
+	for _, t := range all {
+		t.outlive(known.Term)
+	}
+	c.choosing.Lock()
 	added, dropped := c.regroup()
 	c.choosing.Unlock()
 	for _, t := range added {
 		c.follow(t)
 	}
 	for _, t := range dropped {
+		if t.moved {
+			t.abandon()
+			// A connection that hangs takes seconds to close.
+			c.loops.Go(func() { _ = t.close() })
+			continue
+		}
 		t.retire()
 	}
 	c.rerank()
@@ -102,25 +115,26 @@ func (c *Client) told(list *samyav1.ListMembersResponse) {
 // that are new and those that are no more.
 func (c *Client) regroup() (added, dropped []*target) {
 	want, complete := c.wanted()
+	moved := map[string]bool{}
 	c.retired = slices.DeleteFunc(c.retired, func(t *target) bool { return t.idle() })
 	c.targets = slices.DeleteFunc(c.targets, func(t *target) bool {
 		if t.learned == "" {
 			return false
 		}
-		if at, ok := want[t.learned]; ok && at == t.Target {
+		at, ok := want[t.learned]
+		if ok && at == t.Target {
 			delete(want, t.learned)
 			return false
 		}
+		t.moved = ok && at.Address != t.Address
+		moved[t.learned] = t.moved
 		dropped = append(dropped, t)
 		return true
 	})
 	c.retired = append(c.retired, dropped...)
-	if !complete {
-		return nil, dropped
-	}
 	for _, m := range c.seats.List().GetMembers() {
 		at, ok := want[m.GetName()]
-		if !ok || len(c.targets) >= maxTargets {
+		if !ok || !complete && !moved[m.GetName()] || len(c.targets) >= maxTargets {
 			continue
 		}
 		// An address that makes no connection is of no use.
@@ -150,6 +164,7 @@ func (c *Client) wanted() (want map[string]Target, complete bool) {
 		if t.learned != "" {
 			continue
 		}
+		maps.DeleteFunc(want, func(_ string, at Target) bool { return at.Address == t.Address })
 		switch site, front, known := t.kind(); {
 		case front:
 			// App managers know the sites, and route to them.

@@ -202,7 +202,7 @@ func (q *question) invoke(ctx context.Context, at *target, by time.Time) (mux.Fa
 	defer at.leave()
 	ctx, cancel := context.WithDeadline(ctx, by)
 	defer cancel()
-	return mux.Invoke(ctx, at.conn, q.method, q.req, q.resp)
+	return at.invoke(ctx, q.method, q.req, q.resp)
 }
 
 // judge records the outcome of a failed try. It reports whether the question is settled;

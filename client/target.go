@@ -15,6 +15,7 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/samya-db/samya/internal/grpccodec"
 	"github.com/samya-db/samya/internal/health"
@@ -33,8 +34,12 @@ const (
 	maxAnswer = 4 << 20
 )
 
-// errSilent is why the stream of a target that answers no probe is broken off.
-var errSilent = errors.New("the target has fallen silent")
+var (
+	// errSilent is why the stream of a target that answers no probe is broken off.
+	errSilent = errors.New("the target has fallen silent")
+	// errOver is why the stream of a target is broken off whose site another node runs.
+	errOver = errors.New("another node runs the site now")
+)
 
 // connection is the part of a *grpc.ClientConn that a target needs.
 type connection interface {
@@ -56,14 +61,21 @@ type target struct {
 	// learned is the site of a target that the members' list named; empty for a target of
 	// the configuration.
 	learned string
+	moved   bool               // the list names another address of that site by now
 	stop    context.CancelFunc // ends what follows the target
 
-	mu     sync.Mutex
+	mu sync.Mutex
+	// life ends, by the function cut, when nobody answers at the target any more; then the
+	// target gets another life.
+	life   context.Context
+	cut    context.CancelFunc
 	health health.Health
 	site   string // the site's name; empty: unknown, or an app manager
 	known  bool   // it is known whether the target is a site
-	// was is the name of the site that the target was last; front: it was an app manager.
+	// was is the name of the site that the target was last, and term the take-over by which
+	// its node ran the site, 0 for none; front: it was an app manager.
 	was   string
+	term  int64
 	front bool
 	// drainsUntil is until when the target's own word that it drains holds.
 	drainsUntil time.Time
@@ -157,8 +169,13 @@ func (t *target) identify(ctx context.Context) {
 	t.mu.Lock()
 	changed := t.was != site && isSite || t.front == isSite
 	t.known, t.front = true, !isSite
-	if t.was = ""; isSite {
+	if t.was, t.term = "", 0; isSite {
 		t.site, t.was = site, site
+		for _, s := range resp.GetSites() {
+			if s.GetName() == site {
+				t.term = s.GetTerm()
+			}
+		}
 	}
 	t.mu.Unlock()
 	if changed {
@@ -226,7 +243,8 @@ func (t *target) enter() error {
 func (t *target) leave() {
 	t.mu.Lock()
 	t.calls--
-	done := t.retired && t.calls == 0
+	// Whoever abandons the target closes it.
+	done := t.retired && t.calls == 0 && t.life.Err() == nil
 	t.mu.Unlock()
 	if done {
 		// Nobody waits for the error.
@@ -244,6 +262,50 @@ func (t *target) retire() {
 	t.stop()
 	if done {
 		_ = t.close()
+	}
+}
+
+// invoke makes a unary call, which ends with the target's life.
+func (t *target) invoke(ctx context.Context, method string, req, resp proto.Message) (mux.Fate, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	t.mu.Lock()
+	life := t.life
+	t.mu.Unlock()
+	defer context.AfterFunc(life, cancel)()
+	return mux.Invoke(ctx, t.conn, method, req, resp)
+}
+
+// live begins a life.
+func (t *target) live() { t.life, t.cut = context.WithCancel(context.Background()) }
+
+// abandon ends the calls under way: the site is at another address, and nobody answers
+// here. It retires the target, but leaves it to the caller to close it.
+func (t *target) abandon() {
+	t.mu.Lock()
+	t.retired = true
+	t.cut()
+	t.mu.Unlock()
+	t.stop()
+}
+
+// outlive has the target be the site no more from whose node another node has taken over.
+// It ends the calls under way there, unless the target may be another node by now.
+func (t *target) outlive(latest func(site string) (term int64)) {
+	t.mu.Lock()
+	over := t.term > 0 && t.term < latest(t.was)
+	waits := over && t.known
+	if over {
+		t.was, t.term = "", 0
+	}
+	if waits {
+		t.cut()
+		t.live()
+	}
+	t.mu.Unlock()
+	if waits {
+		t.mux.Break(status.Error(codes.Unavailable, errOver.Error()))
+		t.update((*health.Health).Broken)
 	}
 }
 

@@ -32,7 +32,12 @@ func (s cluster) ListSites(context.Context, *samyav1.ListSitesRequest) (*samyav1
 	resp := &samyav1.ListSitesResponse{Cluster: s.cfg.Cluster, AnsweredBy: "site/" + s.cfg.Name, MembersVersion: s.sites.Load().version}
 	look := s.look()
 	for _, id := range slices.Sorted(slices.Values(s.members())) { // the catalogue has them in the order of their seats
-		resp.Sites = append(resp.Sites, look(id))
+		site := look(id)
+		if site.Name == s.cfg.Name && s.cfg.Term > 0 {
+			// Gossip may tell the node that has taken over from this node.
+			site.Node, site.Term, site.Address, site.HttpAddress = s.cfg.Instance, s.cfg.Term, s.GRPCAddr(), s.HTTPAddr()
+		}
+		resp.Sites = append(resp.Sites, site)
 	}
 	return resp, nil
 }
@@ -47,6 +52,7 @@ func (s *Site) look() func(core.SiteID) *samyav1.Site {
 		if i >= 0 {
 			site.Region, site.Address, site.HttpAddress = heard[i].Region, heard[i].GRPC, heard[i].HTTP
 			site.OldestVersion, site.NewestVersion = uint32(heard[i].Versions.Oldest), uint32(heard[i].Versions.Newest)
+			site.Node, site.Term = heard[i].Instance, heard[i].Term
 			site.Health = samyav1.SiteHealth_SITE_HEALTH_UNREACHABLE
 		}
 		if site.Name == s.cfg.Name || slices.Contains(connected, id) {
@@ -56,7 +62,7 @@ func (s *Site) look() func(core.SiteID) *samyav1.Site {
 	}
 }
 
-// address returns where a peer is thought to listen; "" if unknown.
+// address returns where the node that runs a peer is thought to listen; "" if unknown.
 func (s *Site) address(to core.SiteID) string {
 	for _, m := range s.membership.Sites() {
 		if m.Name == string(to) {
@@ -174,11 +180,12 @@ func (s *Site) resite(e *event.Event) {
 	s.log.Info("the cluster has other sites", "members", e.Members, "peers", e.Peers)
 }
 
-// watch keeps the core's view of who is reachable up to date with gossip.
+// watch keeps the links and the core's view of who is reachable up to date with gossip.
 func (s *Site) watch(ctx context.Context) {
 	for {
 		changed := s.membership.Changed()
 		s.meet()
+		s.links.Readdress()
 		s.reachable(s.links.Connected())
 		select {
 		case <-changed:

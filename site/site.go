@@ -143,7 +143,7 @@ func (s *Site) open() error {
 	s.speaks.Store(new(c.Status().Versions))
 	s.links = peer.New(peer.Config{
 		Cluster: s.cfg.Cluster, Self: core.SiteID(s.cfg.Name),
-		Members: s.founded.Sites, MembersVersion: s.founded.Version,
+		Members: s.founded.Sites, MembersVersion: s.founded.Version, Term: s.cfg.Term,
 		Address: s.address, TLS: s.cfg.TLS, Latency: s.latency(), Fault: s.fault(),
 		Receive: func(from core.SiteID, messages []message.Envelope) {
 			// A batch that finds the engine busy is lost, as the protocol allows.

@@ -353,7 +353,7 @@ func TestNoSite(t *testing.T) {
 	})
 }
 
-// TestSiteMoves: calls under way at the old address end in peace.
+// TestSiteMoves: a call that waits at the old address goes to the new address at once.
 func TestSiteMoves(t *testing.T) {
 	inBubble(t, []string{"us"}, nil, func(r *rig) {
 		t := r.t
@@ -370,12 +370,17 @@ func TestSiteMoves(t *testing.T) {
 		r.sites["elsewhere"] = moved
 		r.directory.Set(route.SiteInfo{Name: "us", Region: "us", Address: "elsewhere"})
 		fake.Pass(2 * time.Second)
-		if site, err := r.acquire(t, fake.Take); site != "us" || err != nil || moved.Calls.Load() != 1 {
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Errorf("the call at the old address: %v", err)
+			}
+		default:
+			t.Error("the call at the old address still waits")
+		}
+		if site, err := r.acquire(t, fake.Take); site != "us" || err != nil || moved.Calls.Load() != 2 {
 			t.Errorf("%s, %v, %d calls at the new address", site, err, moved.Calls.Load())
 		}
 		close(hold)
-		if err := <-done; err != nil {
-			t.Errorf("the call at the old address: %v", err)
-		}
 	})
 }

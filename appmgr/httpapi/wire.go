@@ -106,6 +106,9 @@ type siteJSON struct {
 	Newest      uint32   `json:"newest_version"`
 	Refusal     string   `json:"refusal,omitempty"`
 	HTTPAddress string   `json:"http_address"`
+	// Node runs the site since the take-over Term; unset for a site of one process.
+	Node string `json:"node,omitempty"`
+	Term int64  `json:"term,omitempty"`
 }
 
 func entityJSON(e *samyav1.Entity) entity {
@@ -181,7 +184,7 @@ func sitesJSON(r *samyav1.ListSitesResponse) sites {
 		j := siteJSON{
 			Name: s.GetName(), Region: s.GetRegion(), Address: s.GetAddress(), HTTPAddress: s.GetHttpAddress(),
 			Health: word(s.GetHealth(), "SITE_HEALTH_"),
-			Oldest: s.GetOldestVersion(), Newest: s.GetNewestVersion(), Refusal: s.GetRefusal(),
+			Oldest: s.GetOldestVersion(), Newest: s.GetNewestVersion(), Refusal: s.GetRefusal(), Node: s.GetNode(), Term: s.GetTerm(),
 		}
 		if s.GetRoundTrip() != nil {
 			j.RoundTripMS = new(float64(s.GetRoundTrip().AsDuration()) / float64(time.Millisecond))
@@ -215,6 +218,9 @@ type memberJSON struct {
 	Rescued bool `json:"rescued,omitempty"`
 	// Remembered is null unless the answering site remembers the data of a lost site.
 	Remembered *rememberedJSON `json:"remembered,omitempty"`
+	// Node runs the site since the take-over Term; unset for a site of one process.
+	Node string `json:"node,omitempty"`
+	Term int64  `json:"term,omitempty"`
 }
 
 // rememberedJSON is a site's memory of another site's data.
@@ -245,6 +251,7 @@ func memberOf(m *samyav1.Member) memberJSON {
 	out := memberJSON{
 		Name: m.GetName(), State: word(m.GetState(), "MEMBER_STATE_"), Knows: m.GetKnows(), Region: m.GetRegion(),
 		Address: m.GetAddress(), Health: word(m.GetHealth(), "SITE_HEALTH_"), WaitsFor: m.GetWaitsFor(), Heir: m.GetHeir(),
+		Node: m.GetNode(), Term: m.GetTerm(),
 	}
 	if d := m.GetDrain(); d != nil {
 		out.Drain = &drainJSON{

@@ -103,7 +103,7 @@ func (s *Reads) sight(list *samyav1.ListMembersResponse) {
 		if !ok {
 			continue
 		}
-		m.Region, m.Address = info.Region, info.Address
+		m.Region, m.Address, m.Node, m.Term = info.Region, info.Address, info.Node, info.Term
 		switch m.GetState() {
 		case samyav1.MemberState_MEMBER_STATE_MEMBER, samyav1.MemberState_MEMBER_STATE_DRAINING:
 			m.Health = publicHealth(h, now)

@@ -8,12 +8,16 @@ type SiteInfo struct {
 	Region string
 	// Address is the host:port of its gRPC listener.
 	Address string
+	// Node is the node that runs the site, and Term the take-over by which it does; unset
+	// for a site of one process.
+	Node string
+	Term int64
 }
 
 // Directory tells where sites can be reached. It does not tell which sites are members:
 // only a site knows.
 type Directory interface {
-	// Sites returns the sites heard of.
+	// Sites returns the sites heard of, each once.
 	Sites() []SiteInfo
 	// Changed returns a channel that is closed at the next change of Sites.
 	Changed() <-chan struct{}

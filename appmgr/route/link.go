@@ -62,6 +62,9 @@ type link struct {
 	calls  fateCounters
 	// changed is the router's count of changes to the order of links.
 	changed *atomic.Uint64
+	// over ends, by its function end, once the site listens elsewhere.
+	over context.Context
+	end  context.CancelFunc
 
 	mu          sync.Mutex
 	health      health.Health
@@ -98,6 +101,7 @@ func (r *Router) newLink(info SiteInfo) (*link, error) {
 		info: info, delay: max(0, r.cfg.Latency(r.cfg.Region, info.Region)), conn: conn, stream: mux.New(conn, mux.Options{}),
 		calls: r.metrics.siteFates(info.Name), changed: &r.changed, up: make(chan struct{}),
 	}
+	l.over, l.end = context.WithCancel(context.Background())
 	return l, nil
 }
 
@@ -133,7 +137,8 @@ func (l *link) enter(limit int) bool {
 func (l *link) leave() {
 	l.mu.Lock()
 	l.outstanding--
-	done := l.retired && l.outstanding == 0
+	// Whoever cuts the link closes it.
+	done := l.retired && l.outstanding == 0 && l.over.Err() == nil
 	l.mu.Unlock()
 	if done {
 		l.close()
@@ -153,8 +158,19 @@ func (l *link) retire() {
 	}
 }
 
+// cut ends the probes and the calls under way, and takes no further call: the site listens
+// elsewhere, and nothing that waits here gets an answer. The outcomes are as after a
+// connection that broke. The caller closes the link.
+func (l *link) cut() {
+	l.mu.Lock()
+	l.retired = true
+	l.mu.Unlock()
+	l.end()
+	l.stop()
+}
+
 func (l *link) close() {
-	// Neither can fail: there are no calls, and the connection is closed once.
+	// Neither can fail in a way that matters: there are no calls that could be answered.
 	_ = l.stream.Close()
 	_ = l.conn.Close()
 }
@@ -199,6 +215,9 @@ func (l *link) invoke(ctx context.Context, method string, req, resp proto.Messag
 	if err := Pause(ctx, l.delay); err != nil {
 		return unsent, err
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(l.over, cancel)()
 	w := &watch{}
 	err := l.conn.Invoke(access.Relay(context.WithValue(ctx, watchKey{}, w)), method, req, resp, opts...)
 	f := w.fate(err)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net"
 	"slices"
 	"sync"
@@ -94,44 +93,6 @@ func (r *Router) Run(ctx context.Context) {
 		case <-changed:
 		case <-reseated:
 		}
-	}
-}
-
-// follow makes and retires links until they are exactly the links to the sites of infos.
-func (r *Router) follow(ctx context.Context, infos []SiteInfo) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	defer r.changed.Add(1)
-	want := map[string]SiteInfo{}
-	for _, i := range infos {
-		want[i.Name] = i
-	}
-	for name, l := range r.links {
-		if want[name] != l.info {
-			delete(r.links, name)
-			r.metrics.forget(name)
-			l.retire()
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(want)) {
-		if _, ok := r.links[name]; ok {
-			continue
-		}
-		if len(r.links) >= MaxSites {
-			r.log.WarnContext(ctx, "more sites than can be kept connected", slog.Int("limit", MaxSites))
-			return
-		}
-		info := want[name]
-		l, err := r.newLink(info)
-		if err != nil {
-			r.log.ErrorContext(ctx, "cannot connect to a site", slog.String("site", name), slog.Any("error", err))
-			continue
-		}
-		pctx, cancel := context.WithCancel(ctx)
-		l.stop = cancel
-		r.links[name] = l
-		r.loops.Go(func() { r.probe(pctx, l) })
-		r.loops.Go(func() { r.learn(pctx, l) })
 	}
 }
 
@@ -291,15 +252,11 @@ func (r *Router) doAt(ctx context.Context, c Call) error {
 	return r.final(c, r.annotate(apierr.Unreachable(""), c, ""))
 }
 
-// try makes c at a site. If it fails, again reports whether another site may be tried.
+// tryAt makes c at a link. If it fails, again reports whether another site may be tried.
 // more tells whether there is another site.
-func (r *Router) try(ctx context.Context, c Call, site string, more bool) (again bool, err error) {
-	l := r.link(site)
-	if l == nil || !l.enter(r.cfg.MaxPerSite) {
-		if l == nil {
-			return true, apierr.Unreachable(site)
-		}
-		return true, r.annotate(apierr.Overload(site, time.Second), c, site)
+func (r *Router) tryAt(ctx context.Context, c Call, l *link, more bool) (again bool, err error) {
+	if !l.enter(r.cfg.MaxPerSite) {
+		return true, r.annotate(apierr.Overload(l.info.Name, time.Second), c, l.info.Name)
 	}
 	defer l.leave()
 	given := c.deadline(ctx, l, more)

@@ -67,6 +67,8 @@ func stay[M any](
 			if l.state().Reach == health.Down || r.link(l.info.Name) != l || silence > 0 && time.Since(heard) > silence {
 				return apierr.Unreachable(l.info.Name)
 			}
+		case <-l.over.Done():
+			return apierr.Unreachable(l.info.Name)
 		case <-ctx.Done():
 			return WatchOver(context.Cause(ctx))
 		}

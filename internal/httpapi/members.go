@@ -49,6 +49,10 @@ type Member struct {
 	// Remembered is what the answering site remembers of the data of a lost site; nil for
 	// nothing.
 	Remembered *Remembered `json:"remembered,omitempty"`
+	// Node is the node that runs the site, and Term the number of the take-over by which it
+	// does; empty and 0 for a site of one process.
+	Node string `json:"node,omitempty"`
+	Term int64  `json:"term,omitempty"`
 }
 
 // Drain is what a site that leaves still holds.

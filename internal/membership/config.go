@@ -67,7 +67,7 @@ func (c Config) Validate() error {
 		if s == "" {
 			bad(fmt.Sprintf("join[%d]", i), "must be host:port")
 		}
-		if err := hostPort(fmt.Sprintf("join[%d]", i), s); err != nil {
+		if err := hostPort(fmt.Sprintf("join[%d]", i), s, maxAddress); err != nil {
 			errs = append(errs, err)
 		}
 	}

@@ -124,22 +124,21 @@ func Start(ctx context.Context, c Config) (*Membership, error) {
 // Addr returns the host:port at which others reach this node's gossip.
 func (m *Membership) Addr() string { return m.addr }
 
-// Nodes returns the nodes heard of, this node included, ordered by role and name. Dead
-// nodes stay for ten minutes.
+// Nodes returns the nodes heard of, this node included, ordered by role, name and instance.
+// Dead nodes stay for ten minutes.
 func (m *Membership) Nodes() []Member { return m.table.members(time.Now()) }
 
-// Sites returns the sites among Nodes. It is not the cluster's member set; see the
-// package comment.
-func (m *Membership) Sites() []Member {
-	return slices.DeleteFunc(m.Nodes(), func(n Member) bool { return n.Role != RoleSite })
-}
+// Sites returns the sites among Nodes, with one node for each site, ordered by name. Of the
+// nodes of a site it has the node of the highest term, dead or alive, and of equal terms a
+// node that is alive. It is not the cluster's member set; see the package comment.
+func (m *Membership) Sites() []Member { return latest(m.Nodes()) }
 
 // Changed returns a channel that is closed at the next change of Nodes: a node joined,
 // died or tells something new of itself.
 func (m *Membership) Changed() <-chan struct{} { return m.table.changed() }
 
-// UpdateSelf replaces the node's own description by n: other addresses, region or load.
-// Name, role and cluster cannot change. It waits up to timeout for the news to leave this
+// UpdateSelf replaces the node's own description by n: other addresses, region, load or
+// term. Name, instance, role and cluster cannot change. It waits up to timeout for the news to leave this
 // process; they spread even if that takes longer.
 func (m *Membership) UpdateSelf(n Node, timeout time.Duration) error {
 	if err := n.Validate(); err != nil {
@@ -202,9 +201,7 @@ func (m *Membership) keepJoined(ctx context.Context) {
 	backoff := m.pace.First
 	for {
 		if targets := m.table.targets(m.seeds, m.addr); len(targets) > 0 {
-			if _, err := m.list.Join(targets); err != nil && ctx.Err() == nil {
-				m.log.DebugContext(ctx, "no seed answers", slog.Any("error", err))
-			}
+			m.join(ctx, targets)
 		}
 		wait := m.pace.Steady
 		if m.table.alone() {
@@ -221,6 +218,20 @@ func (m *Membership) keepJoined(ctx context.Context) {
 		case <-t.C:
 		}
 	}
+}
+
+// join calls all targets at once: a target that does not answer holds up no other. A node
+// that takes over from a machine without power needs the other targets right away.
+func (m *Membership) join(ctx context.Context, targets []string) {
+	var calls sync.WaitGroup
+	for _, target := range targets {
+		calls.Go(func() {
+			if _, err := m.list.Join([]string{target}); err != nil && ctx.Err() == nil {
+				m.log.DebugContext(ctx, "a seed does not answer", slog.Any("error", err))
+			}
+		})
+	}
+	calls.Wait()
 }
 
 // lineWriter passes memberlist's log lines on.

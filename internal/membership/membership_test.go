@@ -19,7 +19,6 @@ import (
 	"github.com/samya-db/samya/internal/name"
 	"github.com/samya-db/samya/internal/preset"
 	"github.com/samya-db/samya/internal/testfuzz"
-	"github.com/samya-db/samya/internal/versions"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -394,6 +393,10 @@ func TestValidate(t *testing.T) {
 		{"grpc", func(c *Config) { c.Self.GRPC = "127.0.0.1" }},
 		{"http", func(c *Config) { c.Self.HTTP = "127.0.0.1:0" }},
 		{"http", func(c *Config) { c.Self.HTTP = strings.Repeat("h", 130) + ":80" }},
+		{"http", func(c *Config) { c.Self.Instance, c.Self.HTTP = "a", strings.Repeat("h", maxNodeAddress-2)+":80" }},
+		{"instance", func(c *Config) { c.Self.Instance = "A" }},
+		{"instance", func(c *Config) { c.Self.Instance, c.Self.Role = "a", RoleAppMgr }},
+		{"term", func(c *Config) { c.Self.Term = -1 }},
 		{"bind", func(c *Config) { c.Bind = "localhost:0" }},
 		{"bind", func(c *Config) { c.Bind = "" }},
 		{"bind", func(c *Config) { c.Bind = "127.0.0.1:99999" }},
@@ -421,37 +424,10 @@ func TestAddressInUse(t *testing.T) {
 	}
 }
 
-func TestMetaFits(t *testing.T) {
-	long := strings.Repeat("x", 63)
-	n := Node{
-		Name: long, Region: long, Role: RoleAppMgr, Cluster: long, Load: 255,
-		GRPC: strings.Repeat("g", maxAddress-6) + ":65535", HTTP: strings.Repeat("h", maxAddress-6) + ":65535",
-		Versions: versions.Range{Oldest: 1000, Newest: 1001},
-	}
-	b := n.encode()
-	first := len(b) - 4 // without the versions, as the first version has it
-	if len(b) > memberlist.MetaMaxSize {
-		t.Errorf("the longest node takes %d bytes, at most %d", len(b), memberlist.MetaMaxSize)
-	}
-	if got, err := decode(append(b, "of a later version"...)); err != nil || got != n {
-		t.Errorf("decoded %+v, %v", got, err)
-	}
-	for i := range b {
-		if i == first {
-			if got, err := decode(b[:i]); err != nil || got.Versions != versions.Of(versions.First) || got.Name != n.Name {
-				t.Errorf("a node of the first version: %+v, %v", got, err)
-			}
-			continue
-		}
-		if _, err := decode(b[:i]); !errors.Is(err, errMeta) {
-			t.Fatalf("the first %d bytes: %v", i, err)
-		}
-	}
-}
-
 func FuzzDecode(tf *testing.F) {
 	f := testfuzz.On(tf)
 	f.Add(site("us").encode())
+	f.Add(nodeOf("us", "a", 1<<62).encode())
 	f.Add([]byte{metaVersion, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		n, err := decode(b)
@@ -461,8 +437,12 @@ func FuzzDecode(tf *testing.F) {
 		if err := n.Validate(); err != nil {
 			t.Fatalf("decoded a bad node: %v", err)
 		}
-		if again, err := decode(n.encode()); err != nil || again != n {
+		meta := n.encode()
+		if again, err := decode(meta); err != nil || again != n {
 			t.Fatalf("%+v became %+v, %v", n, again, err)
+		}
+		if len(meta) > memberlist.MetaMaxSize {
+			t.Fatalf("%+v takes %d bytes, at most %d", n, len(meta), memberlist.MetaMaxSize)
 		}
 	})
 }

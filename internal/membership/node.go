@@ -24,17 +24,26 @@ const (
 
 // Node is a node's description of itself.
 type Node struct {
-	// Name is the node's name, unique among the nodes of its role: 1 to 63
+	// Name is the name of the site or app manager, unique in its role: 1 to 63
 	// lower-case letters, digits and '-'.
 	Name string
+	// Instance is the node's name among the nodes of its site, with the same bounds; empty
+	// for a site of one process and for an app manager. Builds of before nodes skip the
+	// name and keep a node that has one out, so all processes of the cluster are upgraded
+	// before a site gets nodes.
+	Instance string
+	// Term is the number of the take-over by which the node runs its site; at least 0, and 0
+	// for a site of one process. Of two nodes of a site, the node of the higher term runs
+	// the site.
+	Term int64
 	// Region is where the node stands, with the same bounds.
 	Region string
 	// Role is the node's role.
 	Role Role
 	// Cluster is the node's cluster, with the same bounds.
 	Cluster string
-	// GRPC and HTTP are the host:port of its listeners, at most 128 bytes; empty for no
-	// listener.
+	// GRPC and HTTP are the host:port of its listeners, at most 128 bytes, and at most 112
+	// with an Instance; empty for no listener.
 	GRPC, HTTP string
 	// Load is how busy the node says it is: 0 idle to 255 refusing work.
 	Load uint8
@@ -42,8 +51,15 @@ type Node struct {
 	Versions versions.Range
 }
 
-// ID returns the node's name in gossip: role and name, unique in the cluster.
-func (n Node) ID() string { return string(n.Role) + "/" + n.Name }
+// ID returns the node's name in gossip, unique in the cluster: role, name and, if any,
+// instance. So the nodes of a site do not take each other's place in gossip.
+func (n Node) ID() string {
+	id := string(n.Role) + "/" + n.Name
+	if n.Instance != "" {
+		id += "/" + n.Instance
+	}
+	return id
+}
 
 // Validate checks n; the error names every field at fault.
 func (n Node) Validate() error {
@@ -51,26 +67,42 @@ func (n Node) Validate() error {
 	if n.Role != RoleSite && n.Role != RoleAppMgr {
 		roleErr = &name.Error{Field: "role", Problem: fmt.Sprintf("%.32q, must be site or appmgr", string(n.Role))}
 	}
+	var instanceErr, termErr error
+	most := maxAddress
+	if n.Instance != "" {
+		instanceErr, most = name.Site("instance", n.Instance), maxNodeAddress
+		if n.Role != RoleSite {
+			instanceErr = &name.Error{Field: "instance", Problem: "only a site has nodes"}
+		}
+	}
+	if n.Term < 0 {
+		termErr = &name.Error{Field: "term", Problem: fmt.Sprintf("%d, at least 0", n.Term)}
+	}
 	return errors.Join(
 		name.Site("name", n.Name),
 		name.Site("region", n.Region),
 		name.Site("cluster", n.Cluster),
-		roleErr,
-		hostPort("grpc", n.GRPC),
-		hostPort("http", n.HTTP),
+		roleErr, instanceErr, termErr,
+		hostPort("grpc", n.GRPC, most),
+		hostPort("http", n.HTTP, most),
 	)
 }
 
-// maxAddress is the longest host:port, in bytes: two addresses and three names must fit
-// the 512 bytes that gossip has for a node.
-const maxAddress = 128
+const (
+	// maxAddress is the longest host:port, in bytes: two addresses, three names, two versions
+	// and a term must fit the 512 bytes that gossip has for a node.
+	maxAddress = 128
+	// maxNodeAddress is the same for a node of a site, which has a fourth name.
+	maxNodeAddress = 112
+)
 
-func hostPort(field, s string) error {
+// hostPort checks an address of at most most bytes.
+func hostPort(field, s string, most int) error {
 	if s == "" {
 		return nil
 	}
-	if len(s) > maxAddress {
-		return &name.Error{Field: field, Problem: fmt.Sprintf("%d bytes, at most %d", len(s), maxAddress)}
+	if len(s) > most {
+		return &name.Error{Field: field, Problem: fmt.Sprintf("%d bytes, at most %d", len(s), most)}
 	}
 	host, port, err := net.SplitHostPort(s)
 	if err != nil || host == "" {
@@ -130,7 +162,8 @@ const metaVersion = 1
 var errMeta = errors.New("malformed node metadata")
 
 // encode returns n for gossip: the version, the load, the texts, each after its length as
-// an unsigned varint, and the versions that its build speaks, as such numbers too.
+// an unsigned varint, and the versions that its build speaks, as such numbers too. Then come
+// the instance, as a text, and the term, as a number.
 func (n Node) encode() []byte {
 	b := make([]byte, 0, 256)
 	b = append(b, metaVersion, n.Load)
@@ -139,7 +172,19 @@ func (n Node) encode() []byte {
 		b = append(b, s...)
 	}
 	b = binary.AppendUvarint(b, uint64(n.Versions.Oldest))
-	return binary.AppendUvarint(b, uint64(n.Versions.Newest))
+	b = binary.AppendUvarint(b, uint64(n.Versions.Newest))
+	b = binary.AppendUvarint(b, uint64(len(n.Instance)))
+	b = append(b, n.Instance...)
+	return binary.AppendUvarint(b, uint64(n.Term))
+}
+
+// text cuts a text and the length before it off b. It reports false if b is too short.
+func text(b []byte) (s string, rest []byte, ok bool) {
+	l, used := binary.Uvarint(b)
+	if used <= 0 || l > uint64(len(b)-used) {
+		return "", nil, false
+	}
+	return string(b[used : used+int(l)]), b[used+int(l):], true
 }
 
 // decode is encode's inverse. It refuses every node that Validate refuses.
@@ -153,13 +198,11 @@ func decode(b []byte) (Node, error) {
 	n := Node{Load: b[1]}
 	b = b[2:]
 	var role string
+	var ok bool
 	for _, f := range []*string{&role, &n.Name, &n.Region, &n.Cluster, &n.GRPC, &n.HTTP} {
-		l, used := binary.Uvarint(b)
-		if used <= 0 || l > uint64(len(b)-used) {
+		if *f, b, ok = text(b); !ok {
 			return Node{}, fmt.Errorf("%w: cut short", errMeta)
 		}
-		*f = string(b[used : used+int(l)])
-		b = b[used+int(l):]
 	}
 	n.Role = Role(role)
 	if n.Versions = versions.Of(versions.First); len(b) > 0 { // else the build is of the first version
@@ -170,6 +213,16 @@ func decode(b []byte) (Node, error) {
 			}
 			*v, b = versions.Version(told), b[used:]
 		}
+	}
+	if len(b) > 0 { // else the build is of before nodes
+		if n.Instance, b, ok = text(b); !ok {
+			return Node{}, fmt.Errorf("%w: its instance is cut short", errMeta)
+		}
+		term, used := binary.Uvarint(b)
+		if used <= 0 || term > math.MaxInt64 {
+			return Node{}, fmt.Errorf("%w: its term is cut short or out of range", errMeta)
+		}
+		n.Term = int64(term)
 	}
 	if err := n.Validate(); err != nil {
 		return Node{}, fmt.Errorf("%w: %w", errMeta, err)

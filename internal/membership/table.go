@@ -64,7 +64,7 @@ func (t *table) setSelf(n Node) error {
 	return nil
 }
 
-// members returns copies of the remembered nodes, in order of role and name.
+// members returns copies of the remembered nodes, in order of role, name and instance.
 func (t *table) members(now time.Time) []Member {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -78,9 +78,26 @@ func (t *table) members(now time.Time) []Member {
 		ms = append(ms, c)
 	}
 	slices.SortFunc(ms, func(a, b Member) int {
-		return cmp.Or(cmp.Compare(a.Role, b.Role), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(a.Role, b.Role), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Instance, b.Instance))
 	})
 	return ms
+}
+
+// latest returns the node that runs each site, from nodes in the order of members. It may
+// change ms.
+func latest(ms []Member) []Member {
+	sites := ms[:0]
+	for _, m := range ms {
+		last := len(sites) - 1
+		switch {
+		case m.Role != RoleSite:
+		case last < 0 || sites[last].Name != m.Name:
+			sites = append(sites, m)
+		case m.Term > sites[last].Term || m.Term == sites[last].Term && m.Health == Alive && sites[last].Health != Alive:
+			sites[last] = m
+		}
+	}
+	return sites
 }
 
 // forget drops nodes that died long ago; t.mu is held.

@@ -127,14 +127,15 @@ func TestNobodyTakesANameOver(t *testing.T) {
 	}
 }
 
-// TestSelfStaysItself: a node cannot change its name, role or cluster, and goes on as it
-// was when that is refused.
+// TestSelfStaysItself: a node cannot change its name, instance, role or cluster, and goes on
+// as it was when that is refused.
 func TestSelfStaysItself(t *testing.T) {
 	tab := newTable(site("us"))
 	for what, change := range map[string]func(*Node){
-		"name":    func(n *Node) { n.Name = "eu" },
-		"role":    func(n *Node) { n.Role = RoleAppMgr },
-		"cluster": func(n *Node) { n.Cluster = "other" },
+		"name":     func(n *Node) { n.Name = "eu" },
+		"instance": func(n *Node) { n.Instance = "a" },
+		"role":     func(n *Node) { n.Role = RoleAppMgr },
+		"cluster":  func(n *Node) { n.Cluster = "other" },
 	} {
 		n := site("us")
 		change(&n)
@@ -146,7 +147,7 @@ func TestSelfStaysItself(t *testing.T) {
 		}
 	}
 	n := site("us")
-	n.Region, n.Load, n.HTTP = "elsewhere", 9, ""
+	n.Region, n.Load, n.HTTP, n.Term = "elsewhere", 9, "", 7
 	if err := tab.setSelf(n); err != nil {
 		t.Errorf("another region: %v", err)
 	}

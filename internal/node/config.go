@@ -29,6 +29,11 @@ type Config struct {
 	// latency matrices go by Region. Processes of other clusters are refused. Each name
 	// has 1 to 63 lower-case letters, digits and '-'.
 	Name, Region, Cluster string
+	// Instance is the name of this process among the nodes of its site, with the same
+	// bounds; empty for a site of one process and for an app manager. Term is the number of
+	// this process's take-over of the site, at least 0; 0 for a site of one process.
+	Instance string
+	Term     int64
 	// GRPC and HTTP are the host:port of the two listeners; port 0 picks a free port.
 	GRPC, HTTP string
 	// Gossip finds the other processes of the cluster.
@@ -78,10 +83,17 @@ func (c *Config) Validate(kind tlsconf.Kind, gossips bool) error {
 		name.Site("cluster", c.Cluster), name.Site("name", c.Name), name.Site("region", c.Region),
 		listenAddr("grpc", c.GRPC), listenAddr("http", c.HTTP), c.exposure(kind, gossips), c.Preset.Check(),
 	}
+	if c.Instance != "" {
+		errs = append(errs, name.Site("instance", c.Instance))
+	}
+	if c.Term < 0 {
+		errs = append(errs, &name.Error{Field: "term", Problem: fmt.Sprintf("%d, at least 0", c.Term)})
+	}
 	if gossips {
 		gossip := c.Membership(membership.RoleSite, "", "")
 		// The preset and the names are checked above.
 		gossip.Preset, gossip.Self.Name, gossip.Self.Region, gossip.Self.Cluster = "", "x", "x", "x"
+		gossip.Self.Instance, gossip.Self.Term = "", 0
 		if err := gossip.Validate(); err != nil {
 			errs = append(errs, fmt.Errorf("gossip: %w", err))
 		}
@@ -116,7 +128,10 @@ func (c *Config) exposure(kind tlsconf.Kind, gossips bool) error {
 // listeners.
 func (c *Config) Membership(role membership.Role, grpc, http string) membership.Config {
 	return membership.Config{
-		Self: membership.Node{Name: c.Name, Region: c.Region, Role: role, Cluster: c.Cluster, GRPC: grpc, HTTP: http, Versions: versions.Own()},
+		Self: membership.Node{
+			Name: c.Name, Instance: c.Instance, Term: c.Term, Region: c.Region, Role: role, Cluster: c.Cluster,
+			GRPC: grpc, HTTP: http, Versions: versions.Own(),
+		},
 		Bind: c.Gossip.Bind, Advertise: c.Gossip.Advertise, Join: c.Gossip.Join,
 		Preset: c.Preset, KeyFile: c.Gossip.KeyFile, Logger: c.Logger,
 	}

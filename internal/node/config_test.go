@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/samya-db/samya/internal/membership"
 	"github.com/samya-db/samya/internal/tlsconf"
 )
 
@@ -25,6 +26,8 @@ func TestConfigNamesTheField(t *testing.T) {
 		"cluster":     {func(c *Config) { c.Cluster = "-" }, "cluster: "},
 		"name":        {func(c *Config) { c.Name = "" }, "name: "},
 		"region":      {func(c *Config) { c.Region = "U" }, "region: "},
+		"instance":    {func(c *Config) { c.Instance = "A" }, "instance: "},
+		"term":        {func(c *Config) { c.Term = -1 }, "term: -1, at least 0"},
 		"grpc":        {func(c *Config) { c.GRPC = "7000" }, "grpc: "},
 		"http":        {func(c *Config) { c.HTTP = "127.0.0.1:99999" }, "http: "},
 		"gossip":      {func(c *Config) { c.Gossip.Bind = "us:1" }, "gossip: bind: "},
@@ -41,5 +44,13 @@ func TestConfigNamesTheField(t *testing.T) {
 		if err := c.Validate(tlsconf.AppManager, false); (err == nil) != (what == "gossip") {
 			t.Errorf("bad %s, without gossip: %v", what, err)
 		}
+	}
+}
+
+// TestNodeInGossip: gossip tells which node of a site this is, and its term.
+func TestNodeInGossip(t *testing.T) {
+	c := Config{Cluster: "test", Name: "us", Region: "us", Instance: "a", Term: 7}
+	if n := c.Membership(membership.RoleSite, "127.0.0.1:1", "127.0.0.1:2").Self; n.ID() != "site/us/a" || n.Term != 7 || n.Validate() != nil {
+		t.Errorf("it tells %+v, %v", n, n.Validate())
 	}
 }

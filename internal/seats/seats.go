@@ -50,11 +50,14 @@ func (b *Book) Learn(list *samyav1.ListMembersResponse) *Book {
 }
 
 // keepAddresses completes seats whose address is not told with what is known. A site that
-// has just started knows the seats, and hears of the addresses a moment later.
+// has just started knows the seats, and hears of the addresses a moment later. A site that
+// has not heard of a take-over yet cannot take back the address of the later node. A site
+// of one process has no term: its address counts.
 func (b *Book) keepAddresses(told []*samyav1.Member) {
 	for _, m := range told {
-		if known := b.seat(m.GetName()); m.GetAddress() == "" && known.GetAddress() != "" {
-			m.Address, m.Region = known.GetAddress(), known.GetRegion()
+		known := b.seat(m.GetName())
+		if known.GetAddress() != "" && (m.GetAddress() == "" || m.GetTerm() > 0 && m.GetTerm() < known.GetTerm()) {
+			m.Address, m.Region, m.Node, m.Term = known.GetAddress(), known.GetRegion(), known.GetNode(), known.GetTerm()
 		}
 	}
 }
@@ -115,6 +118,9 @@ func (b *Book) Out(site string) bool {
 	}
 	return false
 }
+
+// Term returns the number of the latest take-over of a site that lists tell; 0 for none.
+func (b *Book) Term(site string) int64 { return b.seat(site).GetTerm() }
 
 // Heir returns the site that takes over from a site that leaves; empty for none.
 func (b *Book) Heir(site string) string { return b.seat(site).GetHeir() }

@@ -90,6 +90,40 @@ func TestAddressesStay(t *testing.T) {
 	}
 }
 
+// TestLaterNodesStay: a list of a site that has not heard of a take-over does not take the
+// address back. A later take-over counts, and so does a site of one process.
+func TestLaterNodesStay(t *testing.T) {
+	at := func(node string, term int64, state samyav1.MemberState) *samyav1.Member {
+		m := seat("b", state, "")
+		m.Address, m.Region, m.Node, m.Term = "b:"+node, "us", node, term
+		return m
+	}
+	b := (*Book)(nil).Learn(list(3, at("2", 9, member)))
+	for what, test := range map[string]struct {
+		told *samyav1.ListMembersResponse
+		want *samyav1.Member
+	}{
+		"an earlier node":             {list(3, at("1", 7, member)), at("2", 9, member)},
+		"an earlier node, later on":   {list(4, at("1", 7, draining)), at("2", 9, draining)},
+		"a later node":                {list(3, at("1", 12, member)), at("1", 12, member)},
+		"a later node in an old list": {list(2, at("1", 12, member)), at("2", 9, member)},
+		"a site of one process":       {list(3, at("", 0, member)), at("", 0, member)},
+		"a site nothing is known of":  {list(4, seat("b", member, "")), at("2", 9, member)},
+	} {
+		before := proto.CloneOf(test.told)
+		got := b.Learn(test.told)
+		if m := got.List().GetMembers()[0]; !proto.Equal(m, test.want) || got.Term("b") != test.want.GetTerm() {
+			t.Errorf("%s: %v, want %v", what, m, test.want)
+		}
+		if !proto.Equal(test.told, before) {
+			t.Errorf("%s: the list that was told has changed", what)
+		}
+	}
+	if b.Term("c") != 0 || (*Book)(nil).Term("b") != 0 {
+		t.Error("a site that nobody told has a term")
+	}
+}
+
 // TestProgress: the word of a site that drains about itself outlasts the lists of other sites,
 // until it drains no more.
 func TestProgress(t *testing.T) {

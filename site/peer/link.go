@@ -2,6 +2,7 @@ package peer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -32,6 +33,19 @@ type link struct {
 	queue  []queued
 	bytes  int
 	signal chan struct{}
+
+	// aim guards the fields below. It is held while the address is looked up, so that no
+	// change of the address is missed.
+	aim sync.Mutex
+	// address is where the last attempt went. reached is the term of the node that answered
+	// there; 0 before the answer. cancel ends the attempt or the link; nil between attempts.
+	address string
+	reached int64
+	cancel  context.CancelCauseFunc
+	// term is the highest term in greetings of the member's nodes. over is closed, and made
+	// anew, when a node greets with a higher term.
+	term int64
+	over chan struct{}
 }
 
 // queued is a message that waits for the link.
@@ -117,6 +131,10 @@ func (k *link) run(ctx context.Context) {
 		if time.Since(began) > maxPause {
 			pause = minPause
 		}
+		if errors.Is(err, errMoved) {
+			// The link may have forgotten that it is to connect anew.
+			k.hear()
+		}
 		k.owner.cfg.Logger.LogAttrs(ctx, slog.LevelDebug, "link to a peer is down",
 			slog.String("peer", string(k.to)), slog.Any("error", err))
 		if k.rest(ctx, pause) {
@@ -160,7 +178,10 @@ func (k *link) forget() {
 
 // connect brings the link up and serves it until it breaks.
 func (k *link) connect(ctx context.Context) error {
-	address := k.owner.cfg.Address(k.to)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	address := k.begin(cancel)
+	defer k.end()
 	if address == "" {
 		return fmt.Errorf("its address is not known yet")
 	}
@@ -170,9 +191,8 @@ func (k *link) connect(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("dialling %s: %w", address, err)
 	}
-	defer conn.Close()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	// A connection that hangs takes seconds to close.
+	defer k.owner.closes.Go(func() { _ = conn.Close() })
 	stream, err := peerv1.NewPeerServiceClient(conn).Link(ctx)
 	if err != nil {
 		return fmt.Errorf("opening a stream to %s: %w", address, err)
@@ -227,6 +247,9 @@ func (k *link) introduce(stream clientStream, cancel context.CancelCauseFunc) er
 	}
 	if got := core.SiteID(answer.GetHello().GetSite()); got != k.to {
 		return fmt.Errorf("site %q answers at the address of %q", got, k.to)
+	}
+	if err := k.reach(answer.GetHello().GetTerm()); err != nil {
+		return err
 	}
 	return k.owner.cfg.Speaks(k.to, speaker(answer.GetHello()))
 }

@@ -35,8 +35,11 @@ type Config struct {
 	// links from any site of the cluster.
 	Members        []core.SiteID
 	MembersVersion uint64
+	// Term is the number of the take-over by which this node runs the site; 0 for a site of
+	// one process. Of two nodes of a member, Links talk to the node of the higher term.
+	Term int64
 	// Address returns where a member's gRPC listener is thought to be, or "" if that is
-	// not known yet. Links call it for every attempt.
+	// not known yet. Links call it for every attempt and in Readdress.
 	Address func(core.SiteID) string
 	// TLS encrypts links, and both ends prove by their certificates which sites they
 	// are. Nil: links in clear, without proof.
@@ -113,6 +116,8 @@ type Links struct {
 	links atomic.Pointer[map[core.SiteID]*link]
 	// closing ends the streams of other members.
 	closing chan struct{}
+	// closes are the connections that are being closed.
+	closes sync.WaitGroup
 
 	mu        sync.Mutex
 	connected []core.SiteID
@@ -145,7 +150,7 @@ func (l *Links) SetPeers(sites []core.SiteID) {
 		if links[m] != nil || m == l.cfg.Self {
 			continue
 		}
-		k := &link{owner: l, to: m, heard: make(chan struct{}, 1), signal: make(chan struct{}, 1)}
+		k := &link{owner: l, to: m, heard: make(chan struct{}, 1), signal: make(chan struct{}, 1), over: make(chan struct{})}
 		links[m] = k
 		if l.start != nil {
 			l.start(k)
@@ -173,6 +178,7 @@ func (l *Links) Run(ctx context.Context) {
 	l.mu.Unlock()
 	all.Wait()
 	close(l.closing)
+	l.closes.Wait()
 }
 
 // Send queues messages on the links to their receivers. It never blocks.
@@ -213,7 +219,7 @@ func (l *Links) hello() *peerv1.Hello {
 		OldestVersion: helloBase + uint32(mine.Oldest), NewestVersion: helloBase + uint32(mine.Newest),
 		Cluster: l.cfg.Cluster, Site: string(l.cfg.Self),
 		MembersVersion: l.cfg.MembersVersion, MembersHash: l.hash,
-		ClusterVersion: uint32(mine.Cluster), Undecided: !mine.Begun,
+		ClusterVersion: uint32(mine.Cluster), Undecided: !mine.Begun, Term: l.cfg.Term,
 	}
 }
 

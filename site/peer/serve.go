@@ -33,6 +33,10 @@ func (l *Links) Link(stream grpc.BidiStreamingServer[peerv1.LinkRequest, peerv1.
 		l.cfg.Logger.LogAttrs(stream.Context(), slog.LevelWarn, "a peer is refused", slog.Any("error", err))
 		return status.Error(codes.PermissionDenied, err.Error())
 	}
+	over, err := l.follow(from, first.GetHello().GetTerm())
+	if err != nil {
+		return status.Error(codes.FailedPrecondition, err.Error())
+	}
 	if err := l.cfg.Speaks(from, speaker(first.GetHello())); err != nil {
 		return status.Error(codes.Unavailable, err.Error())
 	}
@@ -49,6 +53,8 @@ func (l *Links) Link(stream grpc.BidiStreamingServer[peerv1.LinkRequest, peerv1.
 		return err
 	case <-stream.Context().Done():
 		return status.FromContextError(stream.Context().Err()).Err()
+	case <-over:
+		return status.Error(codes.FailedPrecondition, errOver.Error())
 	case <-l.closing:
 		return status.Error(codes.Unavailable, "the site is shutting down")
 	}

@@ -1768,7 +1768,12 @@ type Member struct {
 	// Whether all that a lost site held is back, by its data.
 	Rescued bool `protobuf:"varint,10,opt,name=rescued,proto3" json:"rescued,omitempty"`
 	// What the answering site remembers of the data of a lost site; unset for nothing.
-	Remembered    *Remembered `protobuf:"bytes,11,opt,name=remembered,proto3" json:"remembered,omitempty"`
+	Remembered *Remembered `protobuf:"bytes,11,opt,name=remembered,proto3" json:"remembered,omitempty"`
+	// The node that runs the site, as gossip tells; empty for a site of one process.
+	Node string `protobuf:"bytes,12,opt,name=node,proto3" json:"node,omitempty"`
+	// The take-over by which that node runs the site; 0 for a site of one process. The
+	// address of the higher term counts.
+	Term          int64 `protobuf:"varint,13,opt,name=term,proto3" json:"term,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1878,6 +1883,20 @@ func (x *Member) GetRemembered() *Remembered {
 		return x.Remembered
 	}
 	return nil
+}
+
+func (x *Member) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Member) GetTerm() int64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
 }
 
 // Remembered is a site's memory of another site's data.
@@ -2844,7 +2863,11 @@ type Site struct {
 	// do not.
 	Refusal string `protobuf:"bytes,8,opt,name=refusal,proto3" json:"refusal,omitempty"`
 	// Where it serves its metrics and health over HTTP, if known.
-	HttpAddress   string `protobuf:"bytes,9,opt,name=http_address,json=httpAddress,proto3" json:"http_address,omitempty"`
+	HttpAddress string `protobuf:"bytes,9,opt,name=http_address,json=httpAddress,proto3" json:"http_address,omitempty"`
+	// The node that runs the site, as gossip tells; empty for a site of one process.
+	Node string `protobuf:"bytes,10,opt,name=node,proto3" json:"node,omitempty"`
+	// The take-over by which that node runs the site; 0 for a site of one process.
+	Term          int64 `protobuf:"varint,11,opt,name=term,proto3" json:"term,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2940,6 +2963,20 @@ func (x *Site) GetHttpAddress() string {
 		return x.HttpAddress
 	}
 	return ""
+}
+
+func (x *Site) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Site) GetTerm() int64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
 }
 
 var File_samya_v1_cluster_proto protoreflect.FileDescriptor
@@ -3061,7 +3098,7 @@ const file_samya_v1_cluster_proto_rawDesc = "" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\"0\n" +
 	"\x14RaiseVersionResponse\x12\x18\n" +
-	"\aversion\x18\x01 \x01(\rR\aversion\"\xe7\x02\n" +
+	"\aversion\x18\x01 \x01(\rR\aversion\"\x8f\x03\n" +
 	"\x06Member\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12+\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x15.samya.v1.MemberStateR\x05state\x12\x14\n" +
@@ -3076,7 +3113,9 @@ const file_samya_v1_cluster_proto_rawDesc = "" +
 	" \x01(\bR\arescued\x124\n" +
 	"\n" +
 	"remembered\x18\v \x01(\v2\x14.samya.v1.RememberedR\n" +
-	"remembered\"^\n" +
+	"remembered\x12\x12\n" +
+	"\x04node\x18\f \x01(\tR\x04node\x12\x12\n" +
+	"\x04term\x18\r \x01(\x03R\x04term\"^\n" +
 	"\n" +
 	"Remembered\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\tR\vincarnation\x12\x16\n" +
@@ -3139,7 +3178,7 @@ const file_samya_v1_cluster_proto_rawDesc = "" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x12\x1f\n" +
 	"\vanswered_by\x18\x03 \x01(\tR\n" +
 	"answeredBy\x12'\n" +
-	"\x0fmembers_version\x18\x04 \x01(\x04R\x0emembersVersion\"\xbf\x02\n" +
+	"\x0fmembers_version\x18\x04 \x01(\x04R\x0emembersVersion\"\xe7\x02\n" +
 	"\x04Site\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06region\x18\x02 \x01(\tR\x06region\x12\x18\n" +
@@ -3150,7 +3189,10 @@ const file_samya_v1_cluster_proto_rawDesc = "" +
 	"\x0eoldest_version\x18\x06 \x01(\rR\roldestVersion\x12%\n" +
 	"\x0enewest_version\x18\a \x01(\rR\rnewestVersion\x12\x18\n" +
 	"\arefusal\x18\b \x01(\tR\arefusal\x12!\n" +
-	"\fhttp_address\x18\t \x01(\tR\vhttpAddress*\xa7\x01\n" +
+	"\fhttp_address\x18\t \x01(\tR\vhttpAddress\x12\x12\n" +
+	"\x04node\x18\n" +
+	" \x01(\tR\x04node\x12\x12\n" +
+	"\x04term\x18\v \x01(\x03R\x04term*\xa7\x01\n" +
 	"\vMemberState\x12\x1c\n" +
 	"\x18MEMBER_STATE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14MEMBER_STATE_JOINING\x10\x01\x12\x17\n" +

@@ -1113,7 +1113,10 @@ type Hello struct {
 	// version, which has no word of it.
 	ClusterVersion uint32 `protobuf:"varint,7,opt,name=cluster_version,json=clusterVersion,proto3" json:"cluster_version,omitempty"`
 	// Whether that is only the version that a new cluster would begin with.
-	Undecided     bool `protobuf:"varint,8,opt,name=undecided,proto3" json:"undecided,omitempty"`
+	Undecided bool `protobuf:"varint,8,opt,name=undecided,proto3" json:"undecided,omitempty"`
+	// The take-over by which the speaker's node runs its site; 0 for a site of one process.
+	// Of two nodes of a site, the node of the higher term runs it.
+	Term          int64 `protobuf:"varint,9,opt,name=term,proto3" json:"term,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1202,6 +1205,13 @@ func (x *Hello) GetUndecided() bool {
 		return x.Undecided
 	}
 	return false
+}
+
+func (x *Hello) GetTerm() int64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
 }
 
 // Batch holds messages of many entities' instances, in the order they were sent.
@@ -2883,7 +2893,7 @@ const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x12\n" +
 	"\x04last\x18\x02 \x01(\bR\x04last\":\n" +
 	"\fLinkResponse\x12*\n" +
-	"\x05hello\x18\x01 \x01(\v2\x14.samya.peer.v1.HelloR\x05hello\"\x96\x02\n" +
+	"\x05hello\x18\x01 \x01(\v2\x14.samya.peer.v1.HelloR\x05hello\"\xaa\x02\n" +
 	"\x05Hello\x12%\n" +
 	"\x0eoldest_version\x18\x01 \x01(\rR\roldestVersion\x12%\n" +
 	"\x0enewest_version\x18\x02 \x01(\rR\rnewestVersion\x12\x18\n" +
@@ -2892,7 +2902,8 @@ const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"\x0fmembers_version\x18\x05 \x01(\x04R\x0emembersVersion\x12!\n" +
 	"\fmembers_hash\x18\x06 \x01(\fR\vmembersHash\x12'\n" +
 	"\x0fcluster_version\x18\a \x01(\rR\x0eclusterVersion\x12\x1c\n" +
-	"\tundecided\x18\b \x01(\bR\tundecided\"C\n" +
+	"\tundecided\x18\b \x01(\bR\tundecided\x12\x12\n" +
+	"\x04term\x18\t \x01(\x03R\x04term\"C\n" +
 	"\x05Batch\x12:\n" +
 	"\bmessages\x18\x01 \x03(\v2\x1e.samya.peer.v1.ProtocolMessageR\bmessages\"\xc1\a\n" +
 	"\x0fProtocolMessage\x12\x16\n" +
