@@ -100,6 +100,12 @@ members: ## And the one in which the members change: 3, 5, 7, 5 sites, each repl
 	mkdir -p bin/process
 	SAMYA_TEST_PROCESS=long TMPDIR=$(BIN)/process $(BOTH) $(GO) test -count=1 -timeout 30m -v $(TEST_FLAGS) -run 'TestMembersChange$$' ./lab/failuretest
 
+# Takes 25 minutes, and etcd from PATH.
+.PHONY: nodes
+nodes: ## And the one in which the nodes of a site whose log is in etcd fail: 300 kills at calls to etcd, pauses, partitions
+	mkdir -p bin/process
+	SAMYA_TEST_PROCESS=long TMPDIR=$(BIN)/process $(BOTH) $(GO) test -count=1 -timeout 30m -v $(TEST_FLAGS) -run 'TestNodes$$' ./lab/failuretest
+
 # Each mode of the protocol; on a violation the seed and how to replay it are told.
 .PHONY: sim
 sim: bin/samya-lab ## Simulate whole clusters under faults: SEEDS of each mode, or MODES=star; SIM_FLAGS="--budget 1m"

@@ -105,6 +105,8 @@ type server struct {
 	latency time.Duration
 	// answer makes the result of an operation that arrives; nil: no answer comes.
 	answer func(op *samyav1.Operation) *samyav1.Result
+	// redialled is told, if not nil, when a connection is to be made at once.
+	redialled func()
 
 	mu       sync.Mutex
 	state    connectivity.State
@@ -299,6 +301,12 @@ func (c *fakeConn) WaitForStateChange(ctx context.Context, from connectivity.Sta
 }
 
 func (*fakeConn) Connect() {}
+
+func (c *fakeConn) ResetConnectBackoff() {
+	if c.s.redialled != nil {
+		c.s.redialled()
+	}
+}
 
 func (c *fakeConn) Close() error {
 	c.s.mu.Lock()

@@ -84,6 +84,33 @@ func TestServerDownAtStart(t *testing.T) {
 	})
 }
 
+// TestRedial: while calls find no target, connections that could not be made are tried
+// again soon, and calls go on once one is there.
+func TestRedial(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		eu := w.site("eu", near)
+		eu.set(connectivity.TransientFailure)
+		began := time.Now()
+		dials := 0
+		eu.redialled = func() {
+			if dials++; time.Since(began) >= 1700*time.Millisecond {
+				eu.set(connectivity.Ready)
+			}
+		}
+		bubble(t, w, nil, "", func(c *Client) {
+			acquireAt(t, c, "eu")
+			if took := time.Since(began); took > 2*time.Second {
+				t.Errorf("the call took %v, but the target was there after 1.7s", took)
+			}
+			if dials > 11 {
+				t.Errorf("%d dials in 2s", dials)
+			}
+		})
+		w.books(t, 1)
+	})
+}
+
 // TestAnswersLost: the answer of an executed try is lost. The next attempt goes
 // elsewhere, and undoes the execution.
 func TestAnswersLost(t *testing.T) {

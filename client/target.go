@@ -47,6 +47,7 @@ type connection interface {
 	GetState() connectivity.State
 	WaitForStateChange(ctx context.Context, from connectivity.State) bool
 	Connect()
+	ResetConnectBackoff()
 	Close() error
 }
 
@@ -79,8 +80,9 @@ type target struct {
 	front bool
 	// drainsUntil is until when the target's own word that it drains holds.
 	drainsUntil time.Time
-	calls       int  // under way
-	retired     bool // it takes no more calls, and is closed once none is under way
+	calls       int       // under way
+	redialled   time.Time // when a call last asked for a connection
+	retired     bool      // it takes no more calls, and is closed once none is under way
 }
 
 // dial makes a connection, which is set up in the background.
@@ -125,6 +127,24 @@ func (t *target) follow(ctx context.Context, interval time.Duration, random func
 		wait, stop := context.WithTimeout(ctx, time.Duration((0.75+random()/2)*float64(interval)))
 		t.conn.WaitForStateChange(wait, state)
 		stop()
+	}
+}
+
+// redialEvery is how often a target that is down is dialled while calls find no other.
+const redialEvery = 200 * time.Millisecond
+
+// redial has a connection that could not be made try again at once, unless a call asked
+// for that just before. A node of a site that takes over accepts connections from one
+// moment to the next, and gRPC may wait for seconds by then.
+func (t *target) redial(now time.Time) {
+	t.mu.Lock()
+	due := now.Sub(t.redialled) >= redialEvery
+	if due {
+		t.redialled = now
+	}
+	t.mu.Unlock()
+	if due {
+		t.conn.ResetConnectBackoff()
 	}
 }
 

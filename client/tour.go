@@ -19,6 +19,8 @@ type ranking struct {
 	// until is when the first overload, or the first site's word that it drains, passes;
 	// zero: the ranking holds until a target's health changes.
 	until time.Time
+	// risen is closed once a target is not down any more; nil unless all are down.
+	risen chan struct{}
 }
 
 // rerank stores a new ranking, without the sites that have left.
@@ -46,6 +48,16 @@ func (c *Client) rerank() {
 	for _, cand := range r.order {
 		if !cand.drains {
 			r.takers = append(r.takers, cand)
+		}
+	}
+	if len(r.order) > 0 && r.order[0].rank == silent {
+		r.risen = make(chan struct{})
+	}
+	if old := c.ranking.Load(); old != nil && old.risen != nil {
+		if r.risen != nil {
+			r.risen = old.risen
+		} else {
+			close(old.risen)
 		}
 	}
 	c.ranking.Store(r)
@@ -115,7 +127,8 @@ func (t *tour) target() (_ *target, more bool) {
 	return cand.target, t.next < len(t.order) && t.order[t.next].rank != silent
 }
 
-// pause waits between two rounds. It reports false if the call had better end now,
+// pause waits between two rounds, and has targets that are down dialled meanwhile. It ends
+// early once a target is up, if all were down. It reports false if the call had better end now,
 // because the next round would begin after the deadline.
 func (t *tour) pause(ctx context.Context, deadline, now time.Time) bool {
 	d := min(firstPause<<min(t.round, 10), longestPause)
@@ -124,13 +137,33 @@ func (t *tour) pause(ctx context.Context, deadline, now time.Time) bool {
 	if !now.Add(d).Before(deadline) {
 		return false
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-	case <-t.c.ctx.Done():
+	risen := t.c.ranking.Load().risen
+	for end := now.Add(d); ; {
+		t.redial(now)
+		timer := time.NewTimer(min(end.Sub(now), redialEvery))
+		select {
+		case <-risen:
+			timer.Stop()
+			return true
+		case now = <-timer.C:
+			if !now.Before(end) {
+				return true
+			}
+		case <-ctx.Done():
+			timer.Stop()
+			return false
+		case <-t.c.ctx.Done():
+			timer.Stop()
+			return false
+		}
 	}
-	return false
+}
+
+// redial has the targets of the round that are down dialled.
+func (t *tour) redial(now time.Time) {
+	for _, cand := range t.order {
+		if cand.rank == silent {
+			cand.target.redial(now)
+		}
+	}
 }

@@ -26,6 +26,7 @@ type client struct {
 	samyav1.TokenServiceClient
 	samyav1.EntityServiceClient
 	site *proc.Process
+	conn *grpc.ClientConn
 
 	mu    sync.Mutex
 	local string // the latest connection's own address
@@ -54,6 +55,7 @@ func dial(t *testing.T, p *proc.Process) *client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() }) // nothing is under way on it any more
+	c.conn = conn
 	c.TokenServiceClient = samyav1.NewTokenServiceClient(conn)
 	c.EntityServiceClient = samyav1.NewEntityServiceClient(conn)
 	return c
