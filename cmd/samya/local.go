@@ -186,7 +186,7 @@ func (p *program) localStatus() *cobra.Command {
 }
 
 // etcdHint says how to get etcd.
-const etcdHint = "install it (Debian: apt install etcd-server; macOS: brew install etcd; others: github.com/etcd-io/etcd/releases), or name the program with --etcd-program"
+const etcdHint = "install it (Debian: apt install etcd-server; macOS: brew install etcd; others: github.com/etcd-io/etcd/releases), and have it in the PATH; samya local also takes --etcd-program"
 
 // printLocal prints a table of the processes, with the roles of nodes if any site has
 // several.
