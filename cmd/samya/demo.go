@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/devcluster/demo"
+	"github.com/samya-db/samya/devcluster/proc"
 	"github.com/samya-db/samya/internal/settings"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/policy"
@@ -27,7 +28,8 @@ func (p *program) demoCommand() *cobra.Command {
 between the regions of the paper, and makes load on one entity: every region's
 holdings follow days that are compressed and shifted against each other. With
 --workload hierarchy the load is on the leaves of a tree: three organisations of
-two teams of three leaves, each with a limit of its own.
+two teams of three leaves, each with a limit of its own. With --ha a site survives
+the kill of its active node; it takes the program etcd.
 
 In the end the load generators' own ledger is compared with the sites' books.
 The exit status is 1 if a limit was ever exceeded, or if ledger and books
@@ -60,6 +62,8 @@ differ.`,
 			switch {
 			case opts.Keep && result != nil && errors.Is(err, errInterrupted):
 				// An interrupt is the end of a kept cluster.
+			case errors.Is(err, proc.ErrNoEtcd):
+				return &hintError{err, etcdHint}
 			case err != nil:
 				return err
 			}
@@ -77,6 +81,7 @@ differ.`,
 	f.StringVar(&opts.Entity, "entity", "acme/vm", "the entity")
 	f.DurationVar(&opts.Day, "day", 20*time.Second, "length of a compressed day")
 	f.Uint64Var(&opts.Seed, "seed", 1, "what is left to chance: makes the load repeatable")
+	f.BoolVar(&opts.HA, "ha", false, "run each site at two nodes, with the log in an etcd of three processes, and kill the active node of a site in the middle")
 	f.StringVar(&opts.Protocol, "protocol", "", moduleUses["protocol"]+": "+strings.Join(policy.ProtocolNames(), ", ")+" (default "+core.Config{}.WithDefaults().Protocol+")")
 	settings.Former(f, "data", "dir")
 	f.StringVar(&opts.Dir, "dir", "", "directory for data and logs, empty or new (default: a temporary one, removed)")

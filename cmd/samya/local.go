@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -61,12 +62,12 @@ func (f *localFlags) path() (string, error) {
 func (p *program) localUp() *cobra.Command {
 	var f localFlags
 	var regions []string
-	var managers int
+	var managers, nodes int
 	cfg := local.Config{Cluster: "samya"}
 	cmd := &cobra.Command{
 		Use:     "up",
 		Short:   "Bring a cluster up, or change the one that runs",
-		Example: "  samya local up --regions us,eu,as --app-managers 2",
+		Example: "  samya local up --regions us,eu,as --app-managers 2\n  samya local up --nodes 2",
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := f.path()
@@ -80,7 +81,7 @@ func (p *program) localUp() *cobra.Command {
 			cfg.Dir, cfg.Samya = dir, bin
 			cfg.Regions = make(map[string]local.Region, len(regions))
 			for _, r := range regions {
-				cfg.Regions[r] = local.Region{Sites: 1, AppManagers: managers}
+				cfg.Regions[r] = local.Region{Sites: 1, AppManagers: managers, Nodes: nodes}
 			}
 			if cfg.Drain && !cmd.Flags().Changed("timeout") {
 				f.timeout = leaveTimeout
@@ -92,6 +93,8 @@ func (p *program) localUp() *cobra.Command {
 	fs := cmd.Flags()
 	fs.StringSliceVar(&regions, "regions", []string{"us", "eu", "as"}, "names of the regions; each has one site. More may join later, and some may leave with --drain")
 	fs.IntVar(&managers, "app-managers", 1, "app managers of each region")
+	fs.IntVar(&nodes, "nodes", 1, "nodes of each site: with 2 or 3 each region has an etcd of three processes, and a site survives the loss of its active node. One node may become several, not the other way")
+	fs.StringVar(&cfg.Etcd, "etcd-program", "", "the program etcd, for --nodes 2 or 3 (default: etcd of the PATH)")
 	fs.IntVar(&cfg.SitePort, "site-port", local.DefaultSitePort, "first of 300 ports for sites")
 	fs.IntVar(&cfg.AppManagerPort, "app-manager-port", local.DefaultAppManagerPort, "first of 300 ports for app managers")
 	fs.BoolVar(&cfg.Drain, "drain", false, "have the sites of other regions leave, which hand over what they hold")
@@ -155,10 +158,12 @@ func (p *program) applyLocal(ctx context.Context, cfg local.Config, timeout time
 		return &usageError{err}
 	case errors.Is(err, local.ErrMembers):
 		return &hintError{err, "have sites leave with --drain, or take it down first, which removes its data: samya local down --dir " + cfg.Dir}
+	case errors.Is(err, local.ErrNoEtcd):
+		return &hintError{err, etcdHint}
 	case err != nil:
 		return err
 	}
-	return p.printLocal(cfg.Dir)
+	return p.printLocal(ctx, cfg.Dir)
 }
 
 // localStatus is `samya local status`.
@@ -168,20 +173,24 @@ func (p *program) localStatus() *cobra.Command {
 		Use:   "status",
 		Short: "Show the processes of a cluster and where they listen",
 		Args:  exactly(),
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := f.path()
 			if err != nil {
 				return err
 			}
-			return p.printLocal(dir)
+			return p.printLocal(cmd.Context(), dir)
 		},
 	}
 	f.add(cmd, localTimeout)
 	return cmd
 }
 
-// printLocal prints a table of the processes.
-func (p *program) printLocal(dir string) error {
+// etcdHint says how to get etcd.
+const etcdHint = "install it (Debian: apt install etcd-server; macOS: brew install etcd; others: github.com/etcd-io/etcd/releases), and have it in the PATH; samya local also takes --etcd-program"
+
+// printLocal prints a table of the processes, with the roles of nodes if any site has
+// several.
+func (p *program) printLocal(ctx context.Context, dir string) error {
 	state, err := local.Read(dir)
 	if err != nil {
 		return err
@@ -189,15 +198,22 @@ func (p *program) printLocal(dir string) error {
 	if len(state.Processes) == 0 {
 		return &hintError{fmt.Errorf("there is no cluster in %s", dir), "bring one up with: samya local up --dir " + dir}
 	}
+	roles, role := map[string]string(nil), ""
+	if len(state.Nodes) > 0 {
+		roles, role = local.Roles(ctx, state), "ROLE\t"
+	}
 	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(w, "NAME\tREGION\tPROCESS\tHTTP\tGRPC") // Flush returns the error
+	_, _ = fmt.Fprintln(w, "NAME\tREGION\t"+role+"PROCESS\tHTTP\tGRPC") // Flush returns the error
 	for _, name := range state.Names() {
 		r := state.Processes[name]
 		runs := fmt.Sprint(r.PID)
 		if !state.Runs(name) {
 			runs = "gone"
 		}
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", name, r.Region, runs, r.HTTP, r.GRPC)
+		if role != "" {
+			role = cmp.Or(roles[name], "-") + "\t"
+		}
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s%s\t%s\t%s\n", name, r.Region, role, runs, r.HTTP, r.GRPC)
 	}
 	return w.Flush()
 }

@@ -110,7 +110,7 @@ func wantedLast(dir, site string) (*local.Config, string, error) {
 	switch {
 	case state.Config == nil:
 		return nil, "", &hintError{fmt.Errorf("there is no cluster in %s, or one of an older build", dir), "say what is wanted with: samya local up --dir " + dir}
-	case !gone && (!has || run.Kind != local.KindSite):
+	case !gone && (!has || run.Kind != local.KindSite || run.Site != "" && run.Site != site):
 		return nil, "", &hintError{fmt.Errorf("there is no site %s in %s", site, dir), "see which there are with: samya local status --dir " + dir}
 	}
 	region := run.Region

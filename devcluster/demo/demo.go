@@ -80,6 +80,9 @@ func Run(ctx context.Context, opts Options) (result *Result, err error) {
 		addrs = append(addrs, "http://"+cluster.AppManager(i).HTTP)
 	}
 	d := newDriver(&opts, nil, addrs)
+	if opts.HA {
+		d.failure = &failure{cluster: cluster}
+	}
 	result, err = d.drive(ctx)
 	if err != nil {
 		return nil, cause(ctx, err)
@@ -151,7 +154,13 @@ func directory(data string) (string, error) {
 func start(ctx context.Context, opts Options, dir string) (*proc.Cluster, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	say(&opts, "starting %d sites and %d app managers; data and logs in %s", len(Regions()), len(Regions()), dir)
+	nodes := 1
+	if opts.HA {
+		nodes = haNodes
+		say(&opts, "starting etcd, %d sites of %d nodes and %d app managers; data and logs in %s", len(Regions()), nodes, len(Regions()), dir)
+	} else {
+		say(&opts, "starting %d sites and %d app managers; data and logs in %s", len(Regions()), len(Regions()), dir)
+	}
 	begun := time.Now()
 	// Demand changes within seconds if a day lasts a minute.
 	siteArgs := []string{"--forecast-bin", "1s"}
@@ -159,8 +168,8 @@ func start(ctx context.Context, opts Options, dir string) (*proc.Cluster, error)
 		siteArgs = append(siteArgs, "--protocol", opts.Protocol)
 	}
 	cluster, err := proc.Start(ctx, proc.Config{
-		SiteArgs: siteArgs,
-		Bin:      opts.Bin, Dir: dir, Cluster: "demo", Sites: Regions(), AppManagers: Regions(), Latency: "samya", Grace: stopGrace,
+		SiteArgs: siteArgs, Nodes: nodes,
+		Bin: opts.Bin, Dir: dir, Cluster: "demo", Sites: Regions(), AppManagers: Regions(), Latency: "samya", Grace: stopGrace,
 		Ready: func(name string) { say(&opts, "  %-6s ready after %s s", name, decimal(time.Since(begun).Seconds())) },
 	})
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,7 +32,10 @@ type driver struct {
 	regions   []load.Region
 	transport http.RoundTripper // nil: the default transport
 
+	failure *failure // nil: no node is killed
+
 	mu    sync.Mutex
+	news  []string         // what happened to nodes
 	reads []httpapi.Status // the last reads of the books, in the order of the nodes
 	peak  []int64          // highest holdings seen of each region
 }
@@ -167,6 +171,9 @@ func (d *driver) load(ctx context.Context, client *httpapi.Client, l *load.Load)
 	begun := time.Now()
 	watchers.Go(func() { d.poll(watching, client) })
 	watchers.Go(func() { d.watch(watching, l, begun) })
+	if d.failure != nil {
+		watchers.Go(func() { d.failure.run(watching, d.opts.Duration/2, d.tell) })
+	}
 	defer watchers.Wait()
 	defer stopWatching()
 
@@ -181,6 +188,13 @@ func (d *driver) load(ctx context.Context, client *httpapi.Client, l *load.Load)
 		return 0, fmt.Errorf("make load: %w", err)
 	}
 	return took, nil
+}
+
+// tell notes what happened to a node, for the screen.
+func (d *driver) tell(text string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.news = append(d.news, text)
 }
 
 // poll reads the books until ctx is done.
@@ -259,7 +273,7 @@ func (d *driver) view(l *load.Load, before load.Stats, window, elapsed time.Dura
 	v := &view{
 		entity: d.opts.Entity, limit: d.plan.limit, read: d.sum(), stats: stats,
 		redistributions: d.redistributions(), elapsed: elapsed, remaining: d.opts.Duration - elapsed,
-		total: perSecond(stats.Total, before.Total, window),
+		total: perSecond(stats.Total, before.Total, window), news: slices.Clone(d.news),
 	}
 	if elapsed > d.opts.Duration {
 		v.phase = "   settling"

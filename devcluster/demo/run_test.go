@@ -35,13 +35,16 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && (os.Args[1] == "site" || os.Args[1] == "appmgr") {
 		os.Exit(child(os.Args[1], os.Args[2:]))
 	}
+	if filepath.Base(os.Args[0]) == "etcd" {
+		os.Exit(etcd(os.Args[1:]))
+	}
 	goleak.VerifyTestMain(m)
 }
 
 func child(role string, args []string) int {
 	flags := flag.NewFlagSet(role, flag.ContinueOnError)
 	values := make(map[string]*string)
-	for _, name := range []string{"name", "region", "cluster", "data", "members", "grpc", "http", "gossip", "preset", "join", "latency", "forecast-bin"} {
+	for _, name := range []string{"name", "region", "cluster", "data", "members", "grpc", "http", "gossip", "preset", "join", "latency", "forecast-bin", "log", "node", "etcd-endpoints"} {
 		values[name] = flags.String(name, "", "")
 	}
 	flags.Bool("exit-with-stdin", false, "")
@@ -77,6 +80,15 @@ func child(role string, args []string) int {
 	serve(*values["http"], mux)
 	<-stop.Done()
 	return 0
+}
+
+// etcd is a member of etcd that does nothing but be healthy.
+func etcd(args []string) int {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/health", func(http.ResponseWriter, *http.Request) {})
+	addr := args[slices.Index(args, "--listen-client-urls")+1]
+	fmt.Fprintln(os.Stderr, http.ListenAndServe(strings.TrimPrefix(addr, "http://"), mux))
+	return 1
 }
 
 // buffer is a writer that may be read while it is written.
@@ -222,6 +234,36 @@ func TestRunOfAHierarchy(t *testing.T) {
 	want := []string{"acquired_books", "acquired_ledger", "limit", "max_acquired", "name", "parent", "refused"}
 	if d := cmp.Diff(want, slices.Sorted(maps.Keys(line.Entities[1]))); d != "" {
 		t.Errorf("fields of an entity (-want +got):\n%s", d)
+	}
+}
+
+// TestRunOfNodes: the active node of a site is killed, which ends neither the load nor the
+// demo.
+func TestRunOfNodes(t *testing.T) {
+	bin, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := t.TempDir()
+	if err := os.Symlink(bin, filepath.Join(path, "etcd")); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", path)
+	r := run(t, func(o *Options) { o.HA = true; o.Duration = 3 * time.Second })
+	<-r.done
+	if r.err != nil {
+		t.Fatalf("%v\n%s", r.err, r.stdout.String())
+	}
+	for _, want := range []string{"5 sites of 2 nodes", "sa-b   ready", "killed the active node of site eu: node a", "node b goes on with site eu", "OK: the limit held"} {
+		if !strings.Contains(r.stdout.String(), want) {
+			t.Errorf("no %q in\n%s", want, r.stdout.String())
+		}
+	}
+	t.Setenv("PATH", t.TempDir())
+	r = run(t, func(o *Options) { o.HA = true })
+	<-r.done
+	if !errors.Is(r.err, proc.ErrNoEtcd) {
+		t.Errorf("without etcd: %v", r.err)
 	}
 }
 

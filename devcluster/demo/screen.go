@@ -18,6 +18,7 @@ type screen struct {
 	drawn    int // lines of the table on the terminal; zero: none
 	hidden   bool
 	last     time.Duration // elapsed time of the last plain line
+	told     int           // news told as lines
 }
 
 // show shows the view.
@@ -26,6 +27,11 @@ func (s *screen) show(v *view) error {
 	if s.terminal != nil {
 		if width, height, ok := s.terminal(); ok && width >= 40 && height > len(lines) {
 			return s.draw(lines, width)
+		}
+	}
+	for ; s.told < len(v.news); s.told++ {
+		if _, err := fmt.Fprintln(s.w, v.news[s.told]); err != nil {
+			return err
 		}
 	}
 	if v.elapsed-s.last < plainEvery-plainEvery/10 {

@@ -22,6 +22,7 @@ type view struct {
 	rates     []rates        // per second, region by region
 	total     rates
 
+	news            []string // what happened to nodes
 	redistributions uint64
 	plan            *plan          // of a hierarchy; else nil
 	rows            []EntityResult // of the hierarchy's entities, in the order of the plan
@@ -41,10 +42,10 @@ func (v *view) keepRates(of *view) {
 // tableWidth is the most characters of a line of the table.
 const tableWidth = 80
 
-// table returns the lines of the table, at most [tableWidth] wide.
+// table returns the lines of the table, at most [tableWidth] wide, and the news.
 func (v *view) table() []string {
 	if v.plan != nil {
-		return v.treeTable()
+		return append(v.treeTable(), v.news...)
 	}
 	bold, plain := "\x1b[1m", "\x1b[0m"
 	lines := []string{
@@ -63,7 +64,7 @@ func (v *view) table() []string {
 	for _, r := range v.stats.Regions {
 		lines = append(lines, bar(r.Region, shares[r.Region], v.limit))
 	}
-	return append(lines, "     █ acquired  ░ left, of two fifths of the limit")
+	return append(append(lines, "     █ acquired  ░ left, of two fifths of the limit"), v.news...)
 }
 
 // shares are the sites' shares by name.

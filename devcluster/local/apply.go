@@ -34,8 +34,8 @@ type Change struct {
 // It calls told after each change, unless told is nil. After an error the changes done
 // stay; the next call goes on from there.
 //
-// Apply restarts running sites in turn and waits until each is ready before it restarts
-// the next. It then does the same with app managers. New sites join the running cluster
+// Apply starts etcd before the sites. It restarts running sites in turn and waits until each
+// is ready before it restarts the next. It then does the same with app managers. New sites join the running cluster
 // after that, which takes an app manager; sites that are lost are written off before. Then
 // sites leave in turn: each hands its tokens to another site, stops, and its data is set
 // aside. Surplus app managers stop last.
@@ -44,6 +44,10 @@ func Apply(ctx context.Context, cfg Config, told func(Change)) error {
 		return err
 	}
 	sum, err := checksum(cfg.Samya)
+	if err != nil {
+		return err
+	}
+	etcdSum, err := cfg.findEtcd()
 	if err != nil {
 		return err
 	}
@@ -64,17 +68,20 @@ func Apply(ctx context.Context, cfg Config, told func(Change)) error {
 	if err != nil {
 		return err
 	}
-	a := &applier{cfg: cfg, sum: sum, state: state, told: told}
+	a := &applier{cfg: cfg, sum: sum, etcdSum: etcdSum, state: state, told: told}
 	return a.apply(ctx)
 }
 
 // applier is a call of [Apply].
 type applier struct {
-	cfg   Config
-	sum   string
-	state State
-	told  func(Change)
-	ask   *asker
+	cfg Config
+	// sum and etcdSum are the sums of the two programs.
+	sum, etcdSum string
+	state        State
+	told         func(Change)
+	ask          *asker
+	// all are the processes that are wanted or leave.
+	all []Process
 	// waiting is what each site that joins or leaves waited for last.
 	waiting map[string]string
 }
@@ -85,13 +92,14 @@ func (a *applier) apply(ctx context.Context) error {
 	}
 	l := a.cfg.layout(&a.state)
 	wanted := l.wanted
+	a.all = slices.Concat(wanted, l.leaving)
 	for _, dir := range []string{dataDir, logDir} {
 		if err := os.MkdirAll(filepath.Join(a.cfg.Dir, dir), 0o700); err != nil {
 			return fmt.Errorf("make the directories of the cluster: %w", err)
 		}
 	}
 	if a.cfg.TLS {
-		if err := a.cfg.secure(slices.Concat(wanted, l.leaving)); err != nil {
+		if err := a.cfg.secure(a.all); err != nil {
 			return err
 		}
 	}
@@ -102,15 +110,17 @@ func (a *applier) apply(ctx context.Context) error {
 	if err := a.switchTLS(ctx); err != nil {
 		return err
 	}
-	if err := a.startJoining(wanted); err != nil {
-		return err
-	}
-	if err := a.startLeaving(l.leaving); err != nil {
-		return err
-	}
-	for _, kind := range []string{KindSite, KindAppManager} {
+	for _, kind := range []string{KindEtcd, KindSite, KindAppManager} {
+		if kind == KindSite {
+			if err := a.startJoining(wanted); err != nil {
+				return err
+			}
+			if err := a.startLeaving(l.leaving); err != nil {
+				return err
+			}
+		}
 		if err := a.settle(ctx, slices.DeleteFunc(slices.Clone(wanted), func(p Process) bool {
-			return p.Kind != kind || slices.Contains(a.state.Joining, p.Name)
+			return p.Kind != kind || slices.Contains(a.state.Joining, p.site())
 		})); err != nil {
 			return err
 		}
@@ -118,7 +128,7 @@ func (a *applier) apply(ctx context.Context) error {
 	// A new site serves once all members know of it: it would wait for a lost member.
 	var lost, draining []Process
 	for _, p := range l.leaving {
-		if slices.Contains(a.state.Lost, p.Name) {
+		if slices.Contains(a.state.Lost, p.site()) {
 			lost = append(lost, p)
 		} else {
 			draining = append(draining, p)
@@ -133,7 +143,8 @@ func (a *applier) apply(ctx context.Context) error {
 	if err := a.leave(ctx, wanted, draining); err != nil {
 		return err
 	}
-	return a.retire(ctx, wanted)
+	// Without the sites that have left: their region may need no etcd any more.
+	return a.retire(ctx, a.cfg.layout(&a.state).wanted)
 }
 
 // adopt checks that the state belongs to the wanted cluster, and completes it.
@@ -145,7 +156,7 @@ func (a *applier) adopt() error {
 		}
 		var members []string
 		for _, p := range a.cfg.Processes() {
-			if p.Kind == KindSite {
+			if p.first() {
 				members = append(members, p.Name)
 			}
 		}
@@ -156,6 +167,9 @@ func (a *applier) adopt() error {
 		if err := a.reseat(); err != nil {
 			return err
 		}
+	}
+	if err := a.keepsNodes(); err != nil {
+		return err
 	}
 	wanted := a.cfg
 	wanted.Runs, wanted.Leave, wanted.Lost, wanted.Drain = nil, nil, nil, false
@@ -198,47 +212,74 @@ func (a *applier) settle(ctx context.Context, wanted []Process) error {
 			outdated = append(outdated, p)
 		}
 	}
-	// Missing processes start together: none may be ready without the others.
+	// A site that goes over to etcd does so at its first node.
+	var later []Process
+	missing = slices.DeleteFunc(missing, func(p Process) bool {
+		is := p.Kind == KindSite && !p.first() && a.goesOver(p.site())
+		if is {
+			later = append(later, p)
+		}
+		return is
+	})
+	others := slices.DeleteFunc(slices.Clone(wanted), func(p Process) bool { return has(outdated, p) || has(later, p) })
+	if err := a.startAll(ctx, missing, others); err != nil {
+		return err
+	}
+	for _, p := range others {
+		if has(missing, p) {
+			a.tell(p.Name, "started")
+		} else {
+			a.tell(p.Name, "kept")
+		}
+	}
+	for _, p := range a.standbyFirst(ctx, outdated) {
+		if err := a.state.Processes[p.Name].stop(ctx, a.state.Boot); err != nil {
+			return err
+		}
+		if err := a.start(p); err != nil {
+			return err
+		}
+		if err := a.ready(ctx, p); err != nil {
+			return err
+		}
+		a.tell(p.Name, "restarted")
+	}
+	if err := a.startAll(ctx, later, later); err != nil {
+		return err
+	}
+	for _, p := range later {
+		a.tell(p.Name, "started")
+	}
+	return nil
+}
+
+func has(all []Process, p Process) bool {
+	return slices.ContainsFunc(all, func(o Process) bool { return o.Name == p.Name })
+}
+
+// startAll starts missing processes together, as none may be ready without the others, and
+// waits until all are ready.
+func (a *applier) startAll(ctx context.Context, missing, all []Process) error {
 	for _, p := range missing {
 		if err := a.start(p); err != nil {
 			return err
 		}
 	}
 	group, waiting := errgroup.WithContext(ctx)
-	for _, p := range wanted {
-		if !slices.ContainsFunc(outdated, func(o Process) bool { return o.Name == p.Name }) {
-			group.Go(func() error { return a.ready(waiting, p) })
-		}
+	for _, p := range all {
+		group.Go(func() error { return a.ready(waiting, p) })
 	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	for _, p := range wanted {
-		switch {
-		case slices.ContainsFunc(missing, func(m Process) bool { return m.Name == p.Name }):
-			a.tell(p.Name, "started")
-		case slices.ContainsFunc(outdated, func(o Process) bool { return o.Name == p.Name }):
-			if err := a.state.Processes[p.Name].stop(ctx, a.state.Boot); err != nil {
-				return err
-			}
-			if err := a.start(p); err != nil {
-				return err
-			}
-			if err := a.ready(ctx, p); err != nil {
-				return err
-			}
-			a.tell(p.Name, "restarted")
-		default:
-			a.tell(p.Name, "kept")
-		}
-	}
-	return nil
+	return group.Wait()
 }
 
 // start starts a process and writes its run to the state at once, so that the next
 // command knows of it should this command die.
 func (a *applier) start(p Process) error {
-	pid, at, err := start(a.cfg.Samya, a.cfg.Dir, p)
+	program := a.cfg.Samya
+	if p.Kind == KindEtcd {
+		program = a.cfg.Etcd
+	}
+	pid, at, err := start(program, a.cfg.Dir, p)
 	if err != nil {
 		return err
 	}
@@ -259,7 +300,7 @@ func (a *applier) ready(ctx context.Context, p Process) error {
 		if ended = !r.alive(a.state.Boot); ended {
 			return true
 		}
-		err := a.ask.serves(ctx, p)
+		err := a.serving(ctx, p)
 		if err != nil && ctx.Err() == nil {
 			last = err
 		}
@@ -298,8 +339,11 @@ func (a *applier) retire(ctx context.Context, wanted []Process) error {
 // spec hashes everything whose change makes a running process outdated.
 func (a *applier) spec(p Process) string {
 	h := sha256.New()
-	seeds := slices.Index(p.Args, joinFlag) + 1
-	for i, part := range append([]string{a.sum}, p.Args...) {
+	sum, seeds := a.sum, slices.Index(p.Args, joinFlag)+1
+	if p.Kind == KindEtcd {
+		sum, seeds = a.etcdSum, -1
+	}
+	for i, part := range append([]string{sum}, p.Args...) {
 		// Seeds are for a start: a process that runs knows the others.
 		if i == 0 || i-1 != seeds {
 			_, _ = fmt.Fprintf(h, "%d:%s", len(part), part) // a hash never fails

@@ -38,6 +38,8 @@ type Config struct {
 	Dir string `json:"dir"`
 	// Samya is the absolute path of the program.
 	Samya string `json:"samya"`
+	// Etcd is the program etcd, for sites of several nodes; empty: "etcd" of the PATH.
+	Etcd string `json:"etcd,omitempty"`
 	// Cluster is the cluster's name.
 	Cluster string `json:"cluster"`
 	// Regions are the regions by name.
@@ -73,6 +75,10 @@ type Region struct {
 	Sites int `json:"sites"`
 	// AppManagers serve clients; their number may change at any time.
 	AppManagers int `json:"app_managers"`
+	// Nodes are the nodes of each site: 0 or 1, a site of one process with its log on disk;
+	// 2 or 3, nodes with their log in the region's etcd. More may come, not fewer than 2
+	// after. A region has then at most 4 or 2 sites ever.
+	Nodes int `json:"nodes,omitempty"`
 }
 
 var (
@@ -82,8 +88,9 @@ var (
 
 // reserved are the flags that the cluster's layout sets.
 var reserved = []string{
-	"access-file", "cluster", "config", "data", "exit-with-stdin", "gossip", "gossip-key-file", "grpc", "help", "http",
-	"insecure", "join", "members", "name", "region", "tls-ca", "tls-cert", "tls-crl", "tls-key",
+	"access-file", "cluster", "config", "data", "etcd-ca", "etcd-cert", "etcd-endpoints", "etcd-key", "etcd-password-file",
+	"etcd-user", "exit-with-stdin", "gossip", "gossip-key-file", "grpc", "help", "http", "insecure", "join", "log", "members",
+	"name", "node", "region", "tls-ca", "tls-cert", "tls-crl", "tls-key",
 }
 
 // Validate returns an error that matches [ErrConfig] if the cluster cannot run.
@@ -110,8 +117,10 @@ func (c Config) Validate() error {
 		if !goodName.MatchString(name) {
 			bad("regions: %q, must be of a-z, 0-9 and '-', 32 at most, and begin with a letter", name)
 		}
-		if r.Sites < 0 || r.Sites > MaxPerRegion {
-			bad("regions: %s: sites: %d, must be 0 to %d", name, r.Sites, MaxPerRegion)
+		if r.Nodes < 0 || r.Nodes > MaxNodes {
+			bad("regions: %s: nodes: %d, must be 1 to %d", name, r.Nodes, MaxNodes)
+		} else if most := mostSites(r.nodes()); r.Sites < 0 || r.Sites > most {
+			bad("regions: %s: sites: %d, must be 0 to %d", name, r.Sites, most)
 		}
 		if r.AppManagers < 0 || r.AppManagers > MaxPerRegion {
 			bad("regions: %s: app_managers: %d, must be 0 to %d", name, r.AppManagers, MaxPerRegion)
@@ -143,17 +152,23 @@ func (c Config) Validate() error {
 const (
 	KindSite       = "site"
 	KindAppManager = "appmgr"
+	KindEtcd       = "etcd"
 )
 
 // Process is a process of the wanted cluster.
 type Process struct {
-	// Name is unique in the cluster: eu-1, am-eu-1.
+	// Name is unique in the cluster: eu-1, am-eu-1, eu-etcd-a. The first node of a site has
+	// the site's name, the second is eu-1-b.
 	Name string `json:"name"`
-	// Kind is [KindSite] or [KindAppManager].
+	// Kind is [KindSite], [KindAppManager] or [KindEtcd].
 	Kind string `json:"kind"`
+	// Site and Node are the site and the name of a node; empty for other processes.
+	Site string `json:"site,omitempty"`
+	Node string `json:"node,omitempty"`
 	// Region is the process's region.
 	Region string `json:"region"`
-	// GRPC, HTTP and Gossip are the addresses on which the process listens.
+	// GRPC, HTTP and Gossip are the addresses on which the process listens: of etcd, Gossip
+	// is for its peers, the others are for clients.
 	GRPC   string `json:"grpc"`
 	HTTP   string `json:"http"`
 	Gossip string `json:"gossip"`
@@ -161,13 +176,13 @@ type Process struct {
 	Args []string `json:"-"`
 }
 
-// Processes returns the processes of a new cluster: the sites, then the app managers, each
+// Processes returns the processes of a new cluster: etcd, the sites, then the app managers, each
 // sorted by region. The same configuration always gives the same processes.
 func (c Config) Processes() []Process { return c.layout(&State{}).wanted }
 
 // layout are the processes of a cluster.
 type layout struct {
-	// wanted are the sites, then the app managers; leaving are sites that leave.
+	// wanted are etcd, the sites, then the app managers; leaving are sites that leave.
 	wanted, leaving []Process
 	// short are regions without names left for sites.
 	short []string
@@ -178,23 +193,24 @@ type layout struct {
 // founders; later sites join.
 func (c Config) layout(s *State) layout {
 	var l layout
-	var managers, sites []Process
+	var managers, sites, etcd []Process
 	out := slices.Concat(s.Gone, s.Leaving, c.Leave, c.Lost)
 	for i, region := range c.places(s) {
-		missing := c.Regions[region].Sites
-		for n := range MaxPerRegion {
-			at := i*MaxPerRegion + n
-			p := Process{
-				Name: SiteName(region, n+1), Kind: KindSite, Region: region,
-				GRPC: loopback(c.SitePort + at), HTTP: loopback(c.SitePort + stride + at), Gossip: loopback(c.SitePort + 2*stride + at),
-			}
-			switch {
-			case slices.Contains(s.Leaving, p.Name):
-				l.leaving = append(l.leaving, p)
-			case missing > 0 && !slices.Contains(out, p.Name):
+		missing, nodes, replicated := c.Regions[region].Sites, c.nodesOf(s, region), 0
+		for n := range mostSites(nodes) {
+			p := c.siteNodes(region, i*MaxPerRegion, n, nodes)
+			switch name := p[0].Name; {
+			case slices.Contains(s.Leaving, name):
+				l.leaving = append(l.leaving, p...)
+				replicated = nodes
+			case missing > 0 && !slices.Contains(out, name):
 				missing--
-				sites = append(sites, p)
+				sites = append(sites, p...)
+				replicated = nodes
 			}
+		}
+		if replicated > 1 {
+			etcd = append(etcd, c.etcd(region, i*MaxPerRegion)...)
 		}
 		if missing > 0 {
 			l.short = append(l.short, region)
@@ -207,7 +223,7 @@ func (c Config) layout(s *State) layout {
 			})
 		}
 	}
-	l.wanted = slices.Concat(sites, managers)
+	l.wanted = slices.Concat(etcd, sites, managers)
 	c.fill(s, &l)
 	return l
 }
@@ -226,36 +242,43 @@ func (c Config) places(s *State) []string {
 // fill writes the command lines of a layout.
 func (c Config) fill(s *State, l *layout) {
 	founders, seeds := s.Members, []string(nil)
+	etcd := make(map[string][]string)
 	for _, p := range slices.Concat(l.wanted, l.leaving) {
+		if p.first() && !s.known() {
+			founders = append(founders, p.Name)
+		}
 		switch {
+		case p.Kind == KindEtcd:
+			etcd[p.Region] = append(etcd[p.Region], p.GRPC)
 		case p.Kind != KindSite:
-		case !s.known():
-			founders, seeds = append(founders, p.Name), append(seeds, p.Gossip)
-		case slices.Contains(s.Members, p.Name) || slices.Contains(s.Joined, p.Name):
+		case !s.known() || slices.Contains(s.Members, p.site()) || slices.Contains(s.Joined, p.site()):
 			seeds = append(seeds, p.Gossip)
 		}
 	}
 	for _, some := range [][]Process{l.wanted, l.leaving} {
 		for i := range some {
-			some[i].Args = c.args(&some[i], founders, seeds)
+			if p := &some[i]; p.Kind != KindEtcd {
+				p.Args = c.args(p, founders, seeds, etcd[p.Region])
+			}
 		}
 	}
 }
 
 // args is the command line of a process, after the program. Nodes find each other by the
 // seeds.
-func (c Config) args(p *Process, founders, seeds []string) []string {
+func (c Config) args(p *Process, founders, seeds, etcd []string) []string {
 	args := []string{
-		p.Kind, "--name", p.Name, "--region", p.Region, "--cluster", c.Cluster,
+		p.Kind, "--name", p.site(), "--region", p.Region, "--cluster", c.Cluster,
 		"--grpc", p.GRPC, "--http", p.HTTP, "--gossip", p.Gossip, joinFlag, strings.Join(others(seeds, p.Gossip), ","),
 	}
 	settings := c.AppManagerSettings
 	if p.Kind == KindSite {
 		settings = c.SiteSettings
 		args = append(args, "--data", c.data(p.Name))
-		if slices.Contains(founders, p.Name) {
+		if slices.Contains(founders, p.site()) {
 			args = append(args, "--members", strings.Join(founders, ","))
 		}
+		args = append(args, c.nodeFlags(p, etcd)...)
 	}
 	args = append(args, c.secureFlags(*p)...)
 	if _, told := settings["preset"]; !told {

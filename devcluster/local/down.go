@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Down ends all processes of the cluster, app managers before sites, and removes all
+// Down ends all processes of the cluster, app managers before sites, and etcd last, and removes all
 // files of the cluster, with the data, and the directory last. With keep it only ends
 // the processes, and all files stay for a later [Apply]. A missing directory is no
 // error. Foreign files in the directory stay, and Down returns an error.
@@ -50,9 +50,9 @@ func Down(ctx context.Context, dir string, keep bool) error {
 	return nil
 }
 
-// stop ends all processes, app managers before sites.
+// stop ends all processes, app managers before sites, and etcd last.
 func (s State) stop(ctx context.Context) error {
-	for _, kind := range []string{KindAppManager, KindSite} {
+	for _, kind := range []string{KindAppManager, KindSite, KindEtcd} {
 		var group errgroup.Group
 		for _, r := range s.Processes {
 			if r.Kind == kind {

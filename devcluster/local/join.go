@@ -22,15 +22,15 @@ func (a *applier) reseat() error {
 	}
 	l := a.cfg.layout(&a.state)
 	if len(l.short) > 0 {
-		return fmt.Errorf("%w: regions: %s: a region has at most %d sites ever, and those that have left count",
-			ErrConfig, strings.Join(l.short, ", "), MaxPerRegion)
+		return fmt.Errorf("%w: regions: %s: a region has at most %d sites ever, %d of 2 nodes and %d of 3, and those that have left count",
+			ErrConfig, strings.Join(l.short, ", "), MaxPerRegion, mostSites(2), mostSites(3))
 	}
 	if n := len(a.cfg.places(&a.state)); n > MaxRegions {
 		return fmt.Errorf("%w: regions: %d with those that sites have left, must be at most %d", ErrConfig, n, MaxRegions)
 	}
 	var members []string
 	for _, p := range l.wanted {
-		if p.Kind == KindSite {
+		if p.first() {
 			members = append(members, p.Name)
 		}
 	}
@@ -72,7 +72,7 @@ func (a *applier) fits(added []string) error {
 // by others before they serve.
 func (a *applier) startJoining(wanted []Process) error {
 	for _, p := range wanted {
-		if !slices.Contains(a.state.Joining, p.Name) || a.state.Runs(p.Name) {
+		if p.Kind != KindSite || !slices.Contains(a.state.Joining, p.site()) || a.state.Runs(p.Name) {
 			continue
 		}
 		if err := a.start(p); err != nil {
@@ -96,7 +96,13 @@ func (a *applier) join(ctx context.Context, wanted []Process) error {
 		if err := a.admitted(ctx, wanted, p.Name); err != nil {
 			return err
 		}
-		if err := a.ready(ctx, p); err != nil {
+		var nodes []Process
+		for _, w := range wanted {
+			if w.Kind == KindSite && w.site() == p.Name {
+				nodes = append(nodes, w)
+			}
+		}
+		if err := a.startAll(ctx, nil, nodes); err != nil {
 			return err
 		}
 		a.state.Joining = slices.DeleteFunc(a.state.Joining, func(site string) bool { return site == p.Name })
@@ -104,7 +110,9 @@ func (a *applier) join(ctx context.Context, wanted []Process) error {
 		if err := a.state.write(a.cfg.Dir); err != nil {
 			return err
 		}
-		a.tell(p.Name, "joined")
+		for _, node := range nodes {
+			a.tell(node.Name, "joined")
+		}
 	}
 	return nil
 }

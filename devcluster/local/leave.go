@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/samya-db/samya/internal/httpapi"
 )
 
@@ -16,7 +18,7 @@ import (
 // tokens. A site that has lost its data stays ended.
 func (a *applier) startLeaving(leaving []Process) error {
 	for _, p := range leaving {
-		if slices.Contains(a.state.Lost, p.Name) || a.state.Runs(p.Name) {
+		if slices.Contains(a.state.Lost, p.site()) || a.state.Runs(p.Name) {
 			continue
 		}
 		if err := a.start(p); err != nil {
@@ -30,9 +32,13 @@ func (a *applier) startLeaving(leaving []Process) error {
 // log are set aside.
 func (a *applier) leave(ctx context.Context, wanted, leaving []Process) error {
 	for _, p := range leaving {
+		if !p.first() {
+			continue
+		}
+		nodes := slices.DeleteFunc(slices.Clone(leaving), func(o Process) bool { return o.site() != p.Name })
 		lost := slices.Contains(a.state.Lost, p.Name)
 		if lost {
-			if err := a.state.Processes[p.Name].stop(ctx, a.state.Boot); err != nil {
+			if err := a.stopAll(ctx, nodes); err != nil {
 				return err
 			}
 		}
@@ -40,15 +46,27 @@ func (a *applier) leave(ctx context.Context, wanted, leaving []Process) error {
 		if err := a.out(ctx, wanted, p, lost); err != nil {
 			return err
 		}
-		if err := a.state.Processes[p.Name].stop(ctx, a.state.Boot); err != nil {
+		if err := a.stopAll(ctx, nodes); err != nil {
 			return err
 		}
-		if err := a.setAside(p.Name); err != nil {
+		if err := a.setAside(p.Name, nodes); err != nil {
 			return err
 		}
-		a.tell(p.Name, "left")
+		for _, node := range nodes {
+			a.tell(node.Name, "left")
+		}
 	}
 	return nil
+}
+
+// stopAll stops the nodes of a site. The active one is not the last: nothing takes over.
+func (a *applier) stopAll(ctx context.Context, nodes []Process) error {
+	var group errgroup.Group
+	for _, p := range nodes {
+		r := a.state.Processes[p.Name]
+		group.Go(func() error { return r.stop(ctx, a.state.Boot) })
+	}
+	return group.Wait()
 }
 
 // out asks for a site to leave, and waits until it is out.
@@ -93,7 +111,7 @@ func heir(wanted []Process, p Process) string {
 	first := ""
 	for _, w := range wanted {
 		switch {
-		case w.Kind != KindSite:
+		case !w.first():
 		case w.Region == p.Region:
 			return w.Name
 		case first == "":
@@ -103,21 +121,23 @@ func heir(wanted []Process, p Process) string {
 	return first
 }
 
-// setAside moves the data and the log of a site that has left, and notes that it has.
-func (a *applier) setAside(site string) error {
+// setAside moves the data and the logs of a site that has left, and notes that it has.
+func (a *applier) setAside(site string, nodes []Process) error {
 	left := filepath.Join(a.cfg.Dir, leftDir)
 	if err := os.MkdirAll(left, 0o700); err != nil {
 		return fmt.Errorf("set the data of %s aside: %w", site, err)
 	}
-	for from, to := range map[string]string{a.cfg.data(site): site, logOf(a.cfg.Dir, site): site + ".log"} {
-		if err := os.Rename(from, filepath.Join(left, to)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("set the data of %s aside: %w", site, err)
+	for _, p := range nodes {
+		for from, to := range map[string]string{a.cfg.data(p.Name): p.Name, logOf(a.cfg.Dir, p.Name): p.Name + ".log"} {
+			if err := os.Rename(from, filepath.Join(left, to)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("set the data of %s aside: %w", site, err)
+			}
 		}
+		delete(a.state.Processes, p.Name)
 	}
 	one := []string{site}
 	a.state.Joined, a.state.Joining = without(a.state.Joined, one), without(a.state.Joining, one)
 	a.state.Leaving, a.state.Lost = without(a.state.Leaving, one), without(a.state.Lost, one)
 	a.state.Gone = slices.Sorted(slices.Values(append(a.state.Gone, site)))
-	delete(a.state.Processes, site)
 	return a.state.write(a.cfg.Dir)
 }

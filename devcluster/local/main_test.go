@@ -19,8 +19,11 @@ import (
 )
 
 // TestMain lets this test program play the part of samya: started with "site"
-// or "appmgr" it serves /readyz until it is told to stop.
+// or "appmgr" it serves /readyz until it is told to stop. Started with a flag it is etcd.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "--name" {
+		os.Exit(etcd(os.Args[2:]))
+	}
 	if len(os.Args) > 1 && (os.Args[1] == "site" || os.Args[1] == "appmgr") {
 		os.Exit(child(os.Args[2:]))
 	}
@@ -35,7 +38,8 @@ func child(args []string) int {
 	fails := fs.Bool("fails", false, "")
 	stubborn := fs.Bool("stubborn", false, "")
 	seats := fs.String("seats", "", "")
-	for _, ignored := range []string{"name", "region", "cluster", "gossip", "preset", "join", "grpc", "members", "latency"} {
+	node := fs.String("node", "", "")
+	for _, ignored := range []string{"log", "etcd-endpoints", "name", "region", "cluster", "gossip", "preset", "join", "grpc", "members", "latency"} {
 		fs.String(ignored, "", "")
 	}
 	fs.SetOutput(io.Discard)
@@ -54,6 +58,9 @@ func child(args []string) int {
 		if err := os.WriteFile(filepath.Join(*data, "books"), nil, 0o600); err != nil {
 			return 3
 		}
+		if *node != "" && os.WriteFile(filepath.Join(*data, "node"), nil, 0o600) != nil {
+			return 3
+		}
 	}
 	if os.Getenv("SAMYA_TEST_SECRET") != "" {
 		fmt.Fprintln(os.Stderr, "the caller's environment is seen")
@@ -66,8 +73,11 @@ func child(args []string) int {
 		members.states[site] = "member"
 	}
 	server := &http.Server{Addr: *addr, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, "/v1/members") {
+		switch {
+		case strings.HasPrefix(r.URL.Path, "/v1/members"):
 			_ = json.NewEncoder(w).Encode(members.answer(r))
+		case *node > "a":
+			http.Error(w, "not ready: node "+*node+" follows", http.StatusServiceUnavailable)
 		}
 	})}
 	failed := make(chan error, 1)
@@ -82,6 +92,18 @@ func child(args []string) int {
 		select {}
 	}
 	return 0
+}
+
+// etcd is a member of etcd that does nothing but be healthy.
+func etcd(args []string) int {
+	for i, arg := range args {
+		if arg == "--listen-client-urls" {
+			mux := http.NewServeMux()
+			mux.HandleFunc("/health", func(http.ResponseWriter, *http.Request) {})
+			fmt.Fprintln(os.Stderr, http.ListenAndServe(strings.TrimPrefix(args[i+1], "http://"), mux))
+		}
+	}
+	return 1
 }
 
 // seating are the sites of a cluster, as a single app manager knows them. It logs what it is

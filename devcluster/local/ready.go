@@ -3,6 +3,7 @@ package local
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -37,20 +38,39 @@ func newAsker(cfg Config) (*asker, error) {
 
 // serves asks a process a single time.
 func (a *asker) serves(ctx context.Context, p Process) error {
+	role, err := a.role(ctx, p)
+	if err == nil && role != RoleActive {
+		err = errors.New("the node follows")
+	}
+	return err
+}
+
+// follows is what the /readyz of a node says that follows.
+const follows = " follows"
+
+// role asks a process a single time for its role. A process that serves is active.
+func (a *asker) role(ctx context.Context, p Process) (string, error) {
+	page := "/readyz"
+	if p.Kind == KindEtcd {
+		page = "/health"
+	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.scheme+"://"+p.HTTP+"/readyz", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.scheme+"://"+p.HTTP+page, nil)
 	if err != nil {
-		return err
+		return "", err
 	}
 	resp, err := a.client.Do(req)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, 512)) // the body only explains a refusal
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("/readyz answers %s: %s", resp.Status, bytes.TrimSpace(body))
+	switch {
+	case resp.StatusCode == http.StatusOK:
+		return RoleActive, nil
+	case p.Node != "" && bytes.Contains(body, []byte(follows)):
+		return RoleStandby, nil
 	}
-	return nil
+	return "", fmt.Errorf("%s answers %s: %s", page, resp.Status, bytes.TrimSpace(body))
 }

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/samya-db/samya/internal/devca"
@@ -68,7 +69,9 @@ func (c Config) secure(wanted []Process) error {
 	ca.Replace = true
 	all := []tlsconf.Identity{{Kind: tlsconf.Client, Name: Admin}}
 	for _, p := range wanted {
-		all = append(all, tlsconf.Identity{Kind: p.certificate(), Name: p.Name})
+		if id := (tlsconf.Identity{Kind: p.certificate(), Name: p.site()}); !slices.Contains(all, id) {
+			all = append(all, id)
+		}
 	}
 	for _, id := range all {
 		if lasts(c.certificate(id.Kind, id.Name)) {
@@ -116,7 +119,8 @@ func lasts(path string) bool {
 	return err == nil && time.Until(cert.NotAfter) > renew
 }
 
-// certificate returns the kind of the process's certificate.
+// certificate returns the kind of the process's certificate. The nodes of a site share its
+// certificate. A member of etcd has that of a server which holds no tokens.
 func (p Process) certificate() tlsconf.Kind {
 	if p.Kind == KindSite {
 		return tlsconf.Site
@@ -139,7 +143,7 @@ func (c Config) secureFlags(p Process) []string {
 	}
 	dir := filepath.Join(c.Dir, certDir)
 	return []string{
-		"--tls-cert", c.certificate(p.certificate(), p.Name), "--tls-key", c.key(p.certificate(), p.Name),
+		"--tls-cert", c.certificate(p.certificate(), p.site()), "--tls-key", c.key(p.certificate(), p.site()),
 		"--tls-ca", filepath.Join(dir, devca.CertFile),
 		"--gossip-key-file", filepath.Join(dir, gossipFile), "--access-file", filepath.Join(dir, accessFile),
 	}

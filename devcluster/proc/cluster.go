@@ -30,6 +30,9 @@ type Config struct {
 	Cluster string
 	// Sites are the names of the sites; each stands in the region of its name.
 	Sites []string
+	// Nodes is the number of nodes of each site, 1 to 3; 0 is 1. With several, the sites have
+	// their log in an etcd of three processes.
+	Nodes int
 	// AppManagers are the names of the regions with an app manager.
 	AppManagers []string
 	// Latency is the latency injected between regions: "none", a matrix's name or a
@@ -49,6 +52,9 @@ type Config struct {
 type Cluster struct {
 	cfg         Config
 	appManagers []*Process
+	etcd        []*Process
+	further     []*Process            // nodes beside the first of each site
+	nodes       map[string][]*Process // all nodes by site, if there are several
 	spawn       *spawner
 	deaths      chan *DeathError
 	stopOnce    sync.Once
@@ -94,7 +100,7 @@ func start(ctx context.Context, cfg Config, logs string) (_ *Cluster, err error)
 	c := &Cluster{
 		cfg: cfg, spawn: newSpawner(),
 		// A process may die once for every restart; unread deaths are dropped.
-		deaths: make(chan *DeathError, len(cfg.Sites)+len(cfg.AppManagers)),
+		deaths: make(chan *DeathError, len(cfg.Sites)*max(1, cfg.Nodes)+len(cfg.AppManagers)+etcdMembers),
 	}
 	defer func() {
 		if err != nil {
@@ -108,6 +114,9 @@ func start(ctx context.Context, cfg Config, logs string) (_ *Cluster, err error)
 	if err := held.release(); err != nil {
 		return nil, fmt.Errorf("let go of the ports: %w", err)
 	}
+	if err := c.startEtcd(ctx); err != nil {
+		return nil, err
+	}
 	for _, p := range c.all() {
 		if err := p.Start(); err != nil {
 			return nil, err
@@ -116,19 +125,33 @@ func start(ctx context.Context, cfg Config, logs string) (_ *Cluster, err error)
 	if err := c.WaitReady(ctx); err != nil {
 		return nil, err
 	}
+	for site := range c.nodes {
+		if _, err := c.Active(ctx, site); err != nil {
+			return nil, err
+		}
+	}
 	return c, nil
 }
 
 // plan lays out the processes and holds their ports.
 func (c *Cluster) plan(ctx context.Context, held *ports, logs string) error {
 	var seeds []string
+	if err := c.planEtcd(ctx, held, logs); err != nil {
+		return err
+	}
 	for _, s := range c.cfg.Sites {
-		p, err := c.site(ctx, held, logs, s)
+		p, err := c.site(ctx, held, logs, s, s)
 		if err != nil {
 			return err
 		}
 		p.Args = append(p.Args, "--members", strings.Join(c.cfg.Sites, ","))
 		c.sites = append(c.sites, p)
+		seeds = append(seeds, p.Gossip)
+		if err := c.planNodes(ctx, held, logs, p); err != nil {
+			return err
+		}
+	}
+	for _, p := range c.further {
 		seeds = append(seeds, p.Gossip)
 	}
 	for _, r := range c.cfg.AppManagers {
@@ -150,7 +173,7 @@ func (c *Cluster) plan(ctx context.Context, held *ports, logs string) error {
 func (c *Cluster) process(ctx context.Context, held *ports, logs, name string, args ...string) (*Process, error) {
 	p := &Process{
 		Name: name, Log: filepath.Join(logs, name+".log"),
-		bin: c.cfg.Bin, spawn: c.spawn, died: c.report, stop: syscall.SIGTERM,
+		bin: c.cfg.Bin, page: "/readyz", spawn: c.spawn, died: c.report, stop: stopSignal,
 	}
 	for _, addr := range []*string{&p.GRPC, &p.HTTP, &p.Gossip} {
 		var err error
@@ -164,9 +187,12 @@ func (c *Cluster) process(ctx context.Context, held *ports, logs, name string, a
 	return p, nil
 }
 
-// site lays out a site, but for the sites that it knows of.
-func (c *Cluster) site(ctx context.Context, held *ports, logs, name string) (*Process, error) {
-	p, err := c.process(ctx, held, logs, name, "site", "--name", name, "--region", name)
+// stopSignal asks a process to end.
+const stopSignal = syscall.SIGTERM
+
+// site lays out a process of a site, but for the sites that it knows of.
+func (c *Cluster) site(ctx context.Context, held *ports, logs, site, name string) (*Process, error) {
+	p, err := c.process(ctx, held, logs, name, "site", "--name", site, "--region", site)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +206,7 @@ func (c *Cluster) site(ctx context.Context, held *ports, logs, name string) (*Pr
 // stopped with the cluster.
 func (c *Cluster) Join(ctx context.Context, name string, seeds ...string) (*Process, error) {
 	var held ports
-	p, err := c.site(ctx, &held, filepath.Join(c.cfg.Dir, "logs"), name)
+	p, err := c.site(ctx, &held, filepath.Join(c.cfg.Dir, "logs"), name, name)
 	if err := errors.Join(err, held.release()); err != nil {
 		return nil, fmt.Errorf("have %s join: %w", name, err)
 	}
@@ -238,7 +264,7 @@ func (c *Cluster) Site(i int) *Process { return c.Sites()[i] }
 func (c *Cluster) AppManager(i int) *Process { return c.appManagers[i] }
 
 func (c *Cluster) all() []*Process {
-	return append(c.Sites(), c.appManagers...)
+	return slices.Concat(c.Sites(), c.further, c.appManagers)
 }
 
 // WaitReady waits until every process answers that it is ready. It fails when ctx is
@@ -262,13 +288,13 @@ func (c *Cluster) WaitReady(ctx context.Context) error {
 	return g.Wait()
 }
 
-// Stop ends all processes, app managers before sites, and waits until they are gone. It
+// Stop ends all processes, app managers before sites, etcd last, and waits until they are gone. It
 // kills processes that take longer than the grace, and all processes at once when ctx is
 // done. Stop may be called again; it returns the first call's error.
 func (c *Cluster) Stop(ctx context.Context) error {
 	c.stopOnce.Do(func() {
 		c.spawn.refuse()
-		c.stopErr = errors.Join(c.stop(ctx, c.appManagers), c.stop(ctx, c.Sites()))
+		c.stopErr = errors.Join(c.stop(ctx, c.appManagers), c.stop(ctx, append(c.Sites(), c.further...)), c.stop(ctx, c.etcd))
 		c.spawn.close()
 	})
 	return c.stopErr

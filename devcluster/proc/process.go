@@ -39,6 +39,8 @@ type Process struct {
 	Args []string
 	// GRPC, HTTP and Gossip are the addresses on which the process serves.
 	GRPC, HTTP, Gossip string
+	// Node is the name of a node of a site; empty for other processes.
+	Node string
 	// Data is the data directory; empty for an app manager.
 	Data string
 	// Log is the file of the process's output; every start appends to it.
@@ -49,6 +51,7 @@ type Process struct {
 	Under []string
 
 	bin   string
+	page  string // where the process says whether it is ready
 	spawn *spawner
 	died  func(*DeathError)
 	stop  syscall.Signal // signal that asks for an orderly end
@@ -192,7 +195,8 @@ func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
 	return p.Kill()
 }
 
-// WaitReady polls the process's /readyz until it answers 200. It fails when ctx is done
+// WaitReady polls the process's /readyz until it answers 200, or says that a node follows.
+// It fails when ctx is done
 // or the process has ended.
 func (p *Process) WaitReady(ctx context.Context) error {
 	r := p.current(false)
@@ -203,7 +207,7 @@ func (p *Process) WaitReady(ctx context.Context) error {
 	client := &http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	last := "no answer yet"
 	for {
-		if err := ready(ctx, client, p.HTTP); err == nil {
+		if err := ready(ctx, client, p.HTTP+p.page); err == nil || p.Node != "" && strings.Contains(err.Error(), follows) {
 			return nil
 		} else if ctx.Err() == nil {
 			last = err.Error()
@@ -218,8 +222,8 @@ func (p *Process) WaitReady(ctx context.Context) error {
 	}
 }
 
-func ready(ctx context.Context, client *http.Client, addr string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/readyz", nil)
+func ready(ctx context.Context, client *http.Client, page string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+page, nil)
 	if err != nil {
 		return err
 	}
@@ -230,7 +234,7 @@ func ready(ctx context.Context, client *http.Client, addr string) error {
 	defer func() { _ = resp.Body.Close() }()
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, 512)) // the body only explains a refusal
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("/readyz answers %s: %s", resp.Status, bytes.TrimSpace(body))
+		return fmt.Errorf("%s answers %s: %s", req.URL.Path, resp.Status, bytes.TrimSpace(body))
 	}
 	return nil
 }
