@@ -98,12 +98,10 @@ type Config struct {
 	Fixed bool
 
 	// Data is the open data of the site, which the site closes; nil: the site opens DataDir.
-	// Nodes, Instance and Term are the node that runs the site, its name and its term, if
-	// several nodes may; see package standby.
-	Data     *store.Store
-	Nodes    Nodes
-	Instance string
-	Term     int64
+	// Nodes is the node that runs the site, if several may; see package standby. Instance and
+	// Term name the node then.
+	Data  *store.Store
+	Nodes Nodes
 
 	// Fault drops messages to a member while it returns true: the hook of
 	// tests that cut sites off. Nil never drops.

@@ -128,6 +128,9 @@ func (a *active) List() (nodes []site.NodeStatus, err error) {
 		return nil, err
 	}
 	for _, s := range all {
+		if s.Node == a.cfg.Node {
+			s.Last, s.Through, s.Time = a.log.Last(), a.st.Stats().Through, time.Now().UnixMilli()
+		}
 		nodes = append(nodes, site.NodeStatus{
 			Name: s.Node, Active: s.Node == a.cfg.Node, Last: uint64(s.Last), Durable: uint64(s.Through), Copies: s.Copies,
 			Build: s.Build, HTTP: s.HTTP, Told: time.UnixMilli(s.Time),

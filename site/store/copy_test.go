@@ -18,7 +18,9 @@ import (
 // part, make the state of the last commit. A copy that is cut off goes on where it was.
 func TestCopy(t *testing.T) {
 	var logged []*journal.Batch
-	record := func(local *journal.Journal) (journal.Log, error) { return &recorder{Journal: local, logged: &logged}, nil }
+	record := func(local *journal.Journal) (journal.Log, error) {
+		return &recorder{Journal: local, logged: &logged}, nil
+	}
 	o := Options{Dir: t.TempDir(), Cluster: "c", Site: "us", Members: []core.SiteID{"us"}, Incarnation: 7, Over: record}
 	if err := MarkNode(o.Dir); err != nil {
 		t.Fatal(err)
