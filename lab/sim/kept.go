@@ -28,6 +28,9 @@ type kept struct {
 	// tried is how many of the batches under way were handed to a log that then failed.
 	// Each may be durable, if the batches before it are.
 	tried int
+	// several, unless nil, are the nodes that the site runs on. disk, base and store are
+	// those of the active node.
+	several *several
 	// restored is the data found when it was opened; nil once the site has started on it.
 	restored *stored.Restored
 }
@@ -51,6 +54,7 @@ func (n *node) newKept() *kept {
 	if n.cfg.Joining {
 		k.options.Members = nil
 	}
+	k.several = k.newSeveral()
 	return k
 }
 
@@ -67,13 +71,16 @@ func (k *kept) fails(f Fault, thousandths int) bool {
 func (k *kept) open() {
 	s := k.n.s
 	for {
+		if k.several.choose(); s.violation != nil {
+			return
+		}
 		if k.fails(CutRecovery, 100) {
 			k.disk.CutIn(1 + k.r.IntN(12))
 		}
 		if k.fails(BaseSync, 150) {
 			k.disk.Fail(simdisk.Other, syscall.EIO)
 		}
-		opened, err := store.OpenOn(logDir{k.disk}, k.base, k.options)
+		opened, err := k.openOn()
 		switch {
 		case errors.Is(err, simdisk.ErrCut):
 			s.hit(CutRecovery)
@@ -104,15 +111,25 @@ func (k *kept) open() {
 	}
 }
 
+// openOn opens the data on the disk.
+func (k *kept) openOn() (*store.Store, error) {
+	if k.several != nil {
+		return k.several.open()
+	}
+	return store.OpenOn(logDir{k.disk}, k.base, k.options)
+}
+
 // end ends the users of the disk: the site alone, or the whole machine, which loses
-// unsynced writes.
+// unsynced writes. One of several nodes may stand still instead.
 func (k *kept) end() {
+	paused := k.several != nil && k.several.pause()
 	k.store, k.restored, k.stepping, k.broken = nil, nil, false, false
 	cut := 600
 	if k.tried > 1 {
 		cut = 950
 	}
 	switch {
+	case paused:
 	case k.n.s.byHand:
 		k.disk.CutHard()
 	case k.n.s.faults.Has(TornWrites) && k.chance(cut):
@@ -126,6 +143,10 @@ func (k *kept) end() {
 func (k *kept) failNext() bool {
 	if k == nil {
 		return false
+	}
+	if k.several != nil {
+		k.several.unknown = true
+		return true
 	}
 	if k.chance(300) {
 		k.disk.Fail(simdisk.Write, syscall.EIO)
@@ -142,10 +163,19 @@ func (k *kept) commit(r *stored.Records) bool {
 	}
 	s := k.n.s
 	err := k.store.Commit(r)
+	if k.several != nil {
+		k.several.unknown = false
+	}
 	switch {
 	case err == nil && !k.disk.Failing():
 		s.report.LogCommits++
+		if k.several != nil {
+			s.report.NodeCommits++
+		}
 		return true
+	case errors.Is(err, errUnknown):
+		s.hit(SyncError)
+		s.report.UnknownCommits++
 	case err == nil && versionOnly(r):
 		// The log was not written.
 		return true
@@ -270,6 +300,9 @@ func (k *kept) maintain() bool {
 		return true
 	}
 	s := k.n.s
+	if k.several.work(); s.violation != nil {
+		return false
+	}
 	if !k.stepping && k.store.Stats().Backlog < k.options.CheckpointBytes && !k.chance(5) || !k.chance(300) {
 		return true
 	}
@@ -316,9 +349,11 @@ func (k *kept) recover(under []*core.Effects) (found int) {
 		return 0
 	}
 	n := k.n
+	k.several.leaves(under)
 	under = under[:min(k.tried, len(under))]
 	k.end()
-	if k.fails(DamagedLog, 100) {
+	// The log of a node on its own disk may lack any commits: the store has them.
+	if k.fails(DamagedLog, 100) && k.several == nil {
 		k.damage()
 	}
 	if k.open(); n.s.violation != nil {
@@ -434,7 +469,11 @@ func (k *kept) commitsOn(disk *simdisk.Disk, data *base) (message.Commits, error
 
 // fill makes the disk full for a while, or gives it space again.
 func (k *kept) fill(full bool) {
-	if k != nil {
-		k.disk.Fill(full)
+	if k == nil {
+		return
+	}
+	k.disk.Fill(full)
+	if k.several != nil && !full {
+		k.several.empty()
 	}
 }

@@ -133,6 +133,11 @@ type Report struct {
 	// over to the end. CleanStops are the stops with a log that was carried over,
 	// DamageRefused the refused starts on a damaged log.
 	LogCommits, Checkpoints, CleanStops, DamageRefused int
+	// Several are the sites that keep their log at several nodes, NodeCommits the batches
+	// that their shared store made durable, UnknownCommits those without an answer.
+	// TakeOvers are the starts on another node than before, Fenced the attempts of nodes
+	// that were active to go on, NodeCopies the copies for nodes behind the log.
+	Several, NodeCommits, UnknownCommits, TakeOvers, Fenced, NodeCopies int
 	// Faults counts the faults that happened, by cell; FaultsUnderWay counts the faults
 	// while a direct transfer was under way anywhere.
 	Faults, FaultsUnderWay [faultCount]int
@@ -293,6 +298,12 @@ func (r *Report) counts() []count {
 		{"checkpoints", &r.Checkpoints},
 		{"stops with nothing in the log", &r.CleanStops},
 		{"starts on a damaged log refused", &r.DamageRefused},
+		{"sites of several nodes", &r.Several},
+		{"batches logged for several nodes", &r.NodeCommits},
+		{"batches without an answer of the log", &r.UnknownCommits},
+		{"take-overs by other nodes", &r.TakeOvers},
+		{"attempts of nodes no longer active", &r.Fenced},
+		{"copies for nodes behind the log", &r.NodeCopies},
 	}
 }
 

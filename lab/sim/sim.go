@@ -51,6 +51,9 @@ type Options struct {
 	// Upgrades has a third of the seeds begin with a cluster of the version before, with
 	// builds of two versions, and raise the version. Seeds with a Disk have no upgrade.
 	Upgrades bool
+	// Nodes says which of the sites with a real store run on several nodes, with their log
+	// in a store of keys: a name of NodesNames. Empty is mixed: a third of them.
+	Nodes string
 	// Bounds, if not 0, is the bound of tables and messages that hold thousands by
 	// default; 0 lets the seed choose.
 	Bounds int
@@ -107,6 +110,9 @@ func (o *Options) Validate() error {
 	}
 	if names := Modes(); o.Protocol != "" && !slices.Contains(names, o.Protocol) {
 		return fmt.Errorf("protocol: %w %q; known: %v", policy.ErrUnknownName, o.Protocol, names)
+	}
+	if names := NodesNames(); o.Nodes != "" && !slices.Contains(names, o.Nodes) {
+		return fmt.Errorf("nodes: %w %q; known: %v", policy.ErrUnknownName, o.Nodes, names)
 	}
 	if names := policy.OfferNames(); o.Offer != "" && !slices.Contains(names, o.Offer) {
 		return fmt.Errorf("offer: %w %q; known: %v", policy.ErrUnknownName, o.Offer, names)

@@ -25,6 +25,7 @@ type simOptions struct {
 	mode, faults string
 	offer        string
 	strategy     string
+	nodes        string
 	perSeed      bool
 	sites        int
 	bounds       int
@@ -68,6 +69,7 @@ also tells what happened before.`,
 	f.StringVar(&o.faults, "faults", "all", "faults that may happen: none, or names separated by commas (partition* for all that begin so); all: every single fault; double: those of several things at once")
 	f.StringVar(&o.offer, "offer", "mixed", "tokens that a site offers to a redistribution: spare, all, compare (each seed under both), or mixed (the seed chooses for each site)")
 	f.StringVar(&o.strategy, "strategy", "", "how a site gets tokens it is short of: instance or transfer; empty: the seed chooses for each site")
+	f.StringVar(&o.nodes, "nodes", "mixed", "sites that run on several nodes, of the third with a real store: always, never, or mixed (the seed chooses for each)")
 	f.BoolVar(&o.perSeed, "per-seed", false, "also tell what waited in each seed")
 	f.IntVar(&o.workers, "workers", 2, "how many run at a time: seeds")
 	f.BoolVar(&o.trees, "trees", true, "half of the seeds with entities that stand below one another; --trees=false leaves them out")
@@ -99,7 +101,11 @@ func (l *lab) sim(ctx context.Context, o *simOptions) error {
 	if err != nil {
 		return &usageError{fmt.Errorf("--faults: %w", err)}
 	}
-	options := sim.Options{Protocol: o.mode, Strategy: o.strategy, Sites: o.sites, Faults: faults, Calm: faults == 0, Long: !o.short, Trees: o.trees, Joins: o.joins, Leaves: o.leaves, Losses: o.losses, Upgrades: o.upgrades, Bounds: o.bounds, History: o.history}
+	if o.nodes == "always" {
+		// A node reads what its own disk lacks from the others.
+		faults &^= 1 << sim.DamagedLog
+	}
+	options := sim.Options{Protocol: o.mode, Strategy: o.strategy, Nodes: o.nodes, Sites: o.sites, Faults: faults, Calm: faults == 0, Long: !o.short, Trees: o.trees, Joins: o.joins, Leaves: o.leaves, Losses: o.losses, Upgrades: o.upgrades, Bounds: o.bounds, History: o.history}
 	offers := []string{o.offer}
 	switch o.offer {
 	case "mixed":

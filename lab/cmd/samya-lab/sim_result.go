@@ -126,6 +126,10 @@ type simResult struct {
 	FaultsUnderWay map[string]int `json:"faults_under_way"`
 	NotHitUnderWay []string       `json:"faults_not_hit_under_way"`
 	NotCovered     []string       `json:"faults_not_covered"`
+	// Nodes counts the sites of several nodes, the batches that their logs made durable,
+	// those without an answer, take-overs by other nodes, attempts of nodes no longer
+	// active, and copies for nodes behind the log.
+	Nodes map[string]int `json:"nodes"`
 	// Features count the features of requests, in the order of sim.Report.Features.
 	Features []simFeature   `json:"features"`
 	Failures []simViolation `json:"failures"`
@@ -186,6 +190,9 @@ func (r *simResult) add(o *simOptions, run sim.Options, reports []sim.Report, v 
 	if o.bounds != 0 {
 		replay += fmt.Sprintf(" --bounds %d", o.bounds)
 	}
+	if run.Nodes != "" && run.Nodes != "mixed" {
+		replay += " --nodes " + run.Nodes
+	}
 	if run.Offer != "" {
 		replay += " --offer " + run.Offer
 	}
@@ -222,6 +229,10 @@ func (r *simResult) sum(elapsed time.Duration, faults sim.FaultSet) {
 	r.Transfers = map[string]int{
 		"begun": t.Rounds, "brought": t.RoundsBrought, "short": t.RoundsShort, "sent": t.Transfers,
 		"tokens": t.Transferred, "crashes_under_way": t.CrashesUnderWay,
+	}
+	r.Nodes = map[string]int{
+		"sites": t.Several, "batches": t.NodeCommits, "unknown": t.UnknownCommits,
+		"take_overs": t.TakeOvers, "fenced": t.Fenced, "copies": t.NodeCopies,
 	}
 	for i := range r.Features {
 		if f := &r.Features[i]; f.Least == math.MaxInt { // all seeds are trivial
@@ -264,6 +275,8 @@ func (r *simResult) tell(w io.Writer) error {
 		r.Redistributions["begun"], r.Redistributions["decided"], r.total.Instances, r.total.StarDecided, r.total.Failed)
 	line("transfers", "%d rounds begun, %d brought tokens, %d none; %d sent, %d tokens came; %d crashes with one under way",
 		t.Rounds, t.RoundsBrought, t.RoundsShort, t.Transfers, t.Transferred, t.CrashesUnderWay)
+	line("nodes", "%d sites of several: %d batches logged, %d without an answer, %d take-overs, %d attempts of nodes no longer active refused, %d copies",
+		t.Several, t.NodeCommits, t.UnknownCommits, t.TakeOvers, t.Fenced, t.NodeCopies)
 	if r.Switches > 0 {
 		line("mode switches", "%d decided", r.Switches)
 	}
