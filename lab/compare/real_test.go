@@ -66,6 +66,18 @@ func TestRealRedis(t *testing.T) {
 	briefly(t, Redis{Always: true}, Redis{})
 }
 
+// TestRealReplicated: the systems that keep an operation at two machines or more.
+func TestRealReplicated(t *testing.T) {
+	for _, s := range []System{EtcdPuts{}, RedisReplica{}, SamyaNodes{}} {
+		installed(t, s.(interface{ Installed() error }))
+	}
+	bin, err := buildtest.Samya(t.Context(), diskDir(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	briefly(t, EtcdPuts{}, RedisReplica{}, SamyaNodes{Bin: bin})
+}
+
 func TestRealEtcd(t *testing.T) {
 	installed(t, EtcdSystem{})
 	briefly(t, EtcdSystem{})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/devcluster/etcd"
+	"github.com/samya-db/samya/site/sitetest"
 )
 
 // TestNodes has the nodes of a site whose log is in etcd fail under load: the active node
@@ -90,8 +91,8 @@ func (f *nodeFaults) answer(after time.Time) time.Duration {
 	case at := <-f.load.first(after):
 		return at.Sub(after)
 	case <-time.After(patience):
-		f.t.Fatalf("no answer for %s", patience)
-		return 0
+		f.t.Errorf("no answer for %s", patience)
+		return patience
 	}
 }
 
@@ -217,14 +218,22 @@ func (f *nodeFaults) pauseActive() {
 }
 
 // cutActive cuts the active node off from etcd until another has taken its place. What it
-// has sent meanwhile may arrive late.
+// has sent meanwhile may arrive late. Callers of the cut-off node have no answer before
+// that node learns of the other, or before their own deadline.
 func (f *nodeFaults) cutActive() {
 	f.t.Helper()
 	node := f.active()
 	began := time.Now()
 	node.proxy.cut()
-	f.cuts = append(f.cuts, f.replaced(node, began))
+	sitetest.Eventually(f.t, "another node takes over", func() error {
+		if f.watch.begun(began).IsZero() {
+			return errNoActive
+		}
+		return nil
+	})
+	pause(f.t, between(f.rng, time.Millisecond, time.Second))
 	node.proxy.heal(f.rng.IntN(2) == 0)
+	f.cuts = append(f.cuts, f.replaced(node, began))
 	f.follows(node)
 }
 

@@ -36,8 +36,12 @@ type compareOptions struct {
 	soak         time.Duration
 }
 
-// peers are the systems that compare can measure beside samya.
-var peers = []string{"redis", "etcd", "postgres"}
+// peers are the systems that compare measures beside samya, replicated those that it can
+// measure too: all keep an operation at two machines or more.
+var (
+	peers      = []string{"redis", "etcd", "postgres"}
+	replicated = []string{"nodes", "etcd-put", "redis-wait"}
+)
 
 // compareCommand is `samya-lab compare`.
 func (l *lab) compareCommand() *cobra.Command {
@@ -70,7 +74,7 @@ All that is started is stopped, and all files are removed, also on Ctrl-C.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&o.peers, "peers", peers, "what to compare with: "+strings.Join(peers, ", ")+`; "" for samya and the controls alone`)
+	f.StringSliceVar(&o.peers, "peers", peers, "what to compare with: "+strings.Join(peers, ", ")+`; "" for samya and the controls alone. Besides, replicated: `+strings.Join(replicated, ", "))
 	f.IntVar(&o.rounds, "rounds", 5, "how often to measure each")
 	f.DurationVar(&o.time, "duration", 5*time.Second, "how long to measure each")
 	f.DurationVar(&o.warmup, "warmup", time.Second, "how long to make load before")
@@ -208,8 +212,8 @@ func (o *compareOptions) read() (*compare.Options, error) {
 		c.Wanted = func(cell compare.Cell) bool { return pattern.MatchString(cell.String()) }
 	}
 	for _, p := range o.peers {
-		if !slices.Contains(peers, p) {
-			return nil, fmt.Errorf("--peers: no %q, known are %s", p, strings.Join(peers, ", "))
+		if known := slices.Concat(peers, replicated); !slices.Contains(known, p) {
+			return nil, fmt.Errorf("--peers: no %q, known are %s", p, strings.Join(known, ", "))
 		}
 	}
 	self, bin, err := o.programs()
@@ -227,6 +231,15 @@ func (o *compareOptions) read() (*compare.Options, error) {
 	}
 	if slices.Contains(o.peers, "postgres") {
 		c.Systems = append(c.Systems, compare.PostgresSystem{URL: o.postgresURL})
+	}
+	if slices.Contains(o.peers, "nodes") {
+		c.Systems = append(c.Systems, compare.SamyaNodes{Bin: bin})
+	}
+	if slices.Contains(o.peers, "etcd-put") {
+		c.Systems = append(c.Systems, compare.EtcdPuts{})
+	}
+	if slices.Contains(o.peers, "redis-wait") {
+		c.Systems = append(c.Systems, compare.RedisReplica{})
 	}
 	for _, s := range c.Systems {
 		if peer, ok := s.(interface{ Installed() error }); ok {
