@@ -257,7 +257,9 @@ var errHandedOver = errors.New("the site was handed over")
 // state is what other goroutines may ask of a node.
 type state struct {
 	role atomic.Pointer[string]
-	log  atomic.Pointer[replica.Log]
+	// others is nil while the node is not active.
+	others atomic.Pointer[others]
+	log    atomic.Pointer[replica.Log]
 	// failure is why etcd does not answer; nil if it does. since is since when, in
 	// nanoseconds since the node began.
 	failure  atomic.Pointer[error]

@@ -33,6 +33,7 @@ func (n *node) serve(ctx context.Context, st *store.Store, log *replica.Log) err
 		return fmt.Errorf("starting the site at node %s: %w", n.cfg.Node, err)
 	}
 	n.state.takeOver.Store(int64(time.Since(began)))
+	defer n.state.others.Store(nil)
 	lives := make(chan struct{})
 	go func() {
 		defer close(lives)
@@ -96,6 +97,11 @@ func (a *active) upkeep(ctx context.Context, compacted *time.Duration) error {
 	if err := a.tell(a.st, a.log); err != nil {
 		return err
 	}
+	nodes, err := a.log.Nodes()
+	if err != nil {
+		return err
+	}
+	a.sawOthers(nodes, a.log, time.Now())
 	if _, err := a.log.Trim(); err != nil {
 		return err
 	}
