@@ -137,6 +137,9 @@ func newMetrics(s *Site) *metrics {
 	if s.access != nil {
 		m.registry.MustRegister(s.access)
 	}
+	if node, ok := s.cfg.Nodes.(prometheus.Collector); ok {
+		m.registry.MustRegister(node)
+	}
 	m.registry.MustRegister(m.requests, m.latency, m.redistributions, m.started, m.faults, m.fallbacks, m.dropped, m.leases, m.audits,
 		m.asked, m.crowded, m.verdicts, m.batch, m.commit,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),

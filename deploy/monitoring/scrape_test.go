@@ -26,6 +26,7 @@ import (
 	"github.com/samya-db/samya/internal/devca"
 	"github.com/samya-db/samya/internal/tlsconf"
 	"github.com/samya-db/samya/internal/wan"
+	"github.com/samya-db/samya/site/standby"
 )
 
 // exposed holds the labels, and the values seen of each, by metric.
@@ -102,6 +103,15 @@ func scrape(t *testing.T) exposed {
 		}
 	}
 	guarded(t, all)
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(standby.Metrics())
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		all.family(f)
+	}
 	return all
 }
 

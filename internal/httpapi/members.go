@@ -50,7 +50,7 @@ type Member struct {
 	// nothing.
 	Remembered *Remembered `json:"remembered,omitempty"`
 	// Node is the node that runs the site, and Term the number of the take-over by which it
-	// does; empty and 0 for a site of one process.
+	// does; empty and 0 for a site of a single process.
 	Node string `json:"node,omitempty"`
 	Term int64  `json:"term,omitempty"`
 }

@@ -220,7 +220,7 @@ type Site struct {
 	// HTTPAddress is the host:port of its metrics and health, if known.
 	HTTPAddress string `json:"http_address"`
 	// Node is the node that runs the site, and Term the number of the take-over by which it
-	// does; empty and 0 for a site of one process.
+	// does; empty and 0 for a site of a single process.
 	Node string `json:"node,omitempty"`
 	Term int64  `json:"term,omitempty"`
 }

@@ -96,7 +96,7 @@ const (
 	maxNodeAddress = 112
 )
 
-// hostPort checks an address of at most most bytes.
+// hostPort checks an address: at most that many bytes.
 func hostPort(field, s string, most int) error {
 	if s == "" {
 		return nil

@@ -1,4 +1,4 @@
-// Package node has the settings that sites and app managers share, with one name and one
+// Package node has the settings that sites and app managers share, each with a single name and a single
 // type for each: the name of a process, its listeners, its gossip and its guards. It
 // checks settings, and starts nothing.
 package node
@@ -30,8 +30,8 @@ type Config struct {
 	// has 1 to 63 lower-case letters, digits and '-'.
 	Name, Region, Cluster string
 	// Instance is the name of this process among the nodes of its site, with the same
-	// bounds; empty for a site of one process and for an app manager. Term is the number of
-	// this process's take-over of the site, at least 0; 0 for a site of one process.
+	// bounds; empty for a site of a single process and for an app manager. Term is the number of
+	// this process's take-over of the site, at least 0; 0 for a site of a single process.
 	Instance string
 	Term     int64
 	// GRPC and HTTP are the host:port of the two listeners; port 0 picks a free port.

@@ -77,13 +77,6 @@ func (p *etcdProxy) drop(s *strike) {
 	}
 }
 
-// calls returns how many calls of a kind have passed.
-func (p *etcdProxy) calls(kind etcdCall) int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.seen[kind]
-}
-
 // call sees a whole call just before its last frame passes.
 func (p *etcdProxy) call(c *proxied, stream uint32, kind etcdCall) error {
 	p.mu.Lock()

@@ -76,7 +76,7 @@ func (c *troubled) refused(began time.Time) time.Duration {
 		got, err := reason()
 		took = time.Since(began)
 		if got != apierr.SiteUnavailable || !strings.Contains(err.Error(), "nothing was done") {
-			return fmt.Errorf("%q: %w", got, errors.Join(err, errTakes))
+			return fmt.Errorf("%w: %w", got, errors.Join(err, errTakes))
 		}
 		return nil
 	})

@@ -76,6 +76,7 @@ func (f *nodeFaults) all() {
 
 // nodesTime bounds the faults of the long form, well within the time of the tests.
 func nodesTime(t *testing.T) time.Duration {
+	t.Helper()
 	end, ok := t.Deadline()
 	if !ok {
 		return 30 * time.Minute

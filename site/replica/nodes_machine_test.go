@@ -25,7 +25,7 @@ type diskBase struct {
 func (b *diskBase) Apply(ops []journal.Op, through *journal.Number) error {
 	var failed error
 	err := b.disk.Do(func() { failed = b.Base.Apply(ops, through) }, func() func() {
-		b.saved = b.Base.Clone()
+		b.saved = b.Clone()
 		return func() { b.Base, b.saved = b.saved, nil }
 	})
 	if err == nil {
@@ -116,7 +116,7 @@ var errGivenUp = errors.New("given up")
 
 // wait is called before each repetition of a call.
 func (m *machine) wait(attempt int, failure error) error {
-	m.w.between(m)
+	m.w.between()
 	if m.w.calm {
 		if attempt > patience {
 			return fmt.Errorf("%d attempts: %w", attempt, failure)

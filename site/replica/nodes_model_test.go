@@ -254,7 +254,7 @@ func (m *model) same(who *machine, n journal.Number) {
 	switch {
 	case n > m.last():
 		m.fail("%s has commit %d, the store has %d", who.name, n, m.last())
-	case n >= who.exact && n >= m.after && !who.base.Base.Equal(m.state(n)):
+	case n >= who.exact && n >= m.after && !who.base.Equal(m.state(n)):
 		m.fail("the base of %s differs at commit %d", who.name, n)
 	}
 }

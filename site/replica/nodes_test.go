@@ -82,7 +82,7 @@ func (w *world) fate(m *machine, t *replica.Txn) replicatest.Fate {
 	if w.calm {
 		return replicatest.Answered
 	}
-	w.between(m)
+	w.between()
 	n := w.r.IntN(1000)
 	for _, f := range []struct {
 		fate replicatest.Fate
@@ -102,7 +102,7 @@ func (w *world) fate(m *machine, t *replica.Txn) replicatest.Fate {
 }
 
 // between has others act in the middle of a machine's call.
-func (w *world) between(m *machine) {
+func (w *world) between() {
 	if w.calm || w.depth > 2 || !w.chance(150) {
 		return
 	}

@@ -46,4 +46,5 @@ func (n *node) Collect(to chan<- prometheus.Metric) {
 		stalled = 1
 	}
 	gauge(descStall, stalled)
+	n.collectOthers(gauge)
 }

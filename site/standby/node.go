@@ -257,7 +257,9 @@ var errHandedOver = errors.New("the site was handed over")
 // state is for other goroutines to ask.
 type state struct {
 	role atomic.Pointer[string]
-	log  atomic.Pointer[replica.Log]
+	// others is nil while the node is not active.
+	others atomic.Pointer[others]
+	log    atomic.Pointer[replica.Log]
 	// failure is why etcd does not answer; nil if etcd answers.
 	failure  atomic.Pointer[error]
 	handing  atomic.Bool

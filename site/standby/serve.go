@@ -33,6 +33,7 @@ func (n *node) serve(ctx context.Context, st *store.Store, log *replica.Log) err
 		return fmt.Errorf("starting the site at node %s: %w", n.cfg.Node, err)
 	}
 	n.state.takeOver.Store(int64(time.Since(began)))
+	defer n.state.others.Store(nil)
 	lives := make(chan struct{})
 	go func() {
 		defer close(lives)
@@ -44,6 +45,11 @@ func (n *node) serve(ctx context.Context, st *store.Store, log *replica.Log) err
 	if cause := context.Cause(ctx); errors.Is(cause, replica.ErrFenced) || errors.Is(cause, errHandedOver) {
 		// The site has stopped for this reason, whatever else went wrong.
 		return cause
+	}
+	if err == nil {
+		// The site has stopped in order, and all commits are in the log: no other node has to
+		// wait.
+		err = active.beat(anyNode)
 	}
 	return err
 }
@@ -96,6 +102,11 @@ func (a *active) upkeep(ctx context.Context, compacted *time.Duration) error {
 	if err := a.tell(a.st, a.log); err != nil {
 		return err
 	}
+	nodes, err := a.log.Nodes()
+	if err != nil {
+		return err
+	}
+	a.sawOthers(nodes, a.log, time.Now())
 	if _, err := a.log.Trim(); err != nil {
 		return err
 	}

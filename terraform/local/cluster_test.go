@@ -157,6 +157,7 @@ func TestVariables(t *testing.T) {
 		"no region":  {map[string]any{"regions": map[string]any{}}, "1 to 10 regions"},
 		"region":     {map[string]any{"regions": map[string]any{"Us": map[string]any{}}}, "name of a region"},
 		"managers":   {map[string]any{"regions": map[string]any{"us": map[string]any{"app_managers": 11}}}, "0 to 10"},
+		"nodes":      {map[string]any{"regions": map[string]any{"us": map[string]any{"nodes": 4}}}, "must be 1 to 3"},
 		"half":       {map[string]any{"regions": map[string]any{"us": map[string]any{"app_managers": 1.5}}}, "0 to 10"},
 		"no site":    {map[string]any{"regions": map[string]any{"us": map[string]any{"sites": 0}}}, "must have a site"},
 		"setting":    {map[string]any{"site_settings": map[string]string{"members": "a"}}, "that the layout does not decide"},

@@ -4,8 +4,9 @@
 
 locals {
   reserved_settings = [
-    "access-file", "cluster", "config", "data", "exit-with-stdin", "gossip", "gossip-key-file", "grpc", "help", "http",
-    "insecure", "join", "members", "name", "region", "tls-ca", "tls-cert", "tls-crl", "tls-key",
+    "access-file", "cluster", "config", "data", "etcd-ca", "etcd-cert", "etcd-endpoints", "etcd-key", "etcd-password-file",
+    "etcd-user", "exit-with-stdin", "gossip", "gossip-key-file", "grpc", "help", "http", "insecure", "join", "log", "members",
+    "name", "node", "region", "tls-ca", "tls-cert", "tls-crl", "tls-key",
   ]
 
   directory = abspath(var.directory)
@@ -26,7 +27,7 @@ locals {
   replaced = [for name in var.replace : name if contains(local.known, name)]
   lost     = [for name in var.lost : name if contains(local.known, name)]
   free = { for region, _ in var.regions : region => [
-    for n in range(10) : n if !contains(local.out, "${region}-${n + 1}")
+    for n in range([10, 4, 2][var.regions[region].nodes - 1]) : n if !contains(local.out, "${region}-${n + 1}")
   ] }
   regions = sort(keys(var.regions))
   sites = merge([for region in local.regions : {
@@ -44,6 +45,14 @@ locals {
     }
   }]...)
 
+  # The further nodes of sites, and the members of etcd of regions with such nodes.
+  nodes = flatten([for name, site in local.sites : [
+    for n in range(1, var.regions[site.region].nodes) : "${name}-${["a", "b", "c"][n]}"
+  ]])
+  etcd = flatten([for region in local.regions : [
+    for n in ["a", "b", "c"] : "${region}-etcd-${n}"
+  ] if var.regions[region].nodes > 1 && var.regions[region].sites > 0])
+
   # Whether each process runs: the same process id, begun at the same instant of
   # the same boot, and not about to be reaped. `file` in `try`: a process may end
   # while it is looked at.
@@ -58,7 +67,7 @@ locals {
   # The run that each process has to be in. A dead one has to be in a later one
   # than it was, which is what makes it a change of the plan; once it was started
   # under that number, there is nothing left to change.
-  wanted = { for name in concat(keys(local.sites), keys(local.app_managers)) :
+  wanted = { for name in concat(keys(local.sites), local.nodes, local.etcd, keys(local.app_managers)) :
     name => try(local.runs[name].alive ? local.runs[name].number : local.runs[name].number + 1, 1)
   }
 }
@@ -106,6 +115,7 @@ resource "terraform_data" "cluster" {
     command = jsonencode({
       dir                  = local.directory
       samya                = local.samya
+      etcd                 = var.etcd
       cluster              = var.cluster
       tls                  = var.tls
       regions              = var.regions
@@ -123,7 +133,7 @@ resource "terraform_data" "cluster" {
   lifecycle {
     precondition {
       condition     = alltrue([for region, r in var.regions : r.sites <= length(local.free[region])])
-      error_message = "A region has at most 10 sites ever, and those that have left count."
+      error_message = "A region has at most 10 sites ever, 4 of two nodes and 2 of three, and those that have left count."
     }
   }
 

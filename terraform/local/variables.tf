@@ -10,9 +10,10 @@ variable "cluster" {
 }
 
 variable "regions" {
-  description = "The servers of each region, by the region's name: `sites`, which hold tokens, and `app_managers`, which serve clients. Both numbers may change at any time: a site that is too many hands over what it holds and leaves, the last of its region first."
+  description = "The servers of each region, by the region's name: `sites`, which hold tokens, and `app_managers`, which serve clients. Both numbers may change at any time: a site that is too many hands over what it holds and leaves, the last of its region first. `nodes` of each site are 1, a process with its log on disk, or 2 or 3 with their log in an etcd of the region, which is started as well; they never go back to 1."
   type = map(object({
     sites        = optional(number, 1)
+    nodes        = optional(number, 1)
     app_managers = optional(number, 2)
   }))
   default = {
@@ -36,6 +37,10 @@ variable "regions" {
       for n in [r.sites, r.app_managers] : n >= 0 && n <= 10 && floor(n) == n
     ]]))
     error_message = "The sites and the app managers of a region must be 0 to 10."
+  }
+  validation {
+    condition     = alltrue([for _, r in var.regions : contains([1, 2, 3], r.nodes)])
+    error_message = "The nodes of a site must be 1 to 3."
   }
   validation {
     condition     = sum(concat([0], [for _, r in var.regions : r.sites])) >= 1
@@ -90,6 +95,13 @@ variable "samya" {
     condition     = fileexists(var.samya)
     error_message = "There is no such file; `make build` builds it."
   }
+}
+
+variable "etcd" {
+  description = "The program `etcd`, for regions with sites of several nodes; by default `etcd` of the PATH."
+  type        = string
+  default     = ""
+  nullable    = false
 }
 
 variable "directory" {

@@ -12,7 +12,7 @@ import (
 	"github.com/samya-db/samya/site/replica"
 )
 
-// Fate is what becomes of a call.
+// Fate is the fate of a call.
 type Fate int
 
 // The fates. All but Answered end in an error.
@@ -29,7 +29,7 @@ const (
 	Refused
 )
 
-// ErrNoAnswer is the error of a call whose answer is lost.
+// ErrNoAnswer is the error of a call with a lost answer.
 var ErrNoAnswer = errors.New("no answer from the store")
 
 // Store is the store that all nodes share.
@@ -46,8 +46,8 @@ type Store struct {
 // New returns an empty store.
 func New() *Store { return &Store{entries: make(map[string]replica.Entry), rev: 1} }
 
-// At returns the store as a node sees it. fate, if not nil, is asked for each call what
-// becomes of it; a read has no transaction.
+// At returns the store as a node sees it. fate, if not nil, is asked for the fate of each
+// call; a read has no transaction.
 func (s *Store) At(fate func(t *replica.Txn) Fate) replica.KV {
 	if fate == nil {
 		fate = func(*replica.Txn) Fate { return Answered }
@@ -69,10 +69,10 @@ func (s *Store) Deliver() bool {
 	return true
 }
 
-// Copy is what a store has at a moment.
+// Copy is the content of a store at a moment.
 type Copy map[string]replica.Entry
 
-// Copy returns what the store has.
+// Copy returns the content of the store.
 func (s *Store) Copy() Copy {
 	s.mu.Lock()
 	defer s.mu.Unlock()
