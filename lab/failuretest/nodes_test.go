@@ -279,7 +279,8 @@ func (f *nodeFaults) tell(seed uint64, commits uint64, terms int) {
 	f.t.Helper()
 	l := f.load
 	report(f.t, figures{
-		{"seed", seed}, {"requests", l.counts["executed"] + l.counts["out of tokens"]},
+		{"seed", seed},
+		{"requests", l.counts["executed"] + l.counts["out of tokens"]},
 		{"a second", int(float64(l.counts["executed"]+l.counts["out of tokens"]) / time.Since(l.began).Seconds())},
 		{"resumed", l.counts["resumed"]}, {"faults", l.counts["faults"]},
 		{"commits", commits}, {"terms", terms}, {"most out", fmt.Sprintf("%d of %d", l.ledger.MaxAcquired(entity).Tokens, nodeLimit)},

@@ -352,11 +352,12 @@ func (v *several) wakes() {
 	}
 	s := v.k.n.s
 	v.paused = nil
-	what, err := "confirms", error(nil)
+	var what string
+	var err error
 	if v.left != nil && v.chance(60) {
 		what, err = "commits", p.store.Commit(v.left)
 	} else {
-		err = p.store.Confirm()
+		what, err = "confirms", p.store.Confirm()
 	}
 	v.left = nil
 	if !errors.Is(err, replica.ErrFenced) {

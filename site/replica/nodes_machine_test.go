@@ -9,7 +9,6 @@ import (
 	"github.com/samya-db/samya/site/journal"
 	"github.com/samya-db/samya/site/journal/journaltest"
 	"github.com/samya-db/samya/site/replica"
-	"github.com/samya-db/samya/site/replica/replicatest"
 )
 
 // diskBase is a base on the disk of a node: its transactions are durable whole or not at
@@ -80,7 +79,7 @@ type machine struct {
 
 func (w *world) newMachine(i int) *machine {
 	m := &machine{w: w, name: string(rune('a' + i))}
-	m.kv = w.store.At(func(t *replica.Txn) replicatest.Fate { return w.fate(m, t) })
+	m.kv = w.store.At(w.fate)
 	m.empty()
 	return m
 }

@@ -78,7 +78,7 @@ func (w *world) newWeather() {
 }
 
 // fate is what becomes of a machine's call. Other machines may act just before.
-func (w *world) fate(m *machine, t *replica.Txn) replicatest.Fate {
+func (w *world) fate(t *replica.Txn) replicatest.Fate {
 	if w.calm {
 		return replicatest.Answered
 	}
