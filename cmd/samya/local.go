@@ -67,7 +67,7 @@ func (p *program) localUp() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "up",
 		Short:   "Bring a cluster up, or change the one that runs",
-		Example: "  samya local up --regions us,eu,as --app-managers 2\n  samya local up --nodes 2",
+		Example: "  samya local up --regions us,eu,as --app-managers 2\n  samya local up --site-nodes 2",
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := f.path()
@@ -93,8 +93,8 @@ func (p *program) localUp() *cobra.Command {
 	fs := cmd.Flags()
 	fs.StringSliceVar(&regions, "regions", []string{"us", "eu", "as"}, "names of the regions; each has one site. More may join later, and some may leave with --drain")
 	fs.IntVar(&managers, "app-managers", 1, "app managers of each region")
-	fs.IntVar(&nodes, "nodes", 1, "nodes of each site: with 2 or 3 each region has an etcd of three processes, and a site survives the loss of its active node. One node may become several, not the other way")
-	fs.StringVar(&cfg.Etcd, "etcd-program", "", "the program etcd, for --nodes 2 or 3 (default: etcd of the PATH)")
+	fs.IntVar(&nodes, "site-nodes", 1, "nodes of each site: with 2 or 3 each region has an etcd of three processes, and a site survives the loss of its active node. One node may become several, not the other way")
+	fs.StringVar(&cfg.Etcd, "etcd-program", "", "the program etcd, for --site-nodes 2 or 3 (default: etcd of the PATH)")
 	fs.IntVar(&cfg.SitePort, "site-port", local.DefaultSitePort, "first of 300 ports for sites")
 	fs.IntVar(&cfg.AppManagerPort, "app-manager-port", local.DefaultAppManagerPort, "first of 300 ports for app managers")
 	fs.BoolVar(&cfg.Drain, "drain", false, "have the sites of other regions leave, which hand over what they hold")

@@ -90,7 +90,7 @@ func (p *program) siteHandOver() *cobra.Command {
 		Short: "Have another node of a site go on with it",
 		Long: `Has another node of a site whose log is in etcd go on with it, before the machine of
 the active node is stopped. Callers of the SDK see no error. It takes the role admin.`,
-		Example: "  samya site hand-over --site us\n  samya site hand-over --site us --to b",
+		Example: "  samya site hand-over --site us\n  samya site hand-over --site us --to-node b",
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
@@ -107,7 +107,7 @@ the active node is stopped. Callers of the SDK see no error. It takes the role a
 	}
 	t = p.talk(cmd)
 	cmd.Flags().StringVar(&site, "site", "", nodeUsage)
-	cmd.Flags().StringVar(&to, "to", "", "the node that is to go on (default: the one that is least behind)")
+	cmd.Flags().StringVar(&to, "to-node", "", "the node that is to go on (default: the one that is least behind)")
 	return cmd
 }
 

@@ -2,6 +2,7 @@ package proc
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -195,9 +196,11 @@ func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
 	return p.Kill()
 }
 
+// readyPage is where a process says that it is ready, unless its plan says otherwise.
+const readyPage = "/readyz"
+
 // WaitReady polls the process's /readyz until it answers 200, or says that a node follows.
-// It fails when ctx is done
-// or the process has ended.
+// It fails when ctx is done or the process has ended.
 func (p *Process) WaitReady(ctx context.Context) error {
 	r := p.current(false)
 	if r == nil {
@@ -207,7 +210,7 @@ func (p *Process) WaitReady(ctx context.Context) error {
 	client := &http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	last := "no answer yet"
 	for {
-		if err := ready(ctx, client, p.HTTP+p.page); err == nil || p.Node != "" && strings.Contains(err.Error(), follows) {
+		if err := ready(ctx, client, p.HTTP+cmp.Or(p.page, readyPage)); err == nil || p.Node != "" && strings.Contains(err.Error(), follows) {
 			return nil
 		} else if ctx.Err() == nil {
 			last = err.Error()

@@ -75,9 +75,13 @@ var demands = map[string]demand{
 	"/samya.v1.ClusterService/RescueMember":   {role: methods.Admin, whole: true, request: `{"name":"None/such"}`},
 	"/samya.v1.ClusterService/SetForecast":    {role: methods.Admin, whole: true, request: `{"model":"none-such"}`},
 
-	"/samya.v1.SiteService/Backup": {role: methods.Admin, whole: true, atSites: true, request: `{"site":"none-such"}`},
+	"/samya.v1.SiteService/Backup":     {role: methods.Admin, whole: true, atSites: true, request: `{"site":"none-such"}`},
+	"/samya.v1.SiteService/ListNodes":  {role: methods.Viewer, whole: true, atSites: true, request: `{"site":"none-such"}`},
+	"/samya.v1.SiteService/HandOver":   {role: methods.Admin, whole: true, atSites: true, request: `{"site":"none-such"}`},
+	"/samya.v1.SiteService/ForgetNode": {role: methods.Admin, whole: true, atSites: true, request: `{"site":"none-such"}`},
 
-	"/samya.peer.v1.PeerService/Link": {sites: true, request: `{"hello":{"cluster":"test","site":"eu"}}`},
+	"/samya.peer.v1.PeerService/Link":     {sites: true, request: `{"hello":{"cluster":"test","site":"eu"}}`},
+	"/samya.peer.v1.PeerService/CopyBase": {sites: true, request: `{"cluster":"test","site":"none-such"}`},
 
 	"/grpc.health.v1.Health/Check": {request: `{}`},
 	"/grpc.health.v1.Health/Watch": {request: `{}`},

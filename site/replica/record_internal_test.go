@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/samya-db/samya/internal/testfuzz"
 	"github.com/samya-db/samya/site/journal"
 )
 
@@ -36,7 +37,8 @@ func TestRecord(t *testing.T) {
 }
 
 // FuzzDecode: no record crashes the decoder, and a record that is read comes back.
-func FuzzDecode(f *testing.F) {
+func FuzzDecode(tf *testing.F) {
+	f := testfuzz.On(tf)
 	payload := []byte("payload")
 	f.Add(uint64(3), (&record{term: 1, length: 7, sum: sumOf(3, payload), payload: payload}).encode(nil))
 	f.Add(uint64(3), (&record{term: 1, length: 7, sum: sumOf(3, payload), parts: 2}).encode(nil))

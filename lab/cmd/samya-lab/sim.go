@@ -69,7 +69,7 @@ also tells what happened before.`,
 	f.StringVar(&o.faults, "faults", "all", "faults that may happen: none, or names separated by commas (partition* for all that begin so); all: every single fault; double: those of several things at once")
 	f.StringVar(&o.offer, "offer", "mixed", "tokens that a site offers to a redistribution: spare, all, compare (each seed under both), or mixed (the seed chooses for each site)")
 	f.StringVar(&o.strategy, "strategy", "", "how a site gets tokens it is short of: instance or transfer; empty: the seed chooses for each site")
-	f.StringVar(&o.nodes, "nodes", "mixed", "sites that run on several nodes, of the third with a real store: always, never, or mixed (the seed chooses for each)")
+	f.StringVar(&o.nodes, "several", "mixed", "sites that run on several nodes, of the third with a real store: always, never, or mixed (the seed chooses for each)")
 	f.BoolVar(&o.perSeed, "per-seed", false, "also tell what waited in each seed")
 	f.IntVar(&o.workers, "workers", 2, "how many run at a time: seeds")
 	f.BoolVar(&o.trees, "trees", true, "half of the seeds with entities that stand below one another; --trees=false leaves them out")

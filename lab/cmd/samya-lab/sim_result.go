@@ -191,7 +191,7 @@ func (r *simResult) add(o *simOptions, run sim.Options, reports []sim.Report, v 
 		replay += fmt.Sprintf(" --bounds %d", o.bounds)
 	}
 	if run.Nodes != "" && run.Nodes != "mixed" {
-		replay += " --nodes " + run.Nodes
+		replay += " --several " + run.Nodes
 	}
 	if run.Offer != "" {
 		replay += " --offer " + run.Offer
