@@ -83,6 +83,8 @@ func (w *commitWatch) see(e *clientv3.Event) {
 	switch {
 	case commit && e.Type == mvccpb.DELETE:
 		w.trims++
+	case commit && w.last == 0 && strings.Trim(hex, "0") == "" && e.Kv.Version == 1:
+		// The empty commit that the log begins with.
 	case commit:
 		n, err := strconv.ParseUint(hex, 16, 64)
 		if err != nil || n != w.last+1 || e.Kv.Version != 1 || e.Kv.CreateRevision != e.Kv.ModRevision {
