@@ -289,18 +289,29 @@ func (f *nodeFaults) tell(seed uint64, commits uint64, terms int) {
 		{"seed", seed},
 		{"requests", l.counts["executed"] + l.counts["out of tokens"]},
 		{"a second", int(float64(l.counts["executed"]+l.counts["out of tokens"]) / time.Since(l.began).Seconds())},
-		{"resumed", l.counts["resumed"]}, {"faults", l.counts["faults"]},
-		{"commits", commits}, {"terms", terms}, {"most out", fmt.Sprintf("%d of %d", l.ledger.MaxAcquired(entity).Tokens, nodeLimit)},
-		{"kills", len(f.kills)}, {"kills in a take-over", f.counts["killed in a take-over"]}, {"kills of etcd's leader", len(f.elections)},
-		{"pauses", len(f.pauses)}, {"partitions", len(f.cuts)}, {"hand-overs", len(f.handOvers)},
+		{"resumed", l.counts["resumed"]},
+		{"faults", l.counts["faults"]},
+		{"commits", commits},
+		{"terms", terms},
+		{"most out", fmt.Sprintf("%d of %d", l.ledger.MaxAcquired(entity).Tokens, nodeLimit)},
+		{"kills", len(f.kills)},
+		{"kills in a take-over", f.counts["killed in a take-over"]},
+		{"kills of etcd's leader", len(f.elections)},
+		{"pauses", len(f.pauses)},
+		{"partitions", len(f.cuts)},
+		{"hand-overs", len(f.handOvers)},
 	})
 	for _, of := range []struct {
 		what string
 		all  []time.Duration
 	}{
-		{"kill of the active node to the next term", f.terms}, {"kill of the active node to the first answer", f.kills},
-		{"kill of two nodes to the first answer", f.twice}, {"kill of etcd's leader to the first answer", f.elections},
-		{"pause to the first answer", f.pauses}, {"partition to the first answer", f.cuts}, {"hand-over to the first answer", f.handOvers},
+		{"kill of the active node to the next term", f.terms},
+		{"kill of the active node to the first answer", f.kills},
+		{"kill of two nodes to the first answer", f.twice},
+		{"kill of etcd's leader to the first answer", f.elections},
+		{"pause to the first answer", f.pauses},
+		{"partition to the first answer", f.cuts},
+		{"hand-over to the first answer", f.handOvers},
 	} {
 		f.t.Logf("%-46s %4d: median %6s, p99 %6s, longest %6s", of.what, len(of.all),
 			millis(quantile(of.all, .5)), millis(quantile(of.all, .99)), millis(quantile(of.all, 1)))
