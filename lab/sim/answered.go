@@ -139,7 +139,9 @@ func (o *observer) nothingDone(n *node, c *call, a *answer.Answer) {
 		}
 	case answer.Draining:
 		o.s.report.TurnedAway++
-		if o.departing[n.id] && (q.state != stored.Ran || q.attempt != numbered(c.attempt)) {
+		// A copy of the request may have run later in the same transaction, once the drain was
+		// cancelled.
+		if o.departing[n.id] && (q.state != stored.Ran || q.attempt != numbered(c.attempt) || !q.answered && q.block == n.durable.newest()) {
 			return
 		}
 	case answer.Moved:

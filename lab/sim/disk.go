@@ -47,6 +47,14 @@ func (m *Memory) oldest() int64 {
 	return m.Blocks.List[0].Value.Wall
 }
 
+// newest is the sequence of the last block; 0 for none.
+func (m *Memory) newest() uint64 {
+	if n := len(m.Blocks.List); n > 0 {
+		return m.Blocks.List[n-1].Number
+	}
+	return 0
+}
+
 // remembers reports whether a block of requests is not forgotten.
 func (m *Memory) remembers(sequence uint64) bool {
 	_, found := m.Blocks.Find(sequence)
