@@ -114,7 +114,15 @@ func (n *node) open(ctx context.Context) (*store.Store, *replica.Log, error) {
 	if err := store.MarkNode(dir); err != nil {
 		return nil, nil, err
 	}
-	if n.copies || !has && (origin.After > 0 || !n.reaches(origin, 0)) {
+	if !has {
+		// A new node follows a log that was never trimmed from its beginning.
+		whole, err := n.reaches(origin, 0)
+		if err != nil {
+			return nil, nil, err
+		}
+		n.copies = n.copies || !whole
+	}
+	if n.copies {
 		if err := n.copyAll(ctx, origin); err != nil {
 			return nil, nil, err
 		}
@@ -208,9 +216,9 @@ func (n *node) origin() (replica.Origin, error) {
 }
 
 // reaches reports whether the log in etcd has all commits behind a commit.
-func (n *node) reaches(origin replica.Origin, through journal.Number) bool {
+func (n *node) reaches(origin replica.Origin, through journal.Number) (bool, error) {
 	first, err := replica.First(n.client, n.keys, n.stops)
-	return err == nil && first <= through+1 && through >= origin.After
+	return first <= through+1 && through >= origin.After, err
 }
 
 // patience returns the wait before a call to etcd is repeated. The wait fails once ctx

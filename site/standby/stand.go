@@ -131,11 +131,8 @@ func (n *node) copyAll(ctx context.Context, origin replica.Origin) error {
 
 // copy makes the node's data of the active node's base.
 func (n *node) copy(ctx context.Context, origin replica.Origin) error {
-	pin := func(through journal.Number) error {
-		return replica.Pin(n.client, n.keys, n.cfg.Node, through, time.Now().UnixMilli(), n.stops)
-	}
 	// Before the first part, so that nothing is trimmed that the first part lacks.
-	if err := pin(0); err != nil {
+	if err := n.pin(0); err != nil {
 		return err
 	}
 	leader, err := replica.LeaderOf(n.client, n.keys, n.stops)
@@ -145,12 +142,15 @@ func (n *node) copy(ctx context.Context, origin replica.Origin) error {
 	if leader.GRPC == "" {
 		return fmt.Errorf("copying a base: no node of site %s is active", n.cfg.Site.Name)
 	}
-	source, err := dialSource(leader.GRPC, &n.cfg)
+	source, err := n.dialSource(leader.GRPC, origin)
 	if err != nil {
 		return err
 	}
 	defer source.close()
-	return store.Copy(ctx, n.cfg.Site.DataDir, origin.Incarnation, source.fetch, pin, func(through journal.Number) (bool, error) {
-		return n.reaches(origin, through), nil
-	})
+	return store.Copy(ctx, n.cfg.Site.DataDir, origin.Incarnation, source)
+}
+
+// pin has the log keep all commits behind through.
+func (n *node) pin(through journal.Number) error {
+	return replica.Pin(n.client, n.keys, n.cfg.Node, through, time.Now().UnixMilli(), n.stops)
 }

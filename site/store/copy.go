@@ -3,13 +3,11 @@ package store
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -17,261 +15,147 @@ import (
 	"github.com/samya-db/samya/site/journal"
 )
 
-// Cursor is a place in a base: all keys of the buckets before Bucket, and its keys through
-// Key. The zero Cursor is the beginning.
-type Cursor struct {
-	Bucket journal.Bucket
-	Key    []byte
+// Source is another node, with a base to copy and a log to go on with.
+type Source interface {
+	// Fetch returns the part of the base behind a cursor.
+	Fetch(ctx context.Context, after Cursor) (Page, error)
+	// Pin has the log keep all commits behind a commit until the copy is over.
+	Pin(through journal.Number) error
+	// Reaches reports whether the log has all commits behind a commit.
+	Reaches(through journal.Number) (bool, error)
 }
 
-// Page is a part of a base.
-type Page struct {
-	// Records are Puts, in the order of buckets and keys.
-	Records []journal.Op
-	// Next is the end of the page; the zero Cursor after the last page.
-	Next Cursor
-	// Through is a commit that the base held as a whole when the page was read.
-	Through journal.Number
-	// Sum is the CRC-32C of the records; see Page.sum.
-	Sum uint32
-}
-
-// sum is the CRC-32C of the records: of each the bucket, the lengths of key and value, and
-// both.
-func (p *Page) sum() uint32 {
-	table := crc32.MakeTable(crc32.Castagnoli)
-	sum := uint32(0)
-	for i := range p.Records {
-		r := &p.Records[i]
-		head := binary.LittleEndian.AppendUint32([]byte{byte(r.Bucket)}, uint32(len(r.Key))) //nolint:gosec // below 64 KiB
-		head = binary.LittleEndian.AppendUint32(head, uint32(len(r.Value)))                  //nolint:gosec // below 1 GiB
-		for _, b := range [][]byte{head, r.Key, r.Value} {
-			sum = crc32.Update(sum, table, b)
-		}
-	}
-	return sum
-}
-
-// PageOf reads the part of the base that follows a cursor, with at least a record and about
-// size bytes. Pages may be of different commits, while checkpoints go on: the commits
-// behind the first page's Through, carried out over the pages, make the whole state of the
-// last commit, since operations hold absolute values.
-func (s *Store) PageOf(after Cursor, size int) (Page, error) {
-	if s.file == nil {
-		return Page{}, errNoImages
-	}
-	var p Page
-	err := s.file.view(func(tx *bolt.Tx) error {
-		if j := tx.Bucket(nameJournal); j != nil {
-			if raw := j.Get(keyThrough); raw != nil {
-				n, err := numberOf(raw)
-				if err != nil {
-					return err
-				}
-				p.Through = journal.Number(n)
-			}
-		}
-		return p.fill(tx, after, size)
-	})
-	if err != nil {
-		return Page{}, fmt.Errorf("reading a part of the base: %w", err)
-	}
-	p.Sum = p.sum()
-	return p, nil
-}
-
-// fill adds records behind a cursor.
-func (p *Page) fill(tx *bolt.Tx, after Cursor, size int) error {
-	left := size
-	for _, id := range slices.Sorted(func(yield func(journal.Bucket) bool) {
-		for id := range bucketNames {
-			if !yield(id) {
-				return
-			}
-		}
-	}) {
-		bucket := tx.Bucket(bucketNames[id])
-		if id < after.Bucket || bucket == nil {
-			continue
-		}
-		c := bucket.Cursor()
-		k, v := c.First()
-		if id == after.Bucket && len(after.Key) > 0 {
-			if k, v = c.Seek(after.Key); bytes.Equal(k, after.Key) {
-				k, v = c.Next()
-			}
-		}
-		for ; k != nil; k, v = c.Next() {
-			if left <= 0 {
-				last := &p.Records[len(p.Records)-1]
-				p.Next = Cursor{last.Bucket, last.Key}
-				return nil
-			}
-			p.Records = append(p.Records, journal.Op{Kind: journal.Put, Bucket: id, Key: bytes.Clone(k), Value: bytes.Clone(v)})
-			left -= len(k) + len(v) + 16
-		}
-	}
-	return nil
-}
-
-const (
-	// copyName is the directory in which a copy of another node's base is made. A copy that
-	// was cut off goes on there.
-	copyName = "copying"
-	// nodeName is the file that marks a directory as that of a node.
-	nodeName = "node"
-)
-
-// ErrNode: the directory is that of a node of a site, whose log is not in the directory
-// alone.
-var ErrNode = errors.New("the data directory belongs to a node whose log is in etcd")
-
-var (
-	errPage = errors.New("a part of a copied base is damaged")
-
-	keyCopied = []byte("copied")
-	keyCursor = []byte("cursor")
-)
-
-// MarkNode marks a data directory as that of a node, durably. No site opens it again
-// without Options.Over: its log alone may lack acknowledged commits.
-func MarkNode(dir string) error {
-	if err := dirs.Make(dir, 0o700); err != nil {
-		return fmt.Errorf("marking the data as a node's: %w", err)
-	}
-	f, err := os.OpenFile(filepath.Join(dir, nodeName), os.O_CREATE|os.O_WRONLY, 0o600)
-	if err == nil {
-		_, err = f.WriteString(ErrNode.Error() + "\n")
-		err = errors.Join(err, f.Sync(), f.Close(), dirs.Sync(dir))
-	}
-	if err != nil {
-		return fmt.Errorf("marking the data as a node's: %w", err)
-	}
-	return nil
-}
-
-// IsNode reports whether a data directory is marked as a node's.
-func IsNode(dir string) (bool, error) { return there(filepath.Join(dir, nodeName)) }
-
-// Exists reports whether a directory has the data of a site.
-func Exists(dir string) (bool, error) { return there(filepath.Join(dir, fileName)) }
-
-func there(path string) (bool, error) {
-	_, err := os.Stat(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("looking at the data: %w", err)
-	}
-	return true, nil
-}
-
-// Copy makes the data of a node of the parts of another node's base. fetch returns the part
-// behind a cursor. pin is told the commit that the copy begins with, before anything else is
-// fetched: the log must keep all commits behind it until Copy has returned.
+// Copy makes the data of a node of the parts of another node's base. The log is pinned to
+// the commit of the first part before any other part is fetched. owner is the incarnation
+// of the data.
 //
-// Data that is in the directory is replaced once the copy is whole. A copy that was cut off
-// goes on where it was, if reaches says that the log still has the commits behind its first.
-func Copy(ctx context.Context, dir string, owner uint64, fetch func(context.Context, Cursor) (Page, error),
-	pin func(journal.Number) error, reaches func(journal.Number) (bool, error),
-) error {
-	if err := copyBase(ctx, dir, owner, fetch, pin, reaches); err != nil {
+// Data in the directory is replaced once the copy is whole. A copy that was cut off goes on,
+// if the log still reaches back to the first part.
+func Copy(ctx context.Context, dir string, owner uint64, from Source) error {
+	c := &copier{work: filepath.Join(dir, copyName), from: from}
+	err := c.open()
+	if err == nil {
+		err = errors.Join(c.all(ctx), c.base.Close())
+	}
+	if err == nil {
+		err = c.install(dir, owner)
+	}
+	if err != nil {
 		return fmt.Errorf("copying the base of another node: %w", err)
 	}
 	return nil
 }
 
-func copyBase(ctx context.Context, dir string, owner uint64, fetch func(context.Context, Cursor) (Page, error),
-	pin func(journal.Number) error, reaches func(journal.Number) (bool, error),
-) (err error) {
-	work := filepath.Join(dir, copyName)
-	if err := dirs.Make(work, 0o700); err != nil {
+// copyName is the directory of a copy under way, within the data directory.
+const copyName = "copying"
+
+var (
+	errPage = errors.New("a part of a copied base is damaged")
+
+	// The bucket and the keys of a copy's own records: keyThrough, and keyCursor, the bucket
+	// in a byte and then the key. After the last part the bucket is 0.
+	nameCopied = []byte("copied")
+	keyCursor  = []byte("cursor")
+)
+
+// copier is a copy under way.
+type copier struct {
+	work string
+	from Source
+	base *boltBase
+	// begun is set once the copy has a part; through is the commit of the first part, and
+	// after the end of the last.
+	begun   bool
+	through journal.Number
+	after   Cursor
+}
+
+// open opens the base of the copy, and begins anew if there is none that can go on.
+func (c *copier) open() error {
+	if err := dirs.Make(c.work, 0o700); err != nil {
 		return err
 	}
-	b, err := openBase(filepath.Join(work, fileName))
+	path := filepath.Join(c.work, fileName)
+	var err error
+	if c.base, err = openBase(path); err != nil {
+		return err
+	}
+	err = c.look()
+	if err == nil && c.begun {
+		c.begun, err = c.from.Reaches(c.through)
+	}
 	if err != nil {
+		return errors.Join(err, c.base.Close())
+	}
+	if c.begun {
+		return nil
+	}
+	if err := errors.Join(c.base.Close(), os.Remove(path)); err != nil {
 		return err
 	}
-	defer func() {
-		if b != nil {
-			err = errors.Join(err, b.Close())
-		}
-	}()
-	through, after, begun, err := b.copied()
-	if err != nil {
+	if c.base, err = openBase(path); err != nil {
 		return err
 	}
-	if begun {
-		if begun, err = reaches(through); err != nil {
+	c.after = Cursor{}
+	if err := c.base.fill(nil); err != nil {
+		return errors.Join(err, c.base.Close())
+	}
+	return nil
+}
+
+// look reads how far the copy is.
+func (c *copier) look() error {
+	return c.base.view(func(tx *bolt.Tx) error {
+		bucket := tx.Bucket(nameCopied)
+		if bucket == nil {
+			return nil
+		}
+		n, err := numberOf(bucket.Get(keyThrough))
+		if err != nil {
+			return err
+		}
+		cursor := bucket.Get(keyCursor)
+		if len(cursor) == 0 {
+			return errPage
+		}
+		c.begun, c.through = true, journal.Number(n)
+		c.after = Cursor{journal.Bucket(cursor[0]), bytes.Clone(cursor[1:])}
+		return nil
+	})
+}
+
+// all fetches the parts that are missing.
+func (c *copier) all(ctx context.Context) error {
+	if c.begun {
+		if err := c.from.Pin(c.through); err != nil {
 			return err
 		}
 	}
-	if begun {
-		if err := pin(through); err != nil {
-			return err
-		}
-	} else {
-		if err := b.fill(nil); err != nil {
-			return err
-		}
-		if err := b.empty(); err != nil {
-			return err
-		}
-		after = Cursor{}
-	}
-	for first := !begun; first || after.Bucket != 0; first = false {
-		p, err := fetch(ctx, after)
+	for !c.begun || c.after.Bucket != 0 {
+		p, err := c.from.Fetch(ctx, c.after)
 		if err != nil {
 			return err
 		}
 		if p.Sum != p.sum() {
 			return errPage
 		}
-		if first {
-			through = p.Through
-			if err := pin(through); err != nil {
+		if !c.begun {
+			c.through = p.Through
+			if err := c.from.Pin(c.through); err != nil {
 				return err
 			}
 		}
-		if err := b.take(&p, through); err != nil {
+		if err := c.take(&p); err != nil {
 			return err
 		}
-		after = p.Next
+		c.begun, c.after = true, p.Next
 	}
-	if err := b.Apply(nil, &through); err != nil {
-		return err
-	}
-	err, b = b.Close(), nil
-	if err != nil {
-		return err
-	}
-	return install(work, dir, owner, through)
+	return c.base.Apply(nil, &c.through)
 }
 
-// copied reads how far a copy is.
-func (b *boltBase) copied() (through journal.Number, after Cursor, begun bool, err error) {
-	err = b.view(func(tx *bolt.Tx) error {
-		bucket := tx.Bucket(keyCopied)
-		if bucket == nil {
-			return nil
-		}
-		raw := bucket.Get(keyThrough)
-		cursor := bucket.Get(keyCursor)
-		n, err := numberOf(raw)
-		if err != nil || len(cursor) == 0 {
-			return errors.Join(err, nil)
-		}
-		through, begun = journal.Number(n), true
-		after = Cursor{journal.Bucket(cursor[0]), bytes.Clone(cursor[1:])}
-		return nil
-	})
-	return through, after, begun, err
-}
-
-// take writes a part of a copy, and how far the copy is with it.
-func (b *boltBase) take(p *Page, through journal.Number) error {
-	return b.db.Update(func(tx *bolt.Tx) error {
+// take writes a part, and how far the copy is with it.
+func (c *copier) take(p *Page) error {
+	return c.base.db.Update(func(tx *bolt.Tx) error {
 		for i := range p.Records {
 			r := &p.Records[i]
 			if r.Kind != journal.Put || len(r.Key) == 0 {
@@ -281,81 +165,47 @@ func (b *boltBase) take(p *Page, through journal.Number) error {
 				return err
 			}
 		}
-		bucket, err := tx.CreateBucketIfNotExists(keyCopied)
+		bucket, err := tx.CreateBucketIfNotExists(nameCopied)
 		if err != nil {
 			return err
 		}
 		cursor := append([]byte{byte(p.Next.Bucket)}, p.Next.Key...)
-		return errors.Join(bucket.Put(keyThrough, sequenceKey(uint64(through))), bucket.Put(keyCursor, cursor))
+		return errors.Join(bucket.Put(keyThrough, sequenceKey(uint64(c.through))), bucket.Put(keyCursor, cursor))
 	})
 }
 
-// empty deletes all records of a copy that cannot go on.
-func (b *boltBase) empty() error {
-	return b.db.Update(func(tx *bolt.Tx) error {
-		for _, name := range append(slices.Collect(func(yield func([]byte) bool) {
-			for _, n := range bucketNames {
-				if !yield(n) {
-					return
-				}
-			}
-		}), keyCopied, nameJournal) {
-			if tx.Bucket(name) == nil {
-				continue
-			}
-			if err := tx.DeleteBucket(name); err != nil {
-				return err
-			}
-			if bytes.Equal(name, keyCopied) || bytes.Equal(name, nameJournal) {
-				continue
-			}
-			if _, err := tx.CreateBucket(name); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// install gives a whole copy a log, and moves it to its place. The base that was there goes
-// first: from then on the directory has no data until the copy has its name.
-func install(work, dir string, owner uint64, through journal.Number) error {
-	at := journal.OSDir(work)
-	// An earlier end of this copy may have been cut off.
-	if err := journal.Remove(at); err != nil {
+// install gives a whole copy a log, and moves both to the data directory in place of the
+// data there. The base comes last: no data is there without its log. What is cut off here
+// is done again from the beginning.
+func (c *copier) install(dir string, owner uint64) error {
+	log := journal.OSDir(c.work)
+	if err := errors.Join(journal.Remove(log), journal.Begin(log, owner, c.through)); err != nil {
 		return err
 	}
-	if err := journal.Begin(at, owner, through); err != nil {
-		return err
-	}
-	if err := os.Remove(filepath.Join(dir, fileName)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	place := filepath.Join(dir, fileName)
+	if err := os.Remove(place); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if err := journal.Remove(journal.OSDir(dir)); err != nil {
 		return err
 	}
-	entries, err := os.ReadDir(work)
+	entries, err := os.ReadDir(c.work)
 	if err != nil {
 		return err
 	}
-	// The base comes last: no data is there without its log.
-	slices.SortFunc(entries, func(a, b os.DirEntry) int {
-		return boolOf(a.Name() == fileName) - boolOf(b.Name() == fileName)
-	})
 	for _, e := range entries {
-		if err := os.Rename(filepath.Join(work, e.Name()), filepath.Join(dir, e.Name())); err != nil {
+		if e.Name() == fileName {
+			continue
+		}
+		if err := os.Rename(filepath.Join(c.work, e.Name()), filepath.Join(dir, e.Name())); err != nil {
 			return err
 		}
 	}
 	if err := dirs.Sync(dir); err != nil {
 		return err
 	}
-	return os.Remove(work)
-}
-
-func boolOf(b bool) int {
-	if b {
-		return 1
+	if err := os.Rename(filepath.Join(c.work, fileName), place); err != nil {
+		return err
 	}
-	return 0
+	return errors.Join(dirs.Sync(dir), os.Remove(c.work))
 }

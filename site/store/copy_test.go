@@ -59,14 +59,14 @@ func TestCopy(t *testing.T) {
 	}
 	pin := func(n journal.Number) error { pinned = n; return nil }
 	reaches := func(n journal.Number) (bool, error) { return n == pinned, nil }
-	if err := Copy(t.Context(), dir, 7, fetch, pin, reaches); !errors.Is(err, cut) {
+	if err := Copy(t.Context(), dir, 7, source{fetch, pin, reaches}); !errors.Is(err, cut) {
 		t.Fatalf("cut off: %v", err)
 	}
 	if has, err := Exists(dir); has || err != nil {
 		t.Fatalf("a part of a copy counts as data: %t, %v", has, err)
 	}
 	before := parts
-	if err := Copy(t.Context(), dir, 7, fetch, pin, reaches); err != nil {
+	if err := Copy(t.Context(), dir, 7, source{fetch, pin, reaches}); err != nil {
 		t.Fatal(err)
 	}
 	if parts-before < 2 {
@@ -106,6 +106,22 @@ func TestCopy(t *testing.T) {
 	}
 }
 
+// source is a node to copy from.
+type source struct {
+	fetch   func(context.Context, Cursor) (Page, error)
+	pin     func(journal.Number) error
+	reaches func(journal.Number) (bool, error)
+}
+
+// Fetch implements Source.
+func (s source) Fetch(ctx context.Context, after Cursor) (Page, error) { return s.fetch(ctx, after) }
+
+// Pin implements Source.
+func (s source) Pin(n journal.Number) error { return s.pin(n) }
+
+// Reaches implements Source.
+func (s source) Reaches(n journal.Number) (bool, error) { return s.reaches(n) }
+
 // recorder keeps a copy of all commits.
 type recorder struct {
 	*journal.Journal
@@ -130,7 +146,7 @@ func TestDamagedPart(t *testing.T) {
 		return p, nil
 	}
 	pin := func(journal.Number) error { return nil }
-	if err := Copy(t.Context(), t.TempDir(), 7, fetch, pin, nil); !errors.Is(err, errPage) {
+	if err := Copy(t.Context(), t.TempDir(), 7, source{fetch, pin, nil}); !errors.Is(err, errPage) {
 		t.Errorf("error %v", err)
 	}
 }
