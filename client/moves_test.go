@@ -55,7 +55,7 @@ func TestTakeOver(t *testing.T) {
 	}{
 		{"au", "au b.eu", 7, 9},
 		{"a.eu", "a.eu au b.eu", 7, 9},
-		{"au", "au b.eu", 0, 0}, // a site of one process
+		{"au", "au b.eu", 0, 0}, // a site of a single process
 	} {
 		first, want := tc.first, tc.want
 		for what, call := range calls {

@@ -37,7 +37,7 @@ const (
 var (
 	// errSilent is why the stream of a target that answers no probe is broken off.
 	errSilent = errors.New("the target has fallen silent")
-	// errOver is why the stream of a target is broken off whose site another node runs.
+	// errOver breaks off the stream of a target after another node has taken over.
 	errOver = errors.New("another node runs the site now")
 )
 

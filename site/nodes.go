@@ -11,7 +11,7 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// Nodes is what a site asks of the node that runs it, if several nodes may; see package
+// Nodes is the node that runs a site, if several nodes may; see package
 // standby.
 type Nodes interface {
 	// Stalled returns why the site takes no requests for the moment, or nil.
@@ -26,7 +26,7 @@ type Nodes interface {
 	HandOver(ctx context.Context, to string, quiet func(context.Context)) (string, error)
 }
 
-// NodeStatus is what a node told of itself.
+// NodeStatus is a node's word of itself.
 type NodeStatus struct {
 	Name          string
 	Active        bool

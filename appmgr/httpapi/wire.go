@@ -106,7 +106,7 @@ type siteJSON struct {
 	Newest      uint32   `json:"newest_version"`
 	Refusal     string   `json:"refusal,omitempty"`
 	HTTPAddress string   `json:"http_address"`
-	// Node runs the site since the take-over Term; unset for a site of one process.
+	// Node runs the site since the take-over Term; unset for a site of a single process.
 	Node string `json:"node,omitempty"`
 	Term int64  `json:"term,omitempty"`
 }
@@ -218,7 +218,7 @@ type memberJSON struct {
 	Rescued bool `json:"rescued,omitempty"`
 	// Remembered is null unless the answering site remembers the data of a lost site.
 	Remembered *rememberedJSON `json:"remembered,omitempty"`
-	// Node runs the site since the take-over Term; unset for a site of one process.
+	// Node runs the site since the take-over Term; unset for a site of a single process.
 	Node string `json:"node,omitempty"`
 	Term int64  `json:"term,omitempty"`
 }

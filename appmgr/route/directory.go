@@ -9,7 +9,7 @@ type SiteInfo struct {
 	// Address is the host:port of its gRPC listener.
 	Address string
 	// Node is the node that runs the site, and Term the take-over by which it does; unset
-	// for a site of one process.
+	// for a site of a single process.
 	Node string
 	Term int64
 }

@@ -184,7 +184,7 @@ func (h *hanging) Close() error {
 }
 
 // TestHangingConnectionAtTheOldAddress: a call ends at once although its connection takes
-// seconds to close, as that of a machine that is cut off with full buffers.
+// seconds to close, like the connection of a machine that is cut off with full buffers.
 func TestHangingConnectionAtTheOldAddress(t *testing.T) {
 	for what, call := range map[string]func(*rig) error{
 		"an acquire": func(r *rig) error { _, err := r.acquire(r.t, fake.Take); return err },

@@ -21,7 +21,7 @@ const (
 	logEtcd = "etcd"
 )
 
-// etcdFlags are the flags of a site whose log is in etcd.
+// etcdFlags are the flags of a site with its log in etcd.
 type etcdFlags struct {
 	log                       string
 	node                      standby.Config

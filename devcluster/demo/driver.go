@@ -190,7 +190,7 @@ func (d *driver) load(ctx context.Context, client *httpapi.Client, l *load.Load)
 	return took, nil
 }
 
-// tell notes what happened to a node, for the screen.
+// tell notes an event of a node, for the screen.
 func (d *driver) tell(text string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 const (
 	// haNodes is the number of nodes of a site, with [Options.HA].
 	haNodes = 2
-	// failing is the site whose active node is killed.
+	// failing is the site that loses its active node.
 	failing = "eu"
 	// restartAfter is how long a killed node stays away.
 	restartAfter = 5 * time.Second
@@ -20,7 +20,7 @@ const (
 // failure kills the active node of a site, and starts it again later.
 type failure struct{ cluster *proc.Cluster }
 
-// run kills the node after a while, and tells what happens until ctx is done.
+// run kills the node after a while, and tells the events until ctx is done.
 func (f *failure) run(ctx context.Context, after time.Duration, tell func(string)) {
 	if !pause(ctx, after) {
 		return

@@ -44,7 +44,7 @@ type Options struct {
 	// Protocol is the protocol of redistributions between sites; empty: the sites'
 	// default.
 	Protocol string
-	// HA runs each site at two nodes, whose log is in an etcd of three processes, and kills
+	// HA runs each site at two nodes, with the log in an etcd of three processes, and kills
 	// the active node of a site in the middle of the load.
 	HA bool
 	// Dir is the directory for data and logs. It must be empty or not exist. Empty: a

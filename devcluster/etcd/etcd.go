@@ -1,5 +1,5 @@
 // Package etcd runs a cluster of real etcd processes on this machine, for tests and
-// measurements of sites whose log is in etcd. It refuses to weaken etcd: every member
+// measurements of sites with its log in etcd. It refuses to weaken etcd: every member
 // syncs its disk, and etcd alone decides who leads.
 package etcd
 
@@ -43,7 +43,7 @@ const (
 	defaultMembers = 3
 	defaultQuota   = 4 << 30
 	defaultGrace   = 5 * time.Second
-	// heartbeat and election are short: all members are on one machine.
+	// heartbeat and election are short: all members are on the same machine.
 	heartbeat = 50 * time.Millisecond
 	election  = 500 * time.Millisecond
 )
@@ -161,7 +161,7 @@ func memberName(i int) string { return "etcd-" + strconv.Itoa(i) }
 
 func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
-// Dial returns a client of some endpoints, whose connections come back soon.
+// Dial returns a client of some endpoints with connections that come back soon.
 func Dial(endpoints ...string) (*clientv3.Client, error) {
 	c, err := clientv3.New(clientv3.Config{
 		Endpoints: endpoints, Logger: zap.NewNop(), DialTimeout: time.Second,

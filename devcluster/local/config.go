@@ -75,7 +75,7 @@ type Region struct {
 	Sites int `json:"sites"`
 	// AppManagers serve clients; their number may change at any time.
 	AppManagers int `json:"app_managers"`
-	// Nodes are the nodes of each site: 0 or 1, a site of one process with its log on disk;
+	// Nodes are the nodes of each site: 0 or 1, a site of a single process with its log on disk;
 	// 2 or 3, nodes with their log in the region's etcd. More may come, not fewer than 2
 	// after. A region has then at most 4 or 2 sites ever.
 	Nodes int `json:"nodes,omitempty"`

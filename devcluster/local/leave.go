@@ -59,7 +59,7 @@ func (a *applier) leave(ctx context.Context, wanted, leaving []Process) error {
 	return nil
 }
 
-// stopAll stops the nodes of a site. The active one is not the last: nothing takes over.
+// stopAll stops the nodes of a site. The active node is not the last: nothing takes over.
 func (a *applier) stopAll(ctx context.Context, nodes []Process) error {
 	var group errgroup.Group
 	for _, p := range nodes {

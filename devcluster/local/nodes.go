@@ -26,7 +26,7 @@ var ErrNoEtcd = errors.New("etcd not found: sites of several nodes keep their lo
 const etcdMembers = 3
 
 // The ports of a region of several nodes: the first node of a site has the port of a site of
-// one process, the others have ports of later sites, and etcd has the ports of the last two.
+// a process, the others have ports of later sites, and etcd has the ports of the last two.
 const (
 	slotSecond = 4
 	slotThird  = 2
@@ -65,16 +65,16 @@ func (c Config) replicated() bool {
 }
 
 // site is the name of the process's site. The first node's process has the name, the ports
-// and the data directory of a site of one process.
+// and the data directory of a site of a single process.
 func (p *Process) site() string { return cmp.Or(p.Site, p.Name) }
 
-// first reports whether a process is a site, or the first node of one.
+// first reports whether a process is a site, or the first node of a site.
 func (p *Process) first() bool { return p.Kind == KindSite && p.Name == p.site() }
 
 // nodeName is the name of a node, by its number from 0.
 func nodeName(n int) string { return string(rune('a' + n)) }
 
-// siteNodes are the processes of a site, whose first node has the place at of all.
+// siteNodes are the processes of a site, from the first node on, which has the place at of all.
 func (c Config) siteNodes(region string, at, n, nodes int) []Process {
 	var all []Process
 	for k := range nodes {
@@ -94,7 +94,7 @@ func (c Config) siteNodes(region string, at, n, nodes int) []Process {
 	return all
 }
 
-// etcd are the processes of a region's etcd, whose first site has the place at of all.
+// etcd are the processes of a region's etcd, from the first site on, which has the place at of all.
 func (c Config) etcd(region string, at int) []Process {
 	all := make([]Process, etcdMembers)
 	var cluster []string
@@ -130,7 +130,7 @@ func (c Config) etcd(region string, at int) []Process {
 	return all
 }
 
-// nodeFlags are the flags of a node; none of a site of one process.
+// nodeFlags are the flags of a node; none of a site of a single process.
 func (c Config) nodeFlags(p *Process, endpoints []string) []string {
 	if p.Node == "" {
 		return nil
@@ -159,7 +159,7 @@ func (c *Config) findEtcd() (sum string, err error) {
 	return checksum(program)
 }
 
-// keepsNodes refuses a region whose sites go back to one process: their log stays in etcd.
+// keepsNodes refuses a region whose sites go back to a single process: the log stays in etcd.
 // It notes the nodes of each region.
 func (a *applier) keepsNodes() error {
 	for region, r := range a.cfg.Regions {

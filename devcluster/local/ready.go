@@ -45,7 +45,7 @@ func (a *asker) serves(ctx context.Context, p Process) error {
 	return err
 }
 
-// follows is what the /readyz of a node says that follows.
+// follows is in the /readyz of a node that follows.
 const follows = " follows"
 
 // role asks a process a single time for its role. A process that serves is active.

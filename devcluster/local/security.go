@@ -120,7 +120,7 @@ func lasts(path string) bool {
 }
 
 // certificate returns the kind of the process's certificate. The nodes of a site share its
-// certificate. A member of etcd has that of a server which holds no tokens.
+// certificate. A member of etcd has the certificate of a server without tokens.
 func (p Process) certificate() tlsconf.Kind {
 	if p.Kind == KindSite {
 		return tlsconf.Site

@@ -35,7 +35,7 @@ type State struct {
 	Leaving []string `json:"leaving,omitempty"`
 	Lost    []string `json:"lost,omitempty"`
 	Gone    []string `json:"gone,omitempty"`
-	// Nodes are the nodes of the sites of a region, if more than one.
+	// Nodes are the nodes of the sites of a region, if more than a single node.
 	Nodes map[string]int `json:"nodes,omitempty"`
 	// Config is what was wanted last, without runs; nil in states of older builds.
 	Config *Config `json:"config,omitempty"`

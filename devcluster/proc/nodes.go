@@ -17,7 +17,7 @@ var ErrNoEtcd = errors.New("etcd not found: sites of several nodes keep their lo
 // etcdMembers is the number of etcd's processes.
 const etcdMembers = 3
 
-// follows is what the /readyz of a node says that follows.
+// follows is in the /readyz of a node that follows.
 const follows = " follows"
 
 // planEtcd lays out the processes of an etcd for all sites.
@@ -71,7 +71,7 @@ func (c *Cluster) startEtcd(ctx context.Context) error {
 	return nil
 }
 
-// planNodes lays out the nodes of a site: those beside the first.
+// planNodes lays out the nodes of a site beside the first.
 func (c *Cluster) planNodes(ctx context.Context, held *ports, logs string, first *Process) error {
 	if c.cfg.Nodes < 2 {
 		return nil

@@ -128,7 +128,7 @@ func (m *Membership) Addr() string { return m.addr }
 // Dead nodes stay for ten minutes.
 func (m *Membership) Nodes() []Member { return m.table.members(time.Now()) }
 
-// Sites returns the sites among Nodes, with one node for each site, ordered by name. Of the
+// Sites returns the sites among Nodes, with a single node for each site, ordered by name. Of the
 // nodes of a site it has the node of the highest term, dead or alive, and of equal terms a
 // node that is alive. It is not the cluster's member set; see the package comment.
 func (m *Membership) Sites() []Member { return latest(m.Nodes()) }

@@ -28,12 +28,12 @@ type Node struct {
 	// lower-case letters, digits and '-'.
 	Name string
 	// Instance is the node's name among the nodes of its site, with the same bounds; empty
-	// for a site of one process and for an app manager. Builds of before nodes skip the
+	// for a site of a single process and for an app manager. Builds of before nodes skip the
 	// name and keep a node that has one out, so all processes of the cluster are upgraded
 	// before a site gets nodes.
 	Instance string
 	// Term is the number of the take-over by which the node runs its site; at least 0, and 0
-	// for a site of one process. Of two nodes of a site, the node of the higher term runs
+	// for a site of a single process. Of two nodes of a site, the node of the higher term runs
 	// the site.
 	Term int64
 	// Region is where the node stands, with the same bounds.

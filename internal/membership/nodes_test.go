@@ -23,7 +23,7 @@ func nodeOf(name, instance string, term int64) Node {
 	return n
 }
 
-// TestMetaFits: the longest description fits into gossip, of a site of one process as of a
+// TestMetaFits: the longest description fits into gossip, of a site of a single process as of a
 // node. A description that is cut short is refused, unless it is that of an earlier build.
 func TestMetaFits(t *testing.T) {
 	long := strings.Repeat("x", 63)
@@ -70,7 +70,7 @@ func TestMetaFits(t *testing.T) {
 }
 
 // TestMetaOfEarlierBuilds: descriptions as earlier builds wrote them are read, as sites of
-// one process. A node appends its instance and its term to what such builds read.
+// a single process. A node appends its instance and its term to the fields that such builds read.
 func TestMetaOfEarlierBuilds(t *testing.T) {
 	const (
 		texts    = "0107" + "0473697465" + "026575" + "026575" + "0474657374" + "0e3132372e302e302e313a37303030" + "0e3132372e302e302e313a37303031"
@@ -117,16 +117,16 @@ func TestNodesOfASite(t *testing.T) {
 		alive, dead []Node
 		want        Node
 	}{
-		"the later took over":              {[]Node{b}, []Node{a}, b},
-		"both are thought alive":           {[]Node{a, b}, nil, b},
-		"the later died":                   {[]Node{a}, []Node{b}, b},
-		"both died":                        {nil, []Node{a, b}, b},
-		"it was of one process":            {[]Node{a}, []Node{single}, a},
-		"equal terms, the first alive":     {[]Node{equal}, []Node{b}, equal},
-		"equal terms, the second alive":    {[]Node{b}, []Node{equal}, b},
-		"another site has a higher term":   {[]Node{a, nodeOf("as", "a", 99), nodeOf("us", "b", 99)}, nil, a},
-		"an app manager of the same name":  {[]Node{a, {Name: "eu", Region: "eu", Role: RoleAppMgr, Cluster: "test"}}, nil, a},
-		"a site of one process by its own": {[]Node{single}, nil, single},
+		"the later took over":                   {[]Node{b}, []Node{a}, b},
+		"both are thought alive":                {[]Node{a, b}, nil, b},
+		"the later died":                        {[]Node{a}, []Node{b}, b},
+		"both died":                             {nil, []Node{a, b}, b},
+		"it was of one process":                 {[]Node{a}, []Node{single}, a},
+		"equal terms, the first alive":          {[]Node{equal}, []Node{b}, equal},
+		"equal terms, the second alive":         {[]Node{b}, []Node{equal}, b},
+		"another site has a higher term":        {[]Node{a, nodeOf("as", "a", 99), nodeOf("us", "b", 99)}, nil, a},
+		"an app manager of the same name":       {[]Node{a, {Name: "eu", Region: "eu", Role: RoleAppMgr, Cluster: "test"}}, nil, a},
+		"a site of a single process by its own": {[]Node{single}, nil, single},
 	} {
 		tab := newTable(site("us"))
 		for i, n := range slices.Concat(tc.alive, tc.dead) {

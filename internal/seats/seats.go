@@ -52,7 +52,7 @@ func (b *Book) Learn(list *samyav1.ListMembersResponse) *Book {
 // keepAddresses completes seats whose address is not told with what is known. A site that
 // has just started knows the seats, and hears of the addresses a moment later. A site that
 // has not heard of a take-over yet cannot take back the address of the later node. A site
-// of one process has no term: its address counts.
+// of a single process has no term: its address counts.
 func (b *Book) keepAddresses(told []*samyav1.Member) {
 	for _, m := range told {
 		known := b.seat(m.GetName())

@@ -91,7 +91,7 @@ func TestAddressesStay(t *testing.T) {
 }
 
 // TestLaterNodesStay: a list of a site that has not heard of a take-over does not take the
-// address back. A later take-over counts, and so does a site of one process.
+// address back. A later take-over counts, and so does a site of a single process.
 func TestLaterNodesStay(t *testing.T) {
 	at := func(node string, term int64, state samyav1.MemberState) *samyav1.Member {
 		m := seat("b", state, "")
@@ -107,7 +107,7 @@ func TestLaterNodesStay(t *testing.T) {
 		"an earlier node, later on":   {list(4, at("1", 7, draining)), at("2", 9, draining)},
 		"a later node":                {list(3, at("1", 12, member)), at("1", 12, member)},
 		"a later node in an old list": {list(2, at("1", 12, member)), at("2", 9, member)},
-		"a site of one process":       {list(3, at("", 0, member)), at("", 0, member)},
+		"a site of a single process":  {list(3, at("", 0, member)), at("", 0, member)},
 		"a site nothing is known of":  {list(4, seat("b", member, "")), at("2", 9, member)},
 	} {
 		before := proto.CloneOf(test.told)

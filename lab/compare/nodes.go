@@ -13,7 +13,7 @@ import (
 	"github.com/samya-db/samya/devcluster/proc"
 )
 
-// SamyaNodes is a site of two nodes whose log is in etcd, with etcd's three members.
+// SamyaNodes is a site of two nodes with its log in etcd, with etcd's three members.
 type SamyaNodes struct {
 	// Bin is the samya program.
 	Bin string

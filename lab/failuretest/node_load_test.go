@@ -159,7 +159,7 @@ func (l *nodeLoad) call(kind ledger.Kind, tokens int64) (done bool) {
 	return outcome == ledger.Executed
 }
 
-// answered counts an answer, and tells those who wait for it.
+// answered counts an answer, and wakes the waiters.
 func (l *nodeLoad) answered(began time.Time, a keptAnswer) {
 	now := time.Now()
 	l.mu.Lock()
@@ -210,7 +210,7 @@ func (l *nodeLoad) fault(format string, args ...any) {
 	l.faults = append(l.faults, time.Now().UTC().Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
 }
 
-// judge stops the load, and compares the books of the site with those of the callers.
+// judge stops the load, and compares the books of the site with the books of the callers.
 func (l *nodeLoad) judge(t *testing.T, c *client) {
 	t.Helper()
 	l.stop()

@@ -205,7 +205,7 @@ func readFrame(r io.Reader) (*frame, error) {
 // errStruck ends a connection on which an answer was lost.
 var errStruck = errors.New("struck")
 
-// forward forwards frames of one way. look sees each frame just before and after it passes.
+// forward forwards frames of a direction. look sees each frame just before and after it passes.
 func (c *proxied) forward(from io.Reader, to io.Writer, look func(f *frame, passed bool) error) {
 	defer c.close()
 	frames := make(chan *frame, 1<<12)
@@ -271,7 +271,7 @@ func (c *proxied) answered(f *frame, passed bool) error {
 	return err
 }
 
-// etcdCall is what a node asks etcd for.
+// etcdCall is a kind of call of a node to etcd.
 type etcdCall string
 
 // The kinds of calls.

@@ -17,7 +17,7 @@ import (
 	"github.com/samya-db/samya/site/sitetest"
 )
 
-// nodeSite is a site whose log is in etcd, with its nodes and etcd's members.
+// nodeSite is a site with its log in etcd, with its nodes and etcd's members.
 type nodeSite struct {
 	t     *testing.T
 	etcd  *etcd.Cluster
@@ -37,7 +37,7 @@ const nodeSiteName = "us"
 // nodePrefix begins the keys of the site.
 const nodePrefix = "/samya/failuretest/" + nodeSiteName + "/"
 
-// startNodes starts etcd and a site of some nodes, and waits until one is active. All is
+// startNodes starts etcd and a site of some nodes, and waits until a node is active. All is
 // stopped with the test. A node that ends by itself fails the test.
 func startNodes(t *testing.T, nodes int, cfg etcd.Config, args ...string) *nodeSite {
 	t.Helper()
@@ -157,7 +157,7 @@ func (s *nodeSite) active() (node *siteNode) {
 
 var errNoActive = errors.New("no node that runs is active")
 
-// others returns the nodes but for one.
+// others returns all nodes but a given node.
 func (s *nodeSite) others(but *siteNode) []*siteNode {
 	var all []*siteNode
 	for _, n := range s.nodes {

@@ -23,7 +23,7 @@ const (
 // strike is a plan to strike at a call of a node.
 type strike struct {
 	manner manner
-	// kind is the kind of the call; empty: any. left counts the calls up to the one.
+	// kind is the kind of the call; empty: any. left counts the calls up to the struck call.
 	kind etcdCall
 	left int
 	// kill kills the node.

@@ -13,7 +13,7 @@ import (
 	"github.com/samya-db/samya/site/sitetest"
 )
 
-// TestNodes has the nodes of a site whose log is in etcd fail under load: the active node
+// TestNodes has the nodes of a site with its log in etcd fail under load: the active node
 // is killed at its calls to etcd, paused and cut off from etcd, and hands the site over;
 // etcd's leader is killed. No call of the Go client fails, callers never hold more than the
 // limit, the books are the callers' in the end, and no number of a commit is used twice.

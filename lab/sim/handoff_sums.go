@@ -8,7 +8,7 @@ import (
 	"github.com/samya-db/samya/site/core/stored"
 )
 
-// The sums of bequests: what they move between the books of sites, and what two sites or no
+// The sums of bequests: the tokens that move between the books of sites, and that two sites or no
 // site count meanwhile.
 
 // bequeathed is how many tokens a site's bequests have brought it, less the tokens they
@@ -21,7 +21,7 @@ func (q *sequence) bequeathed(n *node, durable bool) core.Tokens {
 }
 
 // counts is by how many tokens the bequests of an entity change the sum of its nets, and by
-// how many those of entities below do.
+// how many the bequests of entities below do.
 func (q *sequence) counts(durable bool) (own, below core.Tokens) {
 	if q.handoffs == nil {
 		return 0, 0
@@ -37,7 +37,7 @@ func (q *sequence) counts(durable bool) (own, below core.Tokens) {
 	return own, below
 }
 
-// bequests adds up what open bequests change in the sums over all sites: tokens that are
+// bequests adds up the changes by open bequests in the sums over all sites: tokens that are
 // in no books, and by how much the nets exceed the tokens out.
 func (o *observer) bequests(q *sequence, durable bool) (inNoBooks, twice core.Tokens) {
 	if q.handoffs == nil {

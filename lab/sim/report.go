@@ -134,7 +134,7 @@ type Report struct {
 	// DamageRefused the refused starts on a damaged log.
 	LogCommits, Checkpoints, CleanStops, DamageRefused int
 	// Several are the sites that keep their log at several nodes, NodeCommits the batches
-	// that their shared store made durable, UnknownCommits those without an answer.
+	// that their shared store made durable, UnknownCommits the commits without an answer.
 	// TakeOvers are the starts on another node than before, Fenced the attempts of nodes
 	// that were active to go on, NodeCopies the copies for nodes behind the log.
 	Several, NodeCommits, UnknownCommits, TakeOvers, Fenced, NodeCopies int

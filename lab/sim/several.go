@@ -24,7 +24,7 @@ const (
 // NodesNames are the values of Options.Nodes.
 func NodesNames() []string { return []string{nodesMixed, nodesAlways, nodesNever} }
 
-// several are the nodes of a site whose log is in a store that all of them share. One is
+// several are the nodes of a site with the log in a store that all nodes share. A node is
 // active: its disk and base are those of the kept. The others follow now and then. After
 // the end of the active node any of them takes over; an active node that was only paused
 // then tries to go on.
@@ -64,7 +64,7 @@ type paused struct {
 	store *store.Store
 }
 
-// errUnknown ends a commit whose answer is lost.
+// errUnknown ends a commit with a lost answer.
 var errUnknown = errors.New("no answer to a commit, and the site has ended")
 
 // newSeveral draws whether a site has several nodes, and makes them. The first has the
@@ -98,7 +98,7 @@ func (v *several) renew(m *member) {
 
 func (v *several) chance(hundredths int) bool { return v.r.IntN(100) < hundredths }
 
-// fate is what becomes of a call to the shared store.
+// fate is the fate of a call to the shared store.
 func (v *several) fate(t *replica.Txn) replicatest.Fate {
 	s := v.k.n.s
 	if v.unknown && t != nil {

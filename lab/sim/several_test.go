@@ -8,7 +8,7 @@ import (
 )
 
 // TestSeveralNodes runs clusters with sites of several nodes: nodes take over from each
-// other, and those that were active try to go on.
+// other, and the nodes that were active try to go on.
 func TestSeveralNodes(t *testing.T) {
 	race.OneGoroutine(t)
 	var all sim.Report

@@ -62,7 +62,7 @@ func (c *rebalancing) reconciled(e *entity, v *avantan.Value, r *settledLimit) {
 	e.appraised = max(e.appraised, r.appraised)
 	r.settle(e)
 	if e.negative() {
-		// What is written off may show a surplus that nobody has seen.
+		// The loss may show a surplus that nobody has seen.
 		c.peering.active(e)
 	}
 	if !r.charges() || v.Contributions[0].Site != c.cfg.Self {

@@ -37,7 +37,7 @@ var (
 	// ErrStopped: the engine has stopped. It is unknown whether a request handed over
 	// before was done.
 	ErrStopped = errors.New("the engine has stopped")
-	// ErrStalled: what makes commits durable does not answer; nothing was done.
+	// ErrStalled: nothing can be made durable for the moment; nothing was done.
 	ErrStalled = errors.New("the site cannot make anything durable")
 )
 

@@ -32,7 +32,7 @@ type world struct {
 	log []string
 	// gate, if not nil, lets a commit end with each value it yields.
 	gate chan error
-	// refusal is what Confirm answers.
+	// refusal is the answer of Confirm.
 	refusal error
 	// durable are the requests committed, in order.
 	durable []stored.Request

@@ -45,13 +45,13 @@ func (b *Batch) Empty() bool { return len(b.buf) <= frameBytes }
 // Len returns the length of the batch's payload in bytes.
 func (b *Batch) Len() int { return max(0, len(b.buf)-frameBytes) }
 
-// Err returns why the batch cannot be logged: one of its keys is too long.
+// Err returns why the batch cannot be logged: a key is too long.
 func (b *Batch) Err() error { return b.err }
 
 // Payload returns the operations in the form of the log. It shares the batch's memory.
 func (b *Batch) Payload() []byte { return b.buf[min(frameBytes, len(b.buf)):] }
 
-// Set makes the batch that of a Payload. It fails if the payload is empty or cut off.
+// Set gives the batch the operations of a Payload. It fails if the payload is empty or cut off.
 func (b *Batch) Set(payload []byte) error {
 	if len(payload) == 0 {
 		return errPayload

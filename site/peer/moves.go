@@ -89,7 +89,7 @@ func (l *Links) follow(from core.SiteID, term int64) (over <-chan struct{}, err 
 	return k.over, nil
 }
 
-// rise notes the term in a greeting; 0 is that of a site of one process, and tells nothing.
+// rise notes the term in a greeting; 0 is the term of a site of a single process, and tells nothing.
 // A term above all earlier ones ends the links with earlier nodes, in both directions. The
 // caller holds k.aim.
 func (k *link) rise(term int64) error {

@@ -220,10 +220,10 @@ func TestLaterNodeEndsTheLinkToAnEarlier(t *testing.T) {
 		reached, greets int64
 		ends            bool
 	}{
-		"a later node":          {7, 9, true},
-		"the node itself":       {7, 7, false},
-		"a site of one process": {7, 0, false},
-		"before an answer":      {0, 9, false},
+		"a later node":               {7, 9, true},
+		"the node itself":            {7, 7, false},
+		"a site of a single process": {7, 0, false},
+		"before an answer":           {0, 9, false},
 	} {
 		us, k := inside(nil)
 		ctx, cancel := context.WithCancelCause(t.Context())

@@ -12,7 +12,7 @@
 //	origin              the owner of the log, and the commit before its first; written once
 //	leader              the active node; the revision is the term
 //	beat                a sign of life of the active node
-//	log/<number>        a commit; the one that the log begins after is empty
+//	log/<number>        a commit; the commit that the log begins after is empty
 //	part/<number>/...   a piece of a long commit
 //	nodes/<name>        through which commit a node has the log on its own disk
 //	back                changed whenever a node has less than it told, or begins to copy

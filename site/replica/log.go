@@ -30,12 +30,12 @@ type Options struct {
 	Keys Keys
 	// Node is the name of the node, unique among the nodes of the site.
 	Node string
-	// Origin is what the store tells of the log; see Found.
+	// Origin is the origin of the log; see Found.
 	Origin Origin
 	// Wait is called before each repetition of a call to the store. It returns an error if
 	// the log is to be given up. attempt counts the repetitions from 1.
 	Wait func(attempt int, failure error) error
-	// PartBytes is the longest piece of a commit in one key; 0: 1 MiB. etcd takes 1.5 MiB a
+	// PartBytes is the longest piece of a commit in a key; 0: 1 MiB. etcd takes 1.5 MiB a
 	// request.
 	PartBytes int
 	// Stalled, if not nil, is told when a call has to be repeated, with its error, and with

@@ -68,7 +68,7 @@ func (m *machine) burn() {
 	m.w.note("  the disk of %s is replaced", m.name)
 }
 
-// something is what an open machine does next.
+// something is the next act of an open machine.
 func (m *machine) something() error {
 	if m.phase != complete {
 		return m.copies()

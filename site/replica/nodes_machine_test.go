@@ -16,7 +16,7 @@ import (
 type diskBase struct {
 	*journaltest.Base
 	disk *simdisk.Disk
-	// saved, if not nil, is what the disk has of a base that programs see otherwise.
+	// saved, if not nil, is the base on the disk, which programs see otherwise.
 	saved *journaltest.Base
 }
 
@@ -33,7 +33,7 @@ func (b *diskBase) Apply(ops []journal.Op, through *journal.Number) error {
 	return errors.Join(err, failed)
 }
 
-// durable is what the disk has.
+// durable is the content of the disk.
 func (b *diskBase) durable() *journaltest.Base {
 	if b.saved != nil {
 		return b.saved
@@ -98,7 +98,7 @@ func (m *machine) unknown() bool {
 }
 
 // through is the last commit that the machine's disk has in the base. While nobody knows
-// that the disk is another, it counts as the one that was there.
+// that the disk is another, it counts as the disk before.
 func (m *machine) through() journal.Number {
 	if m.unknown() {
 		return m.w.model.told[m.name].Through

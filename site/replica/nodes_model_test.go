@@ -35,7 +35,7 @@ type model struct {
 	first journal.Number
 	parts map[string]string
 	// term and leader are the leader as the store has it; led is the last commit at the
-	// begin of each term, by is whose term it is.
+	// begin of each term, by the owner of each term.
 	term int64
 	led  map[int64]journal.Number
 	by   map[int64]replica.Leader
@@ -111,7 +111,7 @@ func (m *model) restored(c replicatest.Copy, first, last journal.Number) {
 	}
 }
 
-// asked begins a question whether a term is that of the leader.
+// asked begins a question whether a term is the leader's.
 func (m *model) asked(term int64) *ask {
 	a := &ask{term: term, led: term == m.term}
 	m.asks = append(m.asks, a)

@@ -37,7 +37,7 @@ type world struct {
 	origin   replica.Origin
 	// partBytes and chunk are bounds of the log and of its base.
 	partBytes, chunk int
-	// weather is what becomes of calls at present. calm ends all faults.
+	// weather is the fate of calls at present. calm ends all faults.
 	weather weather
 	calm    bool
 	// depth is how many calls are under way within each other.
@@ -45,14 +45,14 @@ type world struct {
 	// clock counts what is told, runs the terms asked for, values the commits made.
 	clock, runs, values int64
 	trace               strings.Builder
-	// seen counts what the run has shown.
+	// seen counts the features of the run.
 	seen map[string]int
 	// copy is an earlier copy of the store, with the first and last commit in it.
 	copy                replicatest.Copy
 	copyFirst, copyLast journal.Number
 }
 
-// weather is what becomes of calls for a while, in thousandths.
+// weather is the fate of calls for a while, in thousandths.
 type weather struct{ unsent, unanswered, late, refused int }
 
 func (w *world) chance(thousandths int) bool { return w.r.IntN(1000) < thousandths }
@@ -63,7 +63,7 @@ func (w *world) note(format string, args ...any) {
 	_, _ = fmt.Fprintf(&w.trace, format+"\n", args...) // a builder takes all
 }
 
-// newWeather draws what becomes of calls.
+// newWeather draws the fate of calls.
 func (w *world) newWeather() {
 	switch w.r.IntN(8) {
 	case 0, 1, 2:
@@ -77,7 +77,7 @@ func (w *world) newWeather() {
 	}
 }
 
-// fate is what becomes of a machine's call. Other machines may act just before.
+// fate is the fate of a machine's call. Other machines may act just before.
 func (w *world) fate(t *replica.Txn) replicatest.Fate {
 	if w.calm {
 		return replicatest.Answered
@@ -127,7 +127,7 @@ func newWorld(seed uint64) (*world, error) {
 	if !w.chance(250) {
 		return w, nil
 	}
-	// The site ran on the local log of the first node, and goes over to a replicated one.
+	// The site ran on the local log of the first node, and goes over to a replicated log.
 	m, want := w.machines[0], journaltest.NewBase()
 	local, err := m.openLocal()
 	if err != nil {

@@ -33,7 +33,7 @@ func Found(kv KV, keys Keys, o Origin, wait func(attempt int, failure error) err
 	for attempt := 1; ; attempt++ {
 		done, err := kv.Do(&Txn{
 			If: []Guard{{keys.origin(), Absent}},
-			// The empty commit After is the guard of the first one. It is trimmed like any
+			// The empty commit After is the guard of the first commit. It is trimmed like any
 			// other, and then no repetition of the first that is late puts it once more.
 			Then: []Change{{Key: keys.origin(), Value: value}, {Key: keys.commit(o.After), Value: []byte("origin")}},
 			Else: []string{keys.origin()},

@@ -64,7 +64,7 @@ func (n *node) open() error {
 	return nil
 }
 
-// lead makes the node the active one in place of whoever is.
+// lead makes the node active in place of the present node.
 func (n *node) lead() error {
 	seen, err := n.log.Leader()
 	if err != nil {
@@ -78,7 +78,7 @@ func (n *node) lead() error {
 	return err
 }
 
-// TestSuite runs the tests of every log on the log of a node that is alone, and on that of
+// TestSuite runs the tests of every log on the log of a node that is alone, and on the log of
 // nodes that take over from each other at each start.
 func TestSuite(t *testing.T) {
 	for _, nodes := range []int{1, 3} {

@@ -10,7 +10,7 @@ import (
 	"github.com/samya-db/samya/terraform/tofutest"
 )
 
-// TestNodes has a site of one process go over to two nodes, while tokens are out. Another
+// TestNodes has a site of a single process go over to two nodes, while tokens are out. Another
 // apply changes nothing, and a killed node comes back.
 func TestNodes(t *testing.T) {
 	etcd, err := exec.LookPath("etcd")

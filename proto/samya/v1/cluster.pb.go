@@ -1769,9 +1769,9 @@ type Member struct {
 	Rescued bool `protobuf:"varint,10,opt,name=rescued,proto3" json:"rescued,omitempty"`
 	// What the answering site remembers of the data of a lost site; unset for nothing.
 	Remembered *Remembered `protobuf:"bytes,11,opt,name=remembered,proto3" json:"remembered,omitempty"`
-	// The node that runs the site, as gossip tells; empty for a site of one process.
+	// The node that runs the site, as gossip tells; empty for a site of a single process.
 	Node string `protobuf:"bytes,12,opt,name=node,proto3" json:"node,omitempty"`
-	// The take-over by which that node runs the site; 0 for a site of one process. The
+	// The take-over by which that node runs the site; 0 for a site of a single process. The
 	// address of the higher term counts.
 	Term          int64 `protobuf:"varint,13,opt,name=term,proto3" json:"term,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2864,9 +2864,9 @@ type Site struct {
 	Refusal string `protobuf:"bytes,8,opt,name=refusal,proto3" json:"refusal,omitempty"`
 	// Where it serves its metrics and health over HTTP, if known.
 	HttpAddress string `protobuf:"bytes,9,opt,name=http_address,json=httpAddress,proto3" json:"http_address,omitempty"`
-	// The node that runs the site, as gossip tells; empty for a site of one process.
+	// The node that runs the site, as gossip tells; empty for a site of a single process.
 	Node string `protobuf:"bytes,10,opt,name=node,proto3" json:"node,omitempty"`
-	// The take-over by which that node runs the site; 0 for a site of one process.
+	// The take-over by which that node runs the site; 0 for a site of a single process.
 	Term          int64 `protobuf:"varint,11,opt,name=term,proto3" json:"term,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

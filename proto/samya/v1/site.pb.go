@@ -126,13 +126,13 @@ type SiteNode struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The name of the node.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Whether the node is the active one.
+	// Whether the node is active.
 	Active bool `protobuf:"varint,2,opt,name=active,proto3" json:"active,omitempty"`
 	// The last commit that the node knew when it told of itself.
 	LastCommit uint64 `protobuf:"varint,3,opt,name=last_commit,json=lastCommit,proto3" json:"last_commit,omitempty"`
 	// The last commit that the node had durably in its base then.
 	DurableCommit uint64 `protobuf:"varint,4,opt,name=durable_commit,json=durableCommit,proto3" json:"durable_commit,omitempty"`
-	// Whether the node copies the base of another one.
+	// Whether the node copies the base of another node.
 	Copies bool `protobuf:"varint,5,opt,name=copies,proto3" json:"copies,omitempty"`
 	// The build of the node.
 	Build string `protobuf:"bytes,6,opt,name=build,proto3" json:"build,omitempty"`

@@ -90,7 +90,7 @@ func (b *Base) Equal(o *Base) bool {
 type Rig struct {
 	// Open opens the log, after Close or Crash, and returns it with its base.
 	Open func() (journal.Log, *Base, error)
-	// Crash loses what is not durable, without Close.
+	// Crash loses all that is not durable, without Close.
 	Crash func()
 	// Longest is the longest commit that the log takes, in bytes.
 	Longest int

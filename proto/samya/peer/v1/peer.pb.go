@@ -760,7 +760,7 @@ type CopyBaseResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The records, in order.
 	Records []*BaseRecord `protobuf:"bytes,1,rep,name=records,proto3" json:"records,omitempty"`
-	// The end of the part; empty if the part is the last one.
+	// The end of the part; empty after the last part.
 	Next *Cursor `protobuf:"bytes,2,opt,name=next,proto3" json:"next,omitempty"`
 	// The last commit that the base held, at least, when the part was read.
 	Through uint64 `protobuf:"varint,3,opt,name=through,proto3" json:"through,omitempty"`
@@ -1114,7 +1114,7 @@ type Hello struct {
 	ClusterVersion uint32 `protobuf:"varint,7,opt,name=cluster_version,json=clusterVersion,proto3" json:"cluster_version,omitempty"`
 	// Whether that is only the version that a new cluster would begin with.
 	Undecided bool `protobuf:"varint,8,opt,name=undecided,proto3" json:"undecided,omitempty"`
-	// The take-over by which the speaker's node runs its site; 0 for a site of one process.
+	// The take-over by which the speaker's node runs its site; 0 for a site of a single process.
 	// Of two nodes of a site, the node of the higher term runs it.
 	Term          int64 `protobuf:"varint,9,opt,name=term,proto3" json:"term,omitempty"`
 	unknownFields protoimpl.UnknownFields
