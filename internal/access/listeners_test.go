@@ -29,8 +29,8 @@ import (
 type demand struct {
 	role  methods.Role
 	whole bool
-	// sites: only other sites may call it.
-	sites bool
+	// sites: only other sites may call it. itself: only other nodes of the site.
+	sites, itself bool
 	// atSites: no app manager serves it.
 	atSites bool
 	// request is a request about acme, as JSON.
@@ -81,7 +81,7 @@ var demands = map[string]demand{
 	"/samya.v1.SiteService/ForgetNode": {role: methods.Admin, whole: true, atSites: true, request: `{"site":"none-such"}`},
 
 	"/samya.peer.v1.PeerService/Link":     {sites: true, request: `{"hello":{"cluster":"test","site":"eu"}}`},
-	"/samya.peer.v1.PeerService/CopyBase": {sites: true, request: `{"cluster":"test","site":"none-such"}`},
+	"/samya.peer.v1.PeerService/CopyBase": {itself: true, request: `{"cluster":"test","site":"none-such"}`},
 
 	"/grpc.health.v1.Health/Check": {request: `{}`},
 	"/grpc.health.v1.Health/Watch": {request: `{}`},
@@ -153,13 +153,13 @@ type who struct {
 // verdict is the expected answer to a request of w, at a site or at an app manager.
 func (w *who) verdict(d demand, atSite bool) apierr.Reason {
 	switch {
-	case d.role == methods.Nobody && !d.sites:
+	case d.role == methods.Nobody && !d.sites && !d.itself:
 		return ""
 	case !w.known && w.kind == "":
 		return apierr.Unauthenticated
 	case d.sites && w.kind == tlsconf.Site:
 		return ""
-	case d.sites, w.kind == tlsconf.Site:
+	case d.sites, d.itself, w.kind == tlsconf.Site:
 		return apierr.PermissionDenied
 	case w.kind == tlsconf.AppManager && atSite:
 		return ""
@@ -255,7 +255,7 @@ func TestListeners(t *testing.T) {
 			}{{"site", c.site.GRPCAddr(), true}, {"app manager", c.manager.GRPCAddr(), false}} {
 				conn := c.dial(at.addr, w.shows)
 				for method, d := range demands {
-					if (d.sites || d.atSites) && !at.site {
+					if (d.sites || d.itself || d.atSites) && !at.site {
 						continue
 					}
 					asked++
