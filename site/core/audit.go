@@ -82,6 +82,26 @@ func (c *auditing) suspect(e *entity) {
 	c.assessing.schedule(e)
 }
 
+// mistrustReports forgets how many tokens are out at sites that run anew or have come up: their
+// last reports may be lost. A site that runs anew tells by itself of negative nets alone. So
+// this site has others told of each entity with a negative net that nothing else outweighs.
+func (c *auditing) mistrustReports() {
+	places := c.membersOf(c.mistrusted)
+	c.mistrusted = c.mistrusted[:0]
+	c.space.ascend("", func(e *entity) bool {
+		for i := range e.views {
+			if v := &e.views[i]; places.has(i) && v.Net > 0 {
+				e.outside -= v.Net
+				v.Net = 0
+			}
+		}
+		if e.books.Net() < 0 && e.negative() {
+			c.peering.active(e)
+		}
+		return true
+	})
+}
+
 func (c *auditing) auditOf(e *entity) *audit {
 	if e.audit == nil {
 		e.audit = new(audit)

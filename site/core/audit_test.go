@@ -82,6 +82,38 @@ func TestSurplusBehindAnOldWord(t *testing.T) {
 	r.wantSurplus("e", 30, 8)
 }
 
+// TestSurplusBehindALostReport: a release of tokens never acquired is found although the last
+// report of a site that had tokens out was lost, once that site runs anew or comes up again.
+func TestSurplusBehindALostReport(t *testing.T) {
+	for what, back := range map[string]func(*rig){
+		"runs anew": func(r *rig) { r.restart("b") },
+		"comes up": func(r *rig) {
+			r.step("c", input.Reachable{Sites: []core.SiteID{"a"}})
+			r.step("c", input.Reachable{Sites: []core.SiteID{"a", "b"}})
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			r := fenced(t, 3, nil)
+			r.advance(1000)
+			r.create("e", 30)
+			r.acquire("b", "e", 8, "honest")
+			r.advance(2000)
+			r.loses = func(e *message.Envelope) bool { return e.Gossip != nil && e.To() == "b" }
+			r.release("c", "e", 8, "bogus")
+			r.advance(60_000)
+			r.loses = func(e *message.Envelope) bool { return e.Gossip != nil && e.From() == "b" }
+			r.release("b", "e", 8, "back")
+			r.advance(60_000)
+			r.loses = nil
+			r.advance(60_000)
+			r.wantSurplus("e", 30, 0)
+			back(r)
+			r.advance(30_000)
+			r.wantSurplus("e", 30, 8)
+		})
+	}
+}
+
 // TestSurplusThatAMoveShows: a release of tokens never acquired is found although an
 // entity that leaves takes along the tokens that hid the release.
 func TestSurplusThatAMoveShows(t *testing.T) {

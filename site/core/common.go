@@ -34,7 +34,9 @@ type common struct {
 	timers calendar[*entity]
 	// reachable are the sites that seem to be up; nil if unknown.
 	reachable []SiteID
-	halt      halt
+	// mistrusted are the sites that run anew or have come up: their last reports may be lost.
+	mistrusted []SiteID
+	halt       halt
 	// mode is the last mode decided.
 	mode answer.DecidedMode
 	// versions is what the site tells of its versions.
@@ -163,6 +165,13 @@ func (c *common) unappraised(e *entity) bool { return max(e.born, e.appraised) <
 // seemsUp reports whether a site may be reachable.
 func (c *common) seemsUp(site SiteID) bool {
 	return c.reachable == nil || slices.Contains(c.reachable, site)
+}
+
+// mistrust notes that the last reports of a site may be lost.
+func (c *common) mistrust(site SiteID) {
+	if !slices.Contains(c.mistrusted, site) {
+		c.mistrusted = append(c.mistrusted, site)
+	}
 }
 
 // majorityThere reports whether a majority seems to be reachable: enough sites are up,

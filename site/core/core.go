@@ -205,6 +205,9 @@ func (c *Core) Step(now input.Now, in input.Input) {
 	case input.Wake:
 		c.wake()
 	}
+	if len(c.mistrusted) > 0 {
+		c.auditing.mistrustReports()
+	}
 	if len(c.due) > 0 {
 		c.rebalancing.settle()
 	}

@@ -243,6 +243,11 @@ func (c *fencing) refuse(in input.Input, no answer.Answer) bool {
 func (c *fencing) reach(sites []SiteID) {
 	c.meet(sites)
 	c.asking.cameUp(sites)
+	for _, s := range sites {
+		if !c.seemsUp(s) {
+			c.mistrust(s)
+		}
+	}
 	c.reachable = append([]SiteID{}, sites...)
 	for i := range c.fence.peers {
 		if p := &c.fence.peers[i]; c.fence.nextRound != 0 && c.seemsUp(p.Site) {

@@ -75,9 +75,11 @@ func (c *fencing) answerAsk(p *fencedPeer, asked message.Mark) {
 	case same:
 		p.Mark, p.Before = asked, known.Run
 		c.memorize(p)
+		c.mistrust(p.Site)
 	default:
 		p.Mark, p.Before = asked, 0
 		c.memorize(p)
+		c.mistrust(p.Site)
 	}
 	// The vouched mark is durable before the answer leaves.
 	c.fence.flush = c.fence.flush || p.dirty
@@ -146,6 +148,7 @@ func (c *fencing) follow(p *fencedPeer, m message.Mark) {
 	} else if p.Served {
 		return
 	}
+	c.mistrust(p.Site)
 	p.Before, p.Mark = p.Mark.Run, m
 	p.Served = p.Served || m.Commits > 0
 	c.memorize(p)
