@@ -65,6 +65,7 @@ type Site struct {
 	OnList    func() error
 	OnLeases  func(*samyav1.ListLeasesRequest) error
 	OnRenew   func(*samyav1.RenewLeaseRequest) (*samyav1.RenewLeaseResponse, error)
+	OnRemove  func() error
 	OnCommit  func(*samyav1.CommitLeaseRequest) (*samyav1.CommitLeaseResponse, error)
 	Calls     atomic.Int64 // acquires and creates that arrived
 
@@ -342,6 +343,11 @@ func (f *Site) DrainMember(_ context.Context, r *samyav1.DrainMemberRequest) (*s
 // RemoveMember implements samyav1.ClusterServiceServer.
 func (f *Site) RemoveMember(_ context.Context, r *samyav1.RemoveMemberRequest) (*samyav1.RemoveMemberResponse, error) {
 	m := &samyav1.Member{Name: r.GetName(), State: samyav1.MemberState_MEMBER_STATE_GONE}
+	if f.OnRemove != nil {
+		if err := f.OnRemove(); err != nil {
+			return nil, err
+		}
+	}
 	switch {
 	case r.GetLost():
 		m.State = samyav1.MemberState_MEMBER_STATE_LOST

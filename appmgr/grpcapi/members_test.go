@@ -3,6 +3,7 @@ package grpcapi
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -171,4 +172,50 @@ func (r *rig) everything() map[string]func(context.Context, string) error {
 			return err
 		},
 	}
+}
+
+// TestWriteOffAtIdleSites: a write-off goes on to sites that answer and do not serve: such a
+// site may wait for the lost site. A site that is down is not asked, and nothing else goes to
+// sites that do not serve.
+func TestWriteOffAtIdleSites(t *testing.T) {
+	inBubble(t, fake.ThreeSites, nil, func(r *rig) {
+		t := r.t
+		var asked []string
+		for name, f := range r.sites {
+			f.OnRemove = func() error {
+				if asked = append(asked, name); name == "us" {
+					return apierr.New(apierr.SiteDraining, "it drains")
+				}
+				return nil
+			}
+		}
+		remove := func(lost bool) error {
+			asked = nil
+			_, err := r.service.RemoveMember(t.Context(), &samyav1.RemoveMemberRequest{Name: "west", Lost: lost})
+			return err
+		}
+		fake.Pass(5 * time.Second)
+		r.sites["eu"].Serves(false)
+		r.sites["au"].Kill()
+		fake.Pass(10 * time.Second)
+		if err := remove(true); err != nil || !slices.Equal(asked, []string{"us", "eu"}) {
+			t.Errorf("lost: %v, by %v", err, asked)
+		}
+		if err := remove(false); err == nil || !slices.Equal(asked, []string{"us"}) {
+			t.Errorf("not lost: %v, by %v", err, asked)
+		}
+		if got := r.router.Order(); !slices.Equal(got, []string{"us"}) {
+			t.Errorf("calls go to %v", got)
+		}
+		r.sites["us"].Serves(false)
+		fake.Pass(10 * time.Second)
+		if err := remove(true); err != nil || !slices.Equal(asked, []string{"eu"}) && !slices.Equal(asked, []string{"us", "eu"}) {
+			t.Errorf("nobody serves: %v, by %v", err, asked)
+		}
+		r.sites["eu"].Serves(true)
+		fake.Pass(10 * time.Second)
+		if err := remove(false); err != nil || !slices.Equal(asked, []string{"eu"}) {
+			t.Errorf("eu serves: %v, by %v", err, asked)
+		}
+	})
 }

@@ -115,9 +115,10 @@ func (s *Service) DrainMember(ctx context.Context, in *samyav1.DrainMemberReques
 	return change(ctx, s, route.Call{Method: samyav1.ClusterService_DrainMember_FullMethodName}, in, &samyav1.DrainMemberResponse{})
 }
 
-// RemoveMember implements samyav1.ClusterServiceServer.
+// RemoveMember implements samyav1.ClusterServiceServer. A site may wait for a lost site
+// before it serves, and be needed to write that site off.
 func (s *Service) RemoveMember(ctx context.Context, in *samyav1.RemoveMemberRequest) (*samyav1.RemoveMemberResponse, error) {
-	return change(ctx, s, route.Call{Method: samyav1.ClusterService_RemoveMember_FullMethodName}, in, &samyav1.RemoveMemberResponse{},
+	return change(ctx, s, route.Call{Method: samyav1.ClusterService_RemoveMember_FullMethodName, Idle: in.GetLost()}, in, &samyav1.RemoveMemberResponse{},
 		name.Site("name", in.GetName()))
 }
 

@@ -45,6 +45,8 @@ func (r *Router) probeOnce(ctx context.Context, l *link) {
 		return
 	case f == answered && err == nil && serving:
 		l.update(func(h *health.Health) { h.Answered(rtt) })
+	case f == answered && err == nil:
+		l.update((*health.Health).NotServing)
 	case pctx.Err() != nil:
 		l.update((*health.Health).Late)
 	default:

@@ -1,6 +1,9 @@
 package route
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // candidates returns the links in the form that order takes.
 func (r *Router) candidates() []candidate {
@@ -21,6 +24,8 @@ type ranking struct {
 	links []*link
 	// takers are the links to sites that take new acquires.
 	takers []*link
+	// idle are the links to sites that answer and do not serve.
+	idle []*link
 	// changed is the router's count when the ranking was made. until is when the first
 	// overloaded site, or site that drains by its own word, is no longer passed over; zero
 	// if there is none.
@@ -48,6 +53,11 @@ func (r *Router) best(now time.Time) *ranking {
 			}
 		}
 	}
+	for _, c := range cs {
+		if l := r.link(c.name); l != nil && c.health.Idle {
+			k.idle = append(k.idle, l)
+		}
+	}
 	for _, site := range order(cs, now) {
 		l := r.link(site)
 		if l == nil {
@@ -64,8 +74,11 @@ func (r *Router) best(now time.Time) *ranking {
 
 // of returns the links that may take a call.
 func (k *ranking) of(c *Call) []*link {
-	if c.takes() {
+	switch {
+	case c.takes():
 		return k.takers
+	case c.Idle:
+		return slices.Concat(k.links, k.idle)
 	}
 	return k.links
 }

@@ -142,6 +142,8 @@ type Call struct {
 	// Changes, if set, says that the sites decide the request together, and only once by
 	// its id: another site may be asked for the decision.
 	Changes *Change
+	// Idle: sites that answer and do not serve are asked after all others.
+	Idle bool
 	// Site, if set, is the only site that may answer; first, if set, is asked before
 	// the others.
 	Site, First string
@@ -192,7 +194,7 @@ func (r *Router) Do(ctx context.Context, c Call) error {
 			passed = true
 			continue
 		}
-		if i > 0 && l.state().Reach == health.Down {
+		if h := l.state(); i > 0 && h.Reach == health.Down && !(c.Idle && h.Idle) {
 			continue
 		}
 		c.Moves.next()

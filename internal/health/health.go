@@ -37,12 +37,14 @@ type Health struct {
 	Reach           Reach
 	RTT             time.Duration // moving average; zero: not measured
 	OverloadedUntil time.Time
+	// Idle: the server is down since it answers probes by saying that it does not serve.
+	Idle   bool
 	misses          int // probes in a row that were not answered in time
 }
 
 // Answered records a probe's round trip.
 func (h *Health) Answered(rtt time.Duration) {
-	h.Reach, h.misses = Up, 0
+	h.Reach, h.Idle, h.misses = Up, false, 0
 	if rtt = max(rtt, 1); h.RTT == 0 {
 		h.RTT = rtt
 		return
@@ -60,6 +62,9 @@ func (h *Health) Late() {
 // Broken records a connection that broke or cannot be made. Round trips are then measured
 // anew.
 func (h *Health) Broken() { *h = Health{Reach: Down} }
+
+// NotServing records a probe answered by a server that does not serve.
+func (h *Health) NotServing() { *h = Health{Reach: Down, Idle: true} }
 
 // Refused records an answer OVERLOADED that asks to stay away for retryAfter; 0 or less
 // if it does not say.

@@ -216,11 +216,12 @@ func (l *loser) writeOff(n *node) {
 	s.after(2*second+l.r.Int64N(4*second), func() { l.writeOff(n) })
 }
 
-// someMember draws a site that is not lost.
+// someMember draws a site that is not lost. In the end it may be a site that does not serve
+// yet: it may wait for the lost site.
 func (l *loser) someMember() int {
 	for range 20 {
-		if i := l.r.IntN(len(l.s.nodes)); !l.s.nodes[i].struck && l.s.nodes[i].opened && !l.s.nodes[i].outside() {
-			return i
+		if n := l.s.nodes[l.r.IntN(len(l.s.nodes))]; !n.struck && (n.opened || l.s.healed) && !n.outside() {
+			return n.i
 		}
 	}
 	return -1

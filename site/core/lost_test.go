@@ -80,6 +80,57 @@ func TestASiteIsLost(t *testing.T) {
 	}
 }
 
+// TestNewMembersWriteOff destroys a member that has not heard of two new members, while the
+// only site that all know drains. The new members serve nobody yet, but they are a majority
+// of the voters, and write the site off. Then they serve.
+func TestNewMembersWriteOff(t *testing.T) {
+	r := newLeavingRig(t, 2)
+	r.joins("c")
+	r.advance(1000)
+	call := r.changeAsync("a", input.Change{Kind: input.AddSite, Name: "c", RequestID: "add c"})
+	for range 20_000 {
+		if r.state("b", "c") == "member" {
+			break
+		}
+		r.advance(1)
+	}
+	r.cut["a"] = true
+	r.wantCode(r.answer(call), answer.OK)
+	r.joins("d")
+	r.advance(10_000)
+	call = r.changeAsync("b", input.Change{Kind: input.AddSite, Name: "d", RequestID: "add d"})
+	r.advance(10_000)
+	r.wantCode(r.answer(call), answer.OK)
+	r.drainSite("b", "b", "")
+	r.names = []core.SiteID{"b", "c", "d"}
+	r.advance(10_000)
+	lose := input.Change{Kind: input.LoseSite, Name: "a", RequestID: "lose a"}
+	for site, want := range map[core.SiteID]answer.Code{"b": answer.Draining, "c": answer.Unvouched, "d": answer.Unvouched} {
+		if a := r.acquire(site, "e", 1, "early "+string(site)); a.Code != want {
+			t.Errorf("%s: %+v", site, a)
+		}
+	}
+	for _, ch := range []input.Change{{Kind: input.SetLimit, Name: "e", Limit: 900, RequestID: "limit"}, {Kind: input.DrainSite, Name: "c", RequestID: "drain c"}} {
+		call = r.changeAsync("c", ch)
+		r.advance(2000)
+		r.wantCode(r.answer(call), answer.Unvouched)
+	}
+	call = r.changeAsync("b", lose)
+	r.advance(2000)
+	r.wantCode(r.answer(call), answer.Draining)
+	r.loseSite("c", "a")
+	r.advance(60_000)
+	for _, site := range []core.SiteID{"c", "d"} {
+		if s := r.cores[site].Status(); s.Members != 2 || s.Behind != 0 || s.Missing != 0 {
+			t.Errorf("%s: %+v", site, s)
+		}
+	}
+	r.names = []core.SiteID{"c", "d"}
+	r.create("e", 1000)
+	r.wantCode(r.acquire("c", "e", 400, "then c"), answer.OK)
+	r.wantCode(r.acquire("d", "e", 400, "then d"), answer.OK)
+}
+
 // TestALostSiteMayExceed: a lost site that is alive hears of no debt, and grants all that it
 // holds. So the limit may be exceeded as long as there is a debt, restarts included.
 func TestALostSiteMayExceed(t *testing.T) {

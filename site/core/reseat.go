@@ -83,6 +83,11 @@ func (c *Core) refuseOutside(in input.Input) bool {
 	if missing == 0 {
 		return false
 	}
+	// A member that has never heard of this site may be lost, and this site may be needed to
+	// write it off. The change is the catalogue's, and no request that this site runs.
+	if ch, is := in.(*input.Change); is && ch.Kind == input.LoseSite && c.isMember() {
+		return false
+	}
 	return c.fencing.refuse(in, answer.Answer{Code: answer.Unvouched, Missing: missing})
 }
 
