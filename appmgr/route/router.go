@@ -194,7 +194,7 @@ func (r *Router) Do(ctx context.Context, c Call) error {
 			passed = true
 			continue
 		}
-		if h := l.state(); i > 0 && h.Reach == health.Down && !(c.Idle && h.Idle) {
+		if h := l.state(); i > 0 && h.Reach == health.Down && (!c.Idle || !h.Idle) {
 			continue
 		}
 		c.Moves.next()
