@@ -85,6 +85,8 @@ type node struct {
 	aheadBy int64
 	// jumped is when its calendar was last set.
 	jumped micros
+	// drainedBefore says that the site knew of its drain before the last batch became durable.
+	drainedBefore bool
 	// resumes is when the last pause of the site is over, or zero.
 	resumes micros
 	// freezes is when the first pause of a close series began, with little time for the

@@ -182,6 +182,7 @@ func (n *node) take(batch *core.Effects) bool {
 	if batch.Records.Clock != nil {
 		n.clockStored = s.now
 	}
+	n.drainedBefore = n.durable.leaves(n.id)
 	err := n.durable.Commit(&batch.Records)
 	if err == nil && n.other != nil {
 		err = n.other.Commit(&batch.Records)
