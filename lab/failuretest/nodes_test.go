@@ -3,8 +3,12 @@ package failuretest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -40,8 +44,8 @@ type nodeFaults struct {
 	load   *nodeLoad
 	counts map[string]int
 
-	// kills, pauses, cuts, elections and handOvers are how long no answer came.
-	kills, pauses, cuts, elections, handOvers, twice []time.Duration
+	// kills, pauses, cuts, lasting, elections and handOvers are how long no answer came.
+	kills, pauses, cuts, lasting, elections, handOvers, twice []time.Duration
 	// terms is how long after a kill another node's term began.
 	terms []time.Duration
 }
@@ -50,20 +54,32 @@ type nodeFaults struct {
 func (f *nodeFaults) all() {
 	f.t.Helper()
 	var deck []func()
-	add := func(n int, fault func()) {
+	chosen := chosenFaults(f.t)
+	add := func(name string, n int, fault func()) {
+		if chosen != nil {
+			n = chosen[name]
+			delete(chosen, name)
+		}
 		for range n {
 			deck = append(deck, fault)
 		}
 	}
-	add(pick(5, 290), f.killActive)
-	add(pick(1, 15), f.killTwice)
-	add(pick(1, 50), f.killEtcd)
-	add(pick(1, 20), f.pauseActive)
-	add(pick(1, 20), f.cutActive)
-	add(pick(2, 50), f.loseAnswer)
-	add(pick(3, 60), f.handOverActive)
+	add("kill", pick(5, 290), f.killActive)
+	add("kill-twice", pick(1, 15), f.killTwice)
+	add("kill-etcd", pick(1, 50), f.killEtcd)
+	add("pause", pick(1, 20), f.pauseActive)
+	add("cut", pick(1, 10), f.cutActive)
+	add("cut-lastingly", pick(1, 10), f.cutActiveLastingly)
+	add("lose-answer", pick(2, 50), f.loseAnswer)
+	add("hand-over", pick(3, 60), f.handOverActive)
+	if len(chosen) > 0 {
+		f.t.Fatalf("%s: there are no faults %v", faultsEnv, slices.Sorted(maps.Keys(chosen)))
+	}
 	f.rng.Shuffle(len(deck), func(i, j int) { deck[i], deck[j] = deck[j], deck[i] })
 	began, most := time.Now(), pick(40*time.Second, nodesTime(f.t))
+	if chosenFaults(f.t) != nil {
+		most = nodesTime(f.t)
+	}
 	for i, fault := range deck {
 		if f.t.Failed() || time.Since(began) > most {
 			f.t.Logf("%d of %d faults were made", i, len(deck))
@@ -72,6 +88,29 @@ func (f *nodeFaults) all() {
 		fault()
 		pause(f.t, between(f.rng, 50*time.Millisecond, 300*time.Millisecond))
 	}
+}
+
+// faultsEnv chooses the faults of nodes, and how many of each, in place of the form's: for
+// example "pause=6,hand-over=20".
+const faultsEnv = "SAMYA_TEST_FAULTS"
+
+// chosenFaults returns the faults that faultsEnv chooses, by name; nil if it is not set.
+func chosenFaults(t *testing.T) map[string]int {
+	t.Helper()
+	text := os.Getenv(faultsEnv)
+	if text == "" {
+		return nil
+	}
+	chosen := map[string]int{}
+	for part := range strings.SplitSeq(text, ",") {
+		name, number, _ := strings.Cut(part, "=")
+		n, err := strconv.Atoi(number)
+		if err != nil || n < 0 {
+			t.Fatalf("%s: %q is not a name, '=' and a number", faultsEnv, part)
+		}
+		chosen[name] = n
+	}
+	return chosen
 }
 
 // nodesTime bounds the faults of the long form, well within the time of the tests.
@@ -219,8 +258,7 @@ func (f *nodeFaults) pauseActive() {
 }
 
 // cutActive cuts the active node off from etcd until another has taken its place. What it
-// has sent meanwhile may arrive late. Callers of the cut-off node have no answer before
-// that node learns of the other, or before their own deadline.
+// has sent meanwhile may arrive late.
 func (f *nodeFaults) cutActive() {
 	f.t.Helper()
 	node := f.active()
@@ -235,6 +273,18 @@ func (f *nodeFaults) cutActive() {
 	pause(f.t, between(f.rng, time.Millisecond, time.Second))
 	node.proxy.heal(f.rng.IntN(2) == 0)
 	f.cuts = append(f.cuts, f.replaced(node, began))
+	f.follows(node)
+}
+
+// cutActiveLastingly cuts the active node off from etcd until another answers. The node that
+// is cut off never learns of the other meanwhile, and has calls under way.
+func (f *nodeFaults) cutActiveLastingly() {
+	f.t.Helper()
+	node := f.active()
+	began := time.Now()
+	node.proxy.cut()
+	f.lasting = append(f.lasting, f.replaced(node, began))
+	node.proxy.heal(f.rng.IntN(2) == 0)
 	f.follows(node)
 }
 
@@ -298,7 +348,7 @@ func (f *nodeFaults) tell(seed uint64, commits uint64, terms int) {
 		{"kills in a take-over", f.counts["killed in a take-over"]},
 		{"kills of etcd's leader", len(f.elections)},
 		{"pauses", len(f.pauses)},
-		{"partitions", len(f.cuts)},
+		{"partitions", len(f.cuts) + len(f.lasting)},
 		{"hand-overs", len(f.handOvers)},
 	})
 	for _, of := range []struct {
@@ -311,6 +361,7 @@ func (f *nodeFaults) tell(seed uint64, commits uint64, terms int) {
 		{"kill of etcd's leader to the first answer", f.elections},
 		{"pause to the first answer", f.pauses},
 		{"partition to the first answer", f.cuts},
+		{"lasting partition to the first answer", f.lasting},
 		{"hand-over to the first answer", f.handOvers},
 	} {
 		f.t.Logf("%-46s %4d: median %6s, p99 %6s, longest %6s", of.what, len(of.all),
