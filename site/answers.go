@@ -187,8 +187,9 @@ func unready(a *answer.Answer, to versions.Version) error {
 	return apierr.New(reason, "the cluster stays at version %d: %s", a.Version(), strings.Join(texts, "; "))
 }
 
-// stalledRetry is the advice to a caller while the site takes no requests.
-const stalledRetry = 100 * time.Millisecond
+// stalledRetry is the advice to a caller while the site takes no requests, handingRetry
+// while the site is handed over, which takes less time than that.
+const stalledRetry, handingRetry = 100 * time.Millisecond, 10 * time.Millisecond
 
 // broken turns an error of the engine into the error for clients.
 func (s *Site) broken(err error, q asked) error {
@@ -197,6 +198,13 @@ func (s *Site) broken(err error, q asked) error {
 		return apierr.Overload(s.cfg.Name, time.Second)
 	case errors.Is(err, engine.ErrStalled):
 		e := apierr.New(apierr.SiteUnavailable, "site %s takes no requests for the moment; nothing was done: %v", s.cfg.Name, err)
+		e.Site, e.RetryAfter, e.Err = s.cfg.Name, stalledRetry, err
+		if errors.Is(err, ErrHandedOver) {
+			e.RetryAfter = handingRetry
+		}
+		return e
+	case q.requestID == "" && errors.Is(err, engine.ErrGivenUp):
+		e := apierr.New(apierr.SiteUnavailable, "site %s cannot tell: %v", s.cfg.Name, err)
 		e.Site, e.RetryAfter, e.Err = s.cfg.Name, stalledRetry, err
 		return e
 	case q.requestID == "":

@@ -48,7 +48,7 @@ type batch struct {
 	// open counts the calls without an answer; done is told when there are none.
 	open atomic.Int64
 	done chan struct{}
-	// cancelled says that some calls were cancelled. These are not used again.
+	// cancelled says that some calls were cancelled or given up. These are not used again.
 	cancelled bool
 }
 
@@ -113,6 +113,7 @@ func (b *batch) response(began time.Time) *samyav1.BatchResponse {
 	for i := range b.operations {
 		o := &b.operations[i]
 		t.count(o, began, made.of(b.site, &all[i], o))
+		b.cancelled = b.cancelled || o.Kept()
 		resp.Results[i] = &all[i]
 	}
 	t.end()

@@ -97,6 +97,29 @@ func TestBatchOfAnEngineThatStops(t *testing.T) {
 	}
 }
 
+// TestBatchGivenUpByTheEngine: operations that the engine gives up may have been done. The
+// engine may still look at them, so their memory is let go.
+func TestBatchGivenUpByTheEngine(t *testing.T) {
+	s := idle(t)
+	go func() {
+		for s.engine.Waiting() == 0 {
+			runtime.Gosched()
+		}
+		s.engine.GiveUp()
+	}()
+	resp, err := tokens{Site: s}.Batch(t.Context(), &samyav1.BatchRequest{Operations: acquires(3)})
+	if err != nil || len(resp.GetResults()) != 3 {
+		t.Errorf("%v, %v", resp, err)
+	}
+	wantUnknown(t, "given up", resp)
+	b := s.begin(acquires(1), forEver)
+	s.engine.GiveUp()
+	<-b.done
+	if wantUnknown(t, "given up", b.response(time.Now())); !b.cancelled {
+		t.Error("a batch that was given up does not say so")
+	}
+}
+
 // TestBatchGivenUpIsNotUsedAgain: after the caller has gone, the engine may still look at
 // the operations of a batch. Their memory is let go.
 func TestBatchGivenUpIsNotUsedAgain(t *testing.T) {

@@ -3,6 +3,7 @@ package site
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -136,6 +137,13 @@ func TestBroken(t *testing.T) {
 		{engine.ErrStopped, q, apierr.Error{Reason: apierr.OutcomeUnknown, RequestID: "id", Site: "us"}},
 		{context.Canceled, q, apierr.Error{Reason: apierr.OutcomeUnknown, RequestID: "id", Site: "us"}},
 		{context.DeadlineExceeded, q, apierr.Error{Reason: apierr.OutcomeUnknown, RequestID: "id", Site: "us"}},
+		{engine.ErrGivenUp, q, apierr.Error{Reason: apierr.OutcomeUnknown, RequestID: "id", Site: "us"}},
+		{engine.ErrGivenUp, asked{}, apierr.Error{Reason: apierr.SiteUnavailable, Site: "us", RetryAfter: 100 * time.Millisecond}},
+		{engine.ErrStalled, q, apierr.Error{Reason: apierr.SiteUnavailable, Site: "us", RetryAfter: 100 * time.Millisecond}},
+		{
+			fmt.Errorf("%w: %w", engine.ErrStalled, ErrHandedOver), q,
+			apierr.Error{Reason: apierr.SiteUnavailable, Site: "us", RetryAfter: 10 * time.Millisecond},
+		},
 		// A read that is told again does no harm.
 		{context.Canceled, asked{}, apierr.Error{Reason: apierr.Canceled}},
 	} {

@@ -2,6 +2,7 @@ package site
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -14,8 +15,12 @@ import (
 // Nodes is the node that runs a site, if several nodes may; see package
 // standby.
 type Nodes interface {
-	// Stalled returns why the site takes no requests for the moment, or nil.
+	// Stalled returns why the site takes no requests for the moment, or nil. ErrHandedOver
+	// says that another node is about to take them.
 	Stalled() error
+	// Watch calls giveUp again and again while another node may have taken over, until ctx
+	// ends. Calls under way get no answer then, or a late one.
+	Watch(ctx context.Context, giveUp func())
 	// List returns the nodes of the site, Last the number of the last commit.
 	List() ([]NodeStatus, error)
 	Last() uint64
@@ -25,6 +30,9 @@ type Nodes interface {
 	// behind. quiet waits until no request is under way, or ctx ends.
 	HandOver(ctx context.Context, to string, quiet func(context.Context)) (string, error)
 }
+
+// ErrHandedOver: this node has had another node go on with the site.
+var ErrHandedOver = errors.New("the site was handed over")
 
 // NodeStatus is a node's word of itself.
 type NodeStatus struct {

@@ -34,7 +34,7 @@ type operation struct {
 	answer answer.Answer
 	err    error
 
-	// Entry is set in a stream alone.
+	// Entry is set in a stream alone, but for Kept.
 	mux.Entry
 }
 
@@ -46,6 +46,9 @@ type answeree interface {
 // Receive implements engine.Receiver.
 func (o *operation) Receive(_ *engine.Call, a answer.Answer, err error) {
 	o.answer, o.err = a, err
+	if errors.Is(err, engine.ErrGivenUp) {
+		o.Keep()
+	}
 	o.to.Answered(o)
 }
 
@@ -146,8 +149,8 @@ func (m *results) of(s *Site, result *samyav1.Result, o *operation) error {
 	switch {
 	case err == nil:
 		err = s.failure(o.answer, o.asked)
-	case errors.Is(err, engine.ErrStopped):
-		// Told by the engine as it stopped, with the operation under way.
+	case errors.Is(err, engine.ErrStopped), errors.Is(err, engine.ErrGivenUp):
+		// Told by the engine, with the operation under way.
 		err = s.broken(err, o.asked)
 	}
 	switch {

@@ -357,6 +357,9 @@ func (s *Site) Run(ctx context.Context) error {
 		}
 		return err
 	})
+	if s.cfg.Nodes != nil {
+		group.Go(func() error { s.cfg.Nodes.Watch(engineCtx, s.engine.GiveUp); return nil })
+	}
 	group.Go(func() error { s.links.Run(linksCtx); return nil })
 	group.Go(func() error { s.watch(linksCtx); return nil })
 	group.Go(func() error { s.access.Run(linksCtx); return nil })

@@ -42,6 +42,44 @@ func (e *fakeEngine) stop() {
 	e.calls = nil
 }
 
+// giveUp gives up the calls under way, which must not be handed over again.
+func (e *fakeEngine) giveUp() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.cancelled == nil {
+		e.cancelled = make(map[*engine.Call]bool)
+	}
+	for _, c := range e.calls {
+		e.cancelled[c] = true
+		c.To.Receive(c, answer.Answer{}, engine.ErrGivenUp)
+	}
+	e.calls = nil
+}
+
+// TestStreamGivenUpByTheEngine: calls that the engine gives up may have been done. The
+// stream goes on, and uses none of them again.
+func TestStreamGivenUpByTheEngine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := serve(t, 10)
+		f.calls(1, 2)
+		f.engine.giveUp()
+		got := f.message()
+		for tag := uint64(1); tag <= 2; tag++ {
+			if want := string(apierr.OutcomeUnknown); got[tag] != want {
+				t.Errorf("call %d is told %q, want %q", tag, got[tag], want)
+			}
+		}
+		f.calls(3, 4)
+		f.engine.answer(0)
+		f.engine.answer(0)
+		if got := f.message(); len(got) != 2 {
+			t.Errorf("later calls are told %v", got)
+		}
+		f.calls(5)
+		f.gone()
+	})
+}
+
 // TestStreamKindsTakeTurns: a reused call is of the kind of its request, whatever it was
 // before.
 func TestStreamKindsTakeTurns(t *testing.T) {

@@ -24,7 +24,16 @@ type Entry struct {
 	Began, Deadline time.Time
 	// cancelled: the call was given up. It is not used again.
 	cancelled bool
+	// kept: the call is not used again for its Handler's sake.
+	kept bool
 }
+
+// Keep has the call not be used again, as the Handler may still know the call. Handlers
+// call it before the Server is told of the answer.
+func (e *Entry) Keep() { e.kept = true }
+
+// Kept reports whether Keep was called.
+func (e *Entry) Kept() bool { return e.kept }
 
 func (e *Entry) entry() *Entry { return e }
 
@@ -347,7 +356,7 @@ func (s *Server[T, C]) reuse(sent []C) {
 	for i, c := range sent {
 		e := c.entry()
 		delete(s.open, e.Tag)
-		if !e.cancelled {
+		if !e.cancelled && !e.kept {
 			s.free = append(s.free, c)
 		}
 		sent[i] = nil

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/samya-db/samya/site/core/answer"
@@ -10,7 +11,7 @@ import (
 
 // Call is an input that wants an answer, handed over with Start. It is the input.Call of
 // its input, which its maker sets. After its answer it may be handed over again, but
-// not after it was cancelled.
+// not after it was cancelled or given up.
 type Call struct {
 	Input input.Input
 	// To is told the answer, once.
@@ -24,8 +25,9 @@ type Call struct {
 
 // Receiver is told the answers of calls.
 type Receiver interface {
-	// Receive takes the answer of a call, which is durable, or ErrStopped. It is
-	// called from the engine's goroutines and must not block or call the engine.
+	// Receive takes the answer of a call, which is durable, or ErrStopped or ErrGivenUp.
+	// It is called from the engine's goroutines, or from that of GiveUp, and must not
+	// block or call the engine.
 	Receive(c *Call, a answer.Answer, err error)
 }
 
@@ -108,6 +110,9 @@ func (e *Engine) Do(ctx context.Context, with func(input.Call) input.Input) (ans
 		<-b.done
 	}
 	a, err := b.answer, b.err
+	if errors.Is(err, ErrGivenUp) {
+		return a, err
+	}
 	b.answer, b.err, b.Input = answer.Answer{}, nil, nil
 	e.blockeds.Put(b)
 	return a, err
@@ -168,6 +173,25 @@ func (e *Engine) Cancel(c *Call) bool {
 	e.inbox = append(e.inbox, &input.Cancel{Call: c})
 	e.handedOver()
 	return true
+}
+
+// GiveUp gives up all calls without an answer, as Cancel does: a commit waits, and nobody
+// knows for how long. The receivers get ErrGivenUp. The core may still know the calls, so
+// none of them is used again.
+func (e *Engine) GiveUp() {
+	e.mu.Lock()
+	given := e.open.takeAll()
+	if len(given) == 0 {
+		e.mu.Unlock()
+		return
+	}
+	for _, c := range given {
+		e.inbox = append(e.inbox, &input.Cancel{Call: c})
+	}
+	e.handedOver()
+	for _, c := range given {
+		c.To.Receive(c, answer.Answer{}, ErrGivenUp)
+	}
 }
 
 // cancelled reports whether the call of an unhandled input was given up. The core may

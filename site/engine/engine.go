@@ -39,6 +39,8 @@ var (
 	ErrStopped = errors.New("the engine has stopped")
 	// ErrStalled: nothing can be made durable for the moment; nothing was done.
 	ErrStalled = errors.New("the site cannot make anything durable")
+	// ErrGivenUp: the call was given up, see GiveUp. It is unknown whether it was done.
+	ErrGivenUp = errors.New("nothing was made durable for too long")
 )
 
 // Store makes records durable; see store.Store.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/internal/versions"
+	"github.com/samya-db/samya/site"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/message"
 	"github.com/samya-db/samya/site/journal"
@@ -65,7 +66,7 @@ func (n *node) run(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil:
 			return err
-		case errors.Is(err, replica.ErrFenced), errors.Is(err, errHandedOver):
+		case errors.Is(err, replica.ErrFenced), errors.Is(err, site.ErrHandedOver):
 			n.log.Warn("another node goes on with the site; this node follows", "reason", err)
 		case errors.Is(err, replica.ErrBehind):
 			n.log.Warn("this node copies the base of the active node", "reason", err)
@@ -258,9 +259,6 @@ const (
 
 // now is the time since the node began.
 func (n *node) now() time.Duration { return time.Since(n.began) }
-
-// errHandedOver: this node has had another node go on.
-var errHandedOver = errors.New("the site was handed over")
 
 // state is for other goroutines to ask.
 type state struct {

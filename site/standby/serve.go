@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/samya-db/samya/internal/apierr"
@@ -26,6 +28,7 @@ func (n *node) serve(ctx context.Context, st *store.Store, log *replica.Log) err
 	// The log told that no later data exists.
 	cfg.Unvouched = true
 	active := &active{node: n, st: st, log: log, cancel: cancel}
+	active.heard()
 	cfg.Nodes = active
 	began := time.Now()
 	s, err := site.New(cfg)
@@ -42,7 +45,7 @@ func (n *node) serve(ctx context.Context, st *store.Store, log *replica.Log) err
 	err = s.Run(ctx)
 	cancel(nil)
 	<-lives
-	if cause := context.Cause(ctx); errors.Is(cause, replica.ErrFenced) || errors.Is(cause, errHandedOver) {
+	if cause := context.Cause(ctx); errors.Is(cause, replica.ErrFenced) || errors.Is(cause, site.ErrHandedOver) {
 		// The site has stopped for this reason, whatever else went wrong.
 		return cause
 	}
@@ -60,32 +63,67 @@ type active struct {
 	st     *store.Store
 	log    *replica.Log
 	cancel context.CancelCauseFunc
+	// confirmed is when etcd last confirmed that the node is active, as node.now tells.
+	confirmed atomic.Int64
 }
 
 // live gives signs of life, tells how far the node is, and trims the log, until ctx ends.
 func (a *active) live(ctx context.Context) {
-	tick := time.NewTicker(a.cfg.TakeOver / signsOfLife)
+	var lives sync.WaitGroup
+	defer lives.Wait()
+	// The upkeep may take long, and must not keep back a sign.
+	lives.Go(func() {
+		a.every(ctx, toldEvery, a.upkeep())
+	})
+	a.every(ctx, a.cfg.TakeOver/signsOfLife, func(context.Context) error {
+		if a.state.handing.Load() {
+			return nil
+		}
+		err := a.beat("")
+		if err == nil {
+			a.heard()
+		}
+		return err
+	})
+}
+
+// every acts again and again until ctx ends, or until another node is active.
+func (a *active) every(ctx context.Context, interval time.Duration, act func(context.Context) error) {
+	tick := time.NewTicker(interval)
 	defer tick.Stop()
-	var told, compacted time.Duration
 	for {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return
 		}
-		if a.state.handing.Load() {
-			continue
-		}
-		err := a.beat("")
-		if err == nil && a.now()-told >= toldEvery {
-			told = a.now()
-			err = a.upkeep(ctx, &compacted)
-		}
-		if errors.Is(err, replica.ErrFenced) {
+		if err := act(ctx); errors.Is(err, replica.ErrFenced) {
 			a.cancel(err)
 			return
 		}
 	}
+}
+
+func (a *active) heard() { a.confirmed.Store(int64(a.now())) }
+
+// errUnconfirmed: another node may have taken over.
+var errUnconfirmed = errors.New("etcd has not confirmed for a while that this node is active")
+
+// unconfirmed reports whether another node may be active: for the time of a take-over etcd
+// has confirmed nothing.
+func (a *active) unconfirmed() bool {
+	return a.now()-time.Duration(a.confirmed.Load()) >= a.cfg.TakeOver
+}
+
+// Watch implements site.Nodes. A call that came just before the node was unconfirmed is
+// given up by the next look.
+func (a *active) Watch(ctx context.Context, giveUp func()) {
+	a.every(ctx, a.cfg.TakeOver/signsOfLife, func(context.Context) error {
+		if a.unconfirmed() {
+			giveUp()
+		}
+		return nil
+	})
 }
 
 // beat gives a sign of life; to is as in word.
@@ -97,37 +135,47 @@ func (a *active) beat(to string) error {
 	return a.log.Beat(value)
 }
 
-// upkeep tells how far the node is, trims the log, and now and then compacts etcd.
-func (a *active) upkeep(ctx context.Context, compacted *time.Duration) error {
-	if err := a.tell(a.st, a.log); err != nil {
-		return err
-	}
-	nodes, err := a.log.Nodes()
-	if err != nil {
-		return err
-	}
-	a.sawOthers(nodes, a.log, time.Now())
-	if _, err := a.log.Trim(); err != nil {
-		return err
-	}
-	if a.cfg.KeepHistory || a.now()-*compacted < compactedEvery {
+// upkeep returns what tells how far the node is, trims the log, and now and then compacts
+// etcd.
+func (a *active) upkeep() func(context.Context) error {
+	var compacted time.Duration
+	return func(ctx context.Context) error {
+		if a.state.handing.Load() {
+			return nil
+		}
+		if err := a.tell(a.st, a.log); err != nil {
+			return err
+		}
+		nodes, err := a.log.Nodes()
+		if err != nil {
+			return err
+		}
+		a.sawOthers(nodes, a.log, time.Now())
+		if _, err := a.log.Trim(); err != nil {
+			return err
+		}
+		if a.cfg.KeepHistory || a.now()-compacted < compactedEvery {
+			return nil
+		}
+		compacted = a.now()
+		if err := a.client.Compact(ctx, a.keys.Prefix()); err != nil {
+			a.node.log.Warn("etcd was not compacted", "error", err)
+		}
 		return nil
 	}
-	*compacted = a.now()
-	if err := a.client.Compact(ctx, a.keys.Prefix()); err != nil {
-		a.node.log.Warn("etcd was not compacted", "error", err)
-	}
-	return nil
 }
 
 // Stalled implements site.Nodes: the site takes no requests while etcd does not answer, or
 // while the site is handed over.
 func (a *active) Stalled() error {
 	if a.state.handing.Load() {
-		return errHandedOver
+		return site.ErrHandedOver
 	}
 	if failure := a.state.failure.Load(); failure != nil {
 		return *failure
+	}
+	if a.unconfirmed() {
+		return errUnconfirmed
 	}
 	return nil
 }
@@ -197,6 +245,6 @@ func (a *active) HandOver(ctx context.Context, to string, quiet func(context.Con
 		a.state.handing.Store(false)
 		return "", err
 	}
-	a.cancel(errHandedOver)
+	a.cancel(site.ErrHandedOver)
 	return best.Node, nil
 }
