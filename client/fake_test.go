@@ -112,6 +112,7 @@ type server struct {
 	state    connectivity.State
 	changed  chan struct{} // closed when the state changes
 	silent   bool          // it answers nothing, probes neither
+	starting bool          // it tells that it does not serve yet
 	streams  []*fakeStream
 	arrivals int
 	next     int // which of the sites is asked
@@ -171,6 +172,12 @@ func (s *server) setSilent(silent bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.silent = silent
+}
+
+func (s *server) setStarting(starting bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.starting = starting
 }
 
 // answers changes how operations are answered from then on.
@@ -332,6 +339,9 @@ func (c *fakeConn) Invoke(ctx context.Context, _ string, req, resp any, opts ...
 	case *healthv1.HealthCheckResponse:
 		resp.Status = healthv1.HealthCheckResponse_SERVING
 		c.s.mu.Lock()
+		if c.s.starting {
+			resp.Status = healthv1.HealthCheckResponse_NOT_SERVING
+		}
 		c.s.probes++
 		c.s.mu.Unlock()
 	case *samyav1.ListSitesResponse:

@@ -103,7 +103,7 @@ func TestRedial(t *testing.T) {
 			if took := time.Since(began); took > 2*time.Second {
 				t.Errorf("the call took %v, but the target was there after 1.7s", took)
 			}
-			if dials > 11 {
+			if dials > 18 {
 				t.Errorf("%d dials in 2s", dials)
 			}
 		})

@@ -110,6 +110,53 @@ func (c *Client) told(list *samyav1.ListMembersResponse) {
 	c.rerank()
 }
 
+// took has the other targets be the site no more that a target runs since a take-over. It
+// reports false if another target that answers runs the site since a later take-over.
+func (c *Client) took(by *target, site string, term int64) bool {
+	c.choosing.Lock()
+	others := slices.Clone(c.targets)
+	c.choosing.Unlock()
+	others = slices.DeleteFunc(others, func(t *target) bool { return t == by })
+	for _, t := range others {
+		if t.ran(site) > term {
+			return false
+		}
+	}
+	for _, t := range others {
+		t.outlive(func(other string) int64 {
+			if other != site {
+				return 0
+			}
+			return term
+		})
+	}
+	return true
+}
+
+// search has the targets that are down dialled, until ctx ends.
+func (c *Client) search(ctx context.Context) {
+	for ctx.Err() == nil {
+		next := redialEvery
+		for _, cand := range c.ranking.Load().order {
+			if cand.rank == silent {
+				next = min(next, cand.target.redial(time.Now()))
+			}
+		}
+		sleep(ctx, next)
+	}
+}
+
+// sleep waits for d, and reports false if ctx has ended.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
+}
+
 // regroup has the targets that were learned be the sites that the list of the members
 // names, but for sites that targets of the configuration reach. It returns the targets
 // that are new and those that are no more.

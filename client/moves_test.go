@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc/connectivity"
 
+	"github.com/samya-db/samya/internal/apierr"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -151,4 +152,101 @@ func TestAddressOfAnotherName(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestTakeOverOfAPausedNode: a node is paused, so that its connection stays and its calls
+// hang. Nobody tells of the node that takes over: the client finds that node by itself, and
+// calls go on there.
+func TestTakeOverOfAPausedNode(t *testing.T) {
+	const takeOver = 1700 * time.Millisecond
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		a, b, c := w.node("eu", "a.eu", 7), w.node("eu", "b.eu", 9), w.node("eu", "c.eu", 0)
+		b.set(connectivity.TransientFailure)
+		c.set(connectivity.TransientFailure)
+		var over time.Time
+		dials := 0
+		b.redialled = func() {
+			if dials++; !over.IsZero() && !time.Now().Before(over) {
+				b.set(connectivity.Ready)
+			}
+		}
+		bubble(t, w, func(cfg *Config) { cfg.FixedTargets = true }, "eu", func(c *Client) {
+			hearing(t)
+			before := dials
+			acquireAt(t, c, "eu")
+			if dials != before {
+				t.Error("another node is dialled though the first answers")
+			}
+			began := time.Now()
+			a.setSilent(true)
+			over = began.Add(takeOver)
+			acquireAt(t, c, "eu")
+			if took := time.Since(began); took < takeOver || took > takeOver+soon {
+				t.Errorf("a call took %v, another node was there after %v", took, takeOver)
+			}
+			if n := dials - before; n > 18 {
+				t.Errorf("%d dials", n)
+			}
+		})
+		w.books(t, 2)
+	})
+}
+
+// TestNodeOfAnEarlierTerm: a node that is cut off from its log answers, and does not know
+// that another has taken over. It gets no calls as long as the other answers.
+func TestNodeOfAnEarlierTerm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		a, b := w.node("eu", "a.eu", 7), w.node("eu", "b.eu", 9)
+		b.set(connectivity.TransientFailure)
+		bubble(t, w, func(cfg *Config) { cfg.FixedTargets = true }, "eu", func(c *Client) {
+			hearing(t)
+			acquireAt(t, c, "eu")
+			b.set(connectivity.Ready)
+			for range 5 {
+				hearing(t)
+				was := a.arrived()
+				acquireAt(t, c, "eu")
+				if a.arrived() != was {
+					t.Error("a node of an earlier term is called")
+				}
+			}
+			b.set(connectivity.TransientFailure)
+			hearing(t)
+			was := a.arrived()
+			acquireAt(t, c, "eu")
+			if a.arrived() == was {
+				t.Error("a node is not called though no other answers")
+			}
+		})
+	})
+}
+
+// TestNodeThatBeginsToListen: a node takes connections a little before it serves, while the
+// node before refuses all calls. Calls go on soon after the node serves.
+func TestNodeThatBeginsToListen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		a, b := w.node("eu", "a.eu", 7), w.node("eu", "b.eu", 9)
+		b.setStarting(true)
+		b.set(connectivity.TransientFailure)
+		a.answer = func(*samyav1.Operation) *samyav1.Result {
+			return failed(&apierr.Error{Reason: apierr.SiteUnavailable, RetryAfter: 10 * time.Millisecond})
+		}
+		bubble(t, w, func(cfg *Config) { cfg.FixedTargets = true }, "eu", func(c *Client) {
+			hearing(t)
+			began := time.Now()
+			go func() {
+				_ = pause(t.Context(), 100*time.Millisecond)
+				b.set(connectivity.Ready)
+				_ = pause(t.Context(), 60*time.Millisecond)
+				b.setStarting(false)
+			}()
+			acquireAt(t, c, "eu")
+			if took := time.Since(began); took > 300*time.Millisecond {
+				t.Errorf("a call took %v, another node was there after 160 ms", took)
+			}
+		})
+	})
 }

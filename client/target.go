@@ -58,6 +58,11 @@ type target struct {
 	conn    connection
 	mux     *mux.Mux
 	changed func() // tells the client that the health has changed
+	// took tells the client that the target is the node that runs a site since a take-over,
+	// and reports whether no later take-over of the site is known at a target that answers.
+	took func(site string, term int64) bool
+	// search has the targets that are down dialled again and again, until its context ends.
+	search func(ctx context.Context)
 
 	// learned is the site of a target that the members' list named; empty for a target of
 	// the configuration.
@@ -81,7 +86,9 @@ type target struct {
 	// drainsUntil is until when the target's own word that it drains holds.
 	drainsUntil time.Time
 	calls       int       // under way
+	ended       uint64    // calls that have ended
 	redialled   time.Time // when a call last asked for a connection
+	redials     int       // how often one did since any target was last found to be up
 	retired     bool      // it takes no more calls, and is closed once none is under way
 }
 
@@ -112,6 +119,7 @@ func dial(t Target, c *Config) (connection, error) {
 
 // follow keeps the connection up and measures it until ctx ends.
 func (t *target) follow(ctx context.Context, interval time.Duration, random func() float64) {
+	refused := 0 // probes in a row that a target has answered otherwise than hoped
 	for ctx.Err() == nil {
 		state := t.conn.GetState()
 		switch state {
@@ -124,28 +132,89 @@ func (t *target) follow(ctx context.Context, interval time.Duration, random func
 		case connectivity.Connecting:
 		}
 		// Jitter keeps the probes of many clients apart.
-		wait, stop := context.WithTimeout(ctx, time.Duration((0.75+random()/2)*float64(interval)))
-		t.conn.WaitForStateChange(wait, state)
-		stop()
+		wait := time.Duration((0.75 + random()/2) * float64(interval))
+		if state == connectivity.Ready && t.state().Reach == health.Down {
+			// A site that has just begun to listen is about to serve.
+			wait = min(wait, redialSoon<<min(refused, 10))
+			refused++
+		} else {
+			refused = 0
+		}
+		t.rest(ctx, state, wait)
 	}
 }
 
-// redialEvery is how often a target that is down is dialled while calls find no other.
-const redialEvery = 200 * time.Millisecond
+// rest waits until the connection leaves a state, for some time at most. It ends early if
+// the target is a node of a site and calls hang there: while a node is paused its
+// connection stays.
+func (t *target) rest(ctx context.Context, state connectivity.State, most time.Duration) {
+	ctx, stop := context.WithTimeout(ctx, most)
+	defer stop()
+	for t.isNode() {
+		ended, calls := t.progress()
+		step, stop := context.WithTimeout(ctx, hangTime)
+		changed := t.conn.WaitForStateChange(step, state)
+		stop()
+		if changed || ctx.Err() != nil {
+			return
+		}
+		if now, left := t.progress(); calls > 0 && left > 0 && now == ended {
+			return
+		}
+	}
+	t.conn.WaitForStateChange(ctx, state)
+}
+
+const (
+	// hangTime is how long no call may end at a node of a site before the node is probed.
+	hangTime = 500 * time.Millisecond
+	// searchAfter is how long a probe of a node of a site may take before targets that are
+	// down are dialled: one of them may have taken over.
+	searchAfter = 250 * time.Millisecond
+	// A target that is down is dialled while calls find no other: redialsSoon times every
+	// redialSoon, as another node is handed a site within this time, and then every
+	// redialEvery. Once any target is up this begins anew.
+	redialSoon, redialEvery = 25 * time.Millisecond, 200 * time.Millisecond
+	redialsSoon             = 8
+)
+
+// progress returns how many calls have ended at the target, and how many are under way.
+func (t *target) progress() (ended uint64, calls int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ended, t.calls
+}
 
 // redial has a connection that could not be made try again at once, unless a call asked
-// for that just before. A node of a site that takes over accepts connections from one
-// moment to the next, and gRPC may wait for seconds by then.
-func (t *target) redial(now time.Time) {
+// for that just before; it returns when to ask again. A node of a site that takes over
+// accepts connections from one moment to the next, and gRPC may wait for seconds by then.
+func (t *target) redial(now time.Time) (next time.Duration) {
 	t.mu.Lock()
-	due := now.Sub(t.redialled) >= redialEvery
-	if due {
-		t.redialled = now
+	since := now.Sub(t.redialled)
+	pause := func() time.Duration {
+		if t.redials <= redialsSoon {
+			return redialSoon
+		}
+		return redialEvery
 	}
+	due := since >= pause()
+	if due {
+		t.redialled, since = now, 0
+		t.redials++
+	}
+	next = pause() - since
 	t.mu.Unlock()
 	if due {
 		t.conn.ResetConnectBackoff()
 	}
+	return next
+}
+
+// rested has dials begin anew: a target is up.
+func (t *target) rested() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.redials = 0
 }
 
 // probe measures the round trip and, once per connection, asks whether the target is a
@@ -153,6 +222,16 @@ func (t *target) redial(now time.Time) {
 func (t *target) probe(ctx context.Context) {
 	pctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
+	if t.isNode() {
+		var searching sync.WaitGroup
+		searching.Go(func() {
+			if sleep(pctx, searchAfter) {
+				t.search(pctx)
+			}
+		})
+		defer searching.Wait()
+		defer cancel()
+	}
 	resp := &healthv1.HealthCheckResponse{}
 	began := time.Now()
 	fate, err := mux.Invoke(pctx, t.conn, healthv1.Health_Check_FullMethodName, &healthv1.HealthCheckRequest{}, resp)
@@ -160,10 +239,9 @@ func (t *target) probe(ctx context.Context) {
 	serving := resp.GetStatus() == healthv1.HealthCheckResponse_SERVING || status.Code(err) == codes.Unimplemented
 	switch {
 	case ctx.Err() != nil:
-	case fate == mux.Answered && serving:
-		t.identify(pctx)
+	case fate == mux.Answered && serving && t.identify(pctx):
 		t.update(func(h *health.Health) { h.Answered(rtt) })
-	case pctx.Err() != nil:
+	case pctx.Err() != nil && fate != mux.Answered:
 		t.update((*health.Health).Late)
 		if t.state().Reach == health.Down {
 			t.mux.Break(status.Error(codes.Unavailable, errSilent.Error()))
@@ -173,34 +251,57 @@ func (t *target) probe(ctx context.Context) {
 	}
 }
 
-// identify asks the target whether it is a site, unless this is known.
-func (t *target) identify(ctx context.Context) {
+// identify asks the target whether it is a site, unless this is known. It reports whether
+// the target may be called: not if another node has taken over its site.
+func (t *target) identify(ctx context.Context) bool {
 	t.mu.Lock()
 	known := t.known
 	t.mu.Unlock()
 	if known {
-		return
+		return true
 	}
 	resp := &samyav1.ListSitesResponse{}
 	if err := t.conn.Invoke(ctx, samyav1.ClusterService_ListSites_FullMethodName, &samyav1.ListSitesRequest{}, resp); err != nil {
-		return
+		return true
 	}
 	site, isSite := strings.CutPrefix(resp.GetAnsweredBy(), "site/")
+	var term int64
+	for _, s := range resp.GetSites() {
+		if isSite && s.GetName() == site {
+			term = s.GetTerm()
+		}
+	}
+	if term > 0 && !t.took(site, term) {
+		return false
+	}
 	t.mu.Lock()
 	changed := t.was != site && isSite || t.front == isSite
 	t.known, t.front = true, !isSite
-	if t.was, t.term = "", 0; isSite {
+	if t.was, t.term = "", term; isSite {
 		t.site, t.was = site, site
-		for _, s := range resp.GetSites() {
-			if s.GetName() == site {
-				t.term = s.GetTerm()
-			}
-		}
 	}
 	t.mu.Unlock()
 	if changed {
 		t.changed()
 	}
+	return true
+}
+
+// isNode reports whether the target is a node of a site that several may run.
+func (t *target) isNode() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.term > 0
+}
+
+// ran returns the take-over by which the target is known to run a site; 0 for none.
+func (t *target) ran(site string) int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.known || t.was != site {
+		return 0
+	}
+	return t.term
 }
 
 // update changes the health. After a broken connection another site may answer.
@@ -263,6 +364,7 @@ func (t *target) enter() error {
 func (t *target) leave() {
 	t.mu.Lock()
 	t.calls--
+	t.ended++
 	// Whoever abandons the target closes it.
 	done := t.retired && t.calls == 0 && t.life.Err() == nil
 	t.mu.Unlock()

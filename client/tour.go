@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -19,7 +20,7 @@ type ranking struct {
 	// until is when the first overload, or the first site's word that it drains, passes;
 	// zero: the ranking holds until a target's health changes.
 	until time.Time
-	// risen is closed once a target is not down any more; nil unless all are down.
+	// risen is closed once a target is not down any more.
 	risen chan struct{}
 }
 
@@ -50,17 +51,28 @@ func (c *Client) rerank() {
 			r.takers = append(r.takers, cand)
 		}
 	}
-	if len(r.order) > 0 && r.order[0].rank == silent {
+	old := c.ranking.Load()
+	switch {
+	case old == nil:
 		r.risen = make(chan struct{})
-	}
-	if old := c.ranking.Load(); old != nil && old.risen != nil {
-		if r.risen != nil {
-			r.risen = old.risen
-		} else {
-			close(old.risen)
+	case r.rises(old):
+		r.risen = make(chan struct{})
+		close(old.risen)
+		for _, cand := range r.order {
+			cand.target.rested()
 		}
+	default:
+		r.risen = old.risen
 	}
 	c.ranking.Store(r)
+}
+
+// rises reports whether a target was down, and is not any more.
+func (r *ranking) rises(old *ranking) bool {
+	return slices.ContainsFunc(old.order, func(was candidate) bool {
+		return was.rank == silent &&
+			slices.ContainsFunc(r.order, func(now candidate) bool { return now.target == was.target && now.rank != silent })
+	})
 }
 
 // tour goes through the targets, best first, again and again.
@@ -128,7 +140,7 @@ func (t *tour) target() (_ *target, more bool) {
 }
 
 // pause waits between two rounds, and has targets that are down dialled meanwhile. It ends
-// early once a target is up, if all were down. It reports false if the call had better end now,
+// early once one of them is up. It reports false if the call had better end now,
 // because the next round would begin after the deadline.
 func (t *tour) pause(ctx context.Context, deadline, now time.Time) bool {
 	d := min(firstPause<<min(t.round, 10), longestPause)
@@ -139,8 +151,7 @@ func (t *tour) pause(ctx context.Context, deadline, now time.Time) bool {
 	}
 	risen := t.c.ranking.Load().risen
 	for end := now.Add(d); ; {
-		t.redial(now)
-		timer := time.NewTimer(min(end.Sub(now), redialEvery))
+		timer := time.NewTimer(min(end.Sub(now), t.redial(now)))
 		select {
 		case <-risen:
 			timer.Stop()
@@ -159,11 +170,14 @@ func (t *tour) pause(ctx context.Context, deadline, now time.Time) bool {
 	}
 }
 
-// redial has the targets of the round that are down dialled.
-func (t *tour) redial(now time.Time) {
+// redial has the targets of the round that are down dialled, and returns when to do so
+// again.
+func (t *tour) redial(now time.Time) (next time.Duration) {
+	next = redialEvery
 	for _, cand := range t.order {
 		if cand.rank == silent {
-			cand.target.redial(now)
+			next = min(next, cand.target.redial(now))
 		}
 	}
+	return next
 }
