@@ -332,6 +332,12 @@ func (f *nodeFaults) tell(seed uint64, commits uint64, terms int) {
 	if p99 := quantile(f.kills, .99); pick(false, p99 > 3*time.Second) {
 		f.t.Errorf("after kills of the active node the first answer took %s", p99)
 	}
+	// A call at a node that is away ends long before its own 15 s.
+	for what, all := range map[string][]time.Duration{"pauses": f.pauses, "lasting partitions": f.lasting} {
+		if longest := quantile(all, 1); pick(false, longest > 5*time.Second) {
+			f.t.Errorf("after %s the first answer took %s", what, longest)
+		}
+	}
 	if median := quantile(f.handOvers, .5); pick(false, median > 200*time.Millisecond) {
 		f.t.Errorf("hand-overs took %s", median)
 	}
