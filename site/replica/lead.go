@@ -97,19 +97,28 @@ func (l *Log) Beat(word []byte) error {
 	return err
 }
 
-// Signs reads who is active, and the entry of the last sign of life.
-func (l *Log) Signs() (Leader, Entry, error) {
-	leader, err := l.Leader()
+// Signs reads who is active, and the entry of the last sign of life, both at one moment.
+func (l *Log) Signs() (leader Leader, beat Entry, err error) {
+	from, to := l.o.Keys.signs()
+	found, err := l.read(from, to, mostSigns)
 	if err != nil {
 		return Leader{}, Entry{}, err
 	}
-	key := l.o.Keys.beat()
-	found, err := l.read(key, key+"\x00", 1)
-	if err != nil || len(found) == 0 {
-		return leader, Entry{}, err
+	for _, e := range found {
+		switch e.Key {
+		case l.o.Keys.beat():
+			beat = e
+		case l.o.Keys.leader():
+			if leader, err = leaderOf(e); err != nil {
+				return Leader{}, Entry{}, err
+			}
+		}
 	}
-	return leader, found[0], nil
+	return leader, beat, nil
 }
+
+// mostSigns bounds the keys between those of Signs: a later build may have some.
+const mostSigns = 64
 
 // LeaderOf reads who is active, for a node without data.
 func LeaderOf(kv KV, keys Keys, wait func(attempt int, failure error) error) (Leader, error) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/samya-db/samya/site/journal"
@@ -35,7 +36,7 @@ func (n *node) stand(ctx context.Context, st *store.Store, log *replica.Log) err
 			return err
 		}
 		if w.due(n.now(), s) {
-			won, err := n.lead(log, s.leader)
+			won, err := n.lead(st, log, s.leader)
 			if won || err != nil {
 				return err
 			}
@@ -86,9 +87,20 @@ func (n *node) look(log *replica.Log) (signs, error) {
 	return s, nil
 }
 
-// lead tries to make this node active.
-func (n *node) lead(log *replica.Log, seen replica.Leader) (won bool, err error) {
+// lead tries to make this node active. Meanwhile the store carries its log over to the
+// base, for which the site would wait later.
+func (n *node) lead(st *store.Store, log *replica.Log, seen replica.Leader) (won bool, err error) {
 	began := time.Now()
+	var carrying sync.WaitGroup
+	defer carrying.Wait()
+	carrying.Go(func() {
+		for {
+			// A failure is the log's, which returns it to all others.
+			if more, err := st.Step(); err != nil || !more {
+				return
+			}
+		}
+	})
 	me := replica.Leader{Node: n.cfg.Node, Run: rand.Uint64(), GRPC: n.cfg.Site.GRPC, HTTP: n.cfg.Site.HTTP}
 	if won, err = log.Lead(seen, me); err != nil || !won {
 		return won, err
