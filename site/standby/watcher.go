@@ -50,12 +50,17 @@ func (w *watcher) due(now time.Duration, s signs) bool {
 	}
 	w.seen, w.looked = s, max(now, 1)
 	switch {
-	case s.leader.Term == 0, s.leader.Node == w.self:
-		return true // nobody is active, or an earlier life of this node was
+	case s.leader.Term == 0:
+		return true // nobody is active
 	case s.word.Term == s.leader.Term && s.word.To == w.self:
 		return true
 	case s.word.Term == s.leader.Term && s.word.To == anyNode:
 		return true
+	case s.word.Term == s.leader.Term && s.word.To != "":
+		// Handed over to another node, which may need a moment: an earlier life of this node
+		// that did so must not be faster.
+	case s.leader.Node == w.self:
+		return true // an earlier life of this node was active
 	}
 	return w.silent >= w.patience
 }

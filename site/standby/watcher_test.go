@@ -21,17 +21,21 @@ func TestWatcher(t *testing.T) {
 		return s
 	}
 	for name, looks := range map[string][]look{
-		"nobody is active":                     {{0, signs{}, true}},
-		"an earlier life of its own was":       {{0, signs{leader: replica.Leader{Node: "b", Term: 7}, beat: 3}, true}},
-		"handed over to this node":             {{0, said(at(5, 1, 1), "b", 5), true}},
-		"handed over to any node":              {{0, said(at(5, 1, 1), anyNode, 5), true}},
-		"handed over to another node":          {{0, said(at(5, 1, 1), "c", 5), false}},
-		"handed over in an earlier term":       {{0, said(at(5, 1, 1), "b", 4), false}},
-		"beats are signs":                      beating(interval, func(i int) (signs, bool) { return at(5, int64(i), 1), false }),
-		"commits are signs":                    beating(interval, func(i int) (signs, bool) { return at(5, 1, journal.Number(i)), false }),
-		"a new term is a sign":                 beating(interval, func(i int) (signs, bool) { return at(int64(1+i), 1, 1), false }),
-		"silence for as long as the patience":  beating(interval, func(i int) (signs, bool) { return at(5, 1, 1), i >= 10 }),
-		"the store was away between two looks": {{interval, at(5, 1, 1), false}, {time.Hour, at(5, 1, 1), false}, {time.Hour + interval, at(5, 1, 1), false}},
+		"nobody is active":               {{0, signs{}, true}},
+		"an earlier life of its own was": {{0, signs{leader: replica.Leader{Node: "b", Term: 7}, beat: 3}, true}},
+		"handed over to this node":       {{0, said(at(5, 1, 1), "b", 5), true}},
+		"handed over to any node":        {{0, said(at(5, 1, 1), anyNode, 5), true}},
+		"handed over to another node":    {{0, said(at(5, 1, 1), "c", 5), false}},
+		"handed over by an earlier life of its own": beating(interval, func(i int) (signs, bool) {
+			return said(signs{leader: replica.Leader{Node: "b", Term: 5}, beat: 1, last: 1}, "c", 5), i >= 10
+		}),
+		"an earlier life of its own, before a hand-over": {{0, said(signs{leader: replica.Leader{Node: "b", Term: 5}}, "c", 4), true}},
+		"handed over in an earlier term":                 {{0, said(at(5, 1, 1), "b", 4), false}},
+		"beats are signs":                                beating(interval, func(i int) (signs, bool) { return at(5, int64(i), 1), false }),
+		"commits are signs":                              beating(interval, func(i int) (signs, bool) { return at(5, 1, journal.Number(i)), false }),
+		"a new term is a sign":                           beating(interval, func(i int) (signs, bool) { return at(int64(1+i), 1, 1), false }),
+		"silence for as long as the patience":            beating(interval, func(i int) (signs, bool) { return at(5, 1, 1), i >= 10 }),
+		"the store was away between two looks":           {{interval, at(5, 1, 1), false}, {time.Hour, at(5, 1, 1), false}, {time.Hour + interval, at(5, 1, 1), false}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := watcher{self: "b", patience: patience, interval: interval}
