@@ -105,7 +105,7 @@ type Engine struct {
 	phase state
 	// parts serve requests concurrently with the core; other inputs go through the
 	// inbox.
-	parts *partitions.Partitions
+	parts parts
 	// atParts counts the inputs at the partitions right now: any of them may come back
 	// to the inbox.
 	atParts atomic.Int64
@@ -127,6 +127,21 @@ type Engine struct {
 	durable, spare chan *core.Effects
 	// unfinished counts the batches that the finisher has.
 	unfinished atomic.Int32
+}
+
+// parts are the methods of partitions.Partitions that an Engine uses. Packages that import this package
+// do not see the generic types behind the interface, and do not compile these types anew.
+type parts interface {
+	Start()
+	Close()
+	Alone(fn func())
+	Serve(now input.Now, in input.Input) bool
+	Stepped(n int)
+	Gathered() int
+	Full() bool
+	Drained()
+	Tend()
+	Stats() partitions.Stats
 }
 
 // batches is the number of batches of effects: one is gathered or committed, the others
