@@ -35,9 +35,11 @@ BIN := $(CURDIR)/bin
 # The product is pure Go.
 export CGO_ENABLED = 0
 
-# A package is compiled once for commands with the flag, and again for commands without:
-# all have it.
-export GOFLAGS := -trimpath $(filter-out -trimpath,$(GOFLAGS))
+# A package is compiled once for commands with these flags, and again for commands without:
+# all have them. Without data for debuggers a build takes a tenth less; stack traces,
+# profiles and names of functions stay. `dlv` builds with flags of its own.
+COMPILE := -trimpath -gcflags=all=-dwarf=false -ldflags=-w
+export GOFLAGS := $(COMPILE) $(filter-out $(COMPILE),$(GOFLAGS))
 
 # The laboratory is a module of its own. What runs over both modules needs this.
 BOTH := GOWORK=$(CURDIR)/lab/go.work

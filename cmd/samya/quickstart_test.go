@@ -50,10 +50,10 @@ func TestQuickstart(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), "unshare", "--user", "--map-root-user", "--net", "bash", "-c", script, home)
-	// With the flag of the Makefile, `go run` finds all packages compiled.
+	// With the flags of the Makefile, `go run` finds all packages compiled.
 	cmd.Env = append(os.Environ(),
 		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=url."+origin+".insteadOf", "GIT_CONFIG_VALUE_0=https://github.com/samya-db/samya",
-		"MAKEFLAGS=", "GOFLAGS=-trimpath", "GOWORK=")
+		"MAKEFLAGS=", "GOFLAGS=-trimpath -gcflags=all=-dwarf=false -ldflags=-w", "GOWORK=")
 	raw, err := cmd.CombinedOutput()
 	printed := strings.Split(string(raw), end+"\n")
 	if err != nil || len(printed) != len(steps)+1 {
