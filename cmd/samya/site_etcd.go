@@ -40,6 +40,7 @@ func (e *etcdFlags) flags(f *pflag.FlagSet) {
 	f.StringVar(&e.certFile, "etcd-cert", "", "file with the certificate for etcd in PEM")
 	f.StringVar(&e.keyFile, "etcd-key", "", "file with that certificate's key in PEM")
 	f.DurationVar(&e.node.TakeOver, "take-over", 1500*time.Millisecond, "how long the active node may give no sign of life before another node takes its place")
+	f.BoolVar(&e.node.AwaitLog, "await-log", false, "begin no log in etcd, and wait until another node has: for further nodes of a site that goes over from its disk")
 	f.BoolVar(&e.node.KeepHistory, "etcd-keep-history", false, "leave etcd's compaction to etcd; otherwise the active node compacts it once a minute")
 }
 
@@ -52,8 +53,8 @@ func (e *etcdFlags) completions(cmd *cobra.Command) {
 func (e *etcdFlags) complete() (replicated bool, err error) {
 	switch e.log {
 	case logDisk:
-		if e.node.Node != "" || len(e.node.Etcd.Endpoints) > 0 {
-			return false, &usageError{errors.New("log: --node and --etcd-endpoints are for --log etcd")}
+		if e.node.Node != "" || len(e.node.Etcd.Endpoints) > 0 || e.node.AwaitLog {
+			return false, &usageError{errors.New("log: --node, --etcd-endpoints and --await-log are for --log etcd")}
 		}
 		return false, nil
 	case logEtcd:

@@ -88,7 +88,7 @@ var (
 
 // reserved are the flags that the cluster's layout sets.
 var reserved = []string{
-	"access-file", "cluster", "config", "data", "etcd-ca", "etcd-cert", "etcd-endpoints", "etcd-key", "etcd-password-file",
+	"access-file", "await-log", "cluster", "config", "data", "etcd-ca", "etcd-cert", "etcd-endpoints", "etcd-key", "etcd-password-file",
 	"etcd-user", "exit-with-stdin", "gossip", "gossip-key-file", "grpc", "help", "http", "insecure", "join", "log", "members",
 	"name", "node", "region", "tls-ca", "tls-cert", "tls-crl", "tls-key",
 }

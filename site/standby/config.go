@@ -27,6 +27,9 @@ type Config struct {
 	// KeepHistory leaves etcd's compaction to etcd. Otherwise the active node compacts etcd
 	// once a minute, all keys: without, the space of trimmed commits is never free.
 	KeepHistory bool
+	// AwaitLog keeps the node from beginning a log: it waits until another node has begun the
+	// site's. Such a node may be started before the site goes over from its disk to etcd.
+	AwaitLog bool
 }
 
 const (
@@ -36,6 +39,8 @@ const (
 	signsOfLife = 5
 	// toldEvery is how often a node tells how far it is, and the active node trims the log.
 	toldEvery = time.Second
+	// askedEvery is how often a node looks for a log that another node has to begin.
+	askedEvery = time.Second
 	// compactedEvery is how often the active node compacts etcd.
 	compactedEvery = time.Minute
 )

@@ -103,7 +103,7 @@ func (n *node) life(ctx context.Context) error {
 // open opens the node's data, which follows the log from there on. open writes the origin of
 // a new log, and copies another node's base if the node's data does not reach the log.
 func (n *node) open(ctx context.Context) (*store.Store, *replica.Log, error) {
-	origin, err := n.origin()
+	origin, err := n.origin(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -158,8 +158,9 @@ func (n *node) open(ctx context.Context) (*store.Store, *replica.Log, error) {
 	return st, log, nil
 }
 
-// origin returns the origin of the site's log, and writes the origin of a new log.
-func (n *node) origin() (replica.Origin, error) {
+// origin returns the origin of the site's log, and writes the origin of a new log, unless
+// another node has to.
+func (n *node) origin(ctx context.Context) (replica.Origin, error) {
 	origin, ok, err := replica.Look(n.client, n.keys, n.stops)
 	if err != nil || ok {
 		return origin, err
@@ -175,6 +176,9 @@ func (n *node) origin() (replica.Origin, error) {
 	}
 	if marked && has {
 		return origin, fmt.Errorf("%w: it has no log of site %s at all", replica.ErrLost, n.cfg.Site.Name)
+	}
+	if n.cfg.AwaitLog {
+		return n.awaited(ctx)
 	}
 	origin = replica.Origin{Cluster: n.cfg.Site.Cluster, Site: n.cfg.Site.Name}
 	o := n.cfg.Site.StoreOptions()
@@ -214,6 +218,23 @@ func (n *node) origin() (replica.Origin, error) {
 		}
 	}
 	return replica.Found(n.client, n.keys, origin, n.stops)
+}
+
+// awaited returns the origin of the site's log once another node has begun the log.
+func (n *node) awaited(ctx context.Context) (replica.Origin, error) {
+	n.log.Info("this node waits until another node has begun the log of the site", "site", n.cfg.Site.Name)
+	again := time.NewTicker(askedEvery)
+	defer again.Stop()
+	for {
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return replica.Origin{}, ctx.Err()
+		}
+		if origin, ok, err := replica.Look(n.client, n.keys, n.stops); ok || err != nil {
+			return origin, err
+		}
+	}
 }
 
 // reaches reports whether the log in etcd has all commits behind a commit.

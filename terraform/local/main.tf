@@ -4,7 +4,7 @@
 
 locals {
   reserved_settings = [
-    "access-file", "cluster", "config", "data", "etcd-ca", "etcd-cert", "etcd-endpoints", "etcd-key", "etcd-password-file",
+    "access-file", "await-log", "cluster", "config", "data", "etcd-ca", "etcd-cert", "etcd-endpoints", "etcd-key", "etcd-password-file",
     "etcd-user", "exit-with-stdin", "gossip", "gossip-key-file", "grpc", "help", "http", "insecure", "join", "log", "members",
     "name", "node", "region", "tls-ca", "tls-cert", "tls-crl", "tls-key",
   ]
