@@ -9,23 +9,26 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/samya-db/samya/terraform/tofutest"
 )
 
-// packed is an archive with a file, as `make release` makes them.
-func packed(t *testing.T, name, content string) string {
+// packed is an archive with files, each a name and a content, as `make release` makes them.
+func packed(t *testing.T, files ...string) string {
 	t.Helper()
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	w := tar.NewWriter(z)
-	if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(content))}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Write([]byte(content)); err != nil {
-		t.Fatal(err)
+	for f := range slices.Chunk(files, 2) {
+		if err := w.WriteHeader(&tar.Header{Name: f[0], Mode: 0o755, Size: int64(len(f[1]))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(f[1])); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
@@ -111,6 +114,41 @@ func TestInstall(t *testing.T) {
 	}
 	if left, err := filepath.Glob(to + ".??????"); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// TestInstallEtcd runs the script that fetches a release of etcd, which has another program
+// and a tool.
+func TestInstallEtcd(t *testing.T) {
+	c := tofutest.Copy(t, "modules/region", "")
+	c.Must("init")
+	dir := t.TempDir()
+	to := filepath.Join(dir, "bin", "etcd")
+	r := render(t, c, withNodes(map[string]any{"paths": map[string]string{"etcd": to, "library": filepath.Join(dir, "lib"), "etc": dir}}))
+	text := r.EtcdFiles[etcdName][filepath.Join(dir, "lib", "install")].Content
+	archive := packed(t, "etcd-v3/README.md", "x", "etcd-v3/etcd", "#!/bin/sh\necho etcd Version: 3\n", "etcd-v3/etcdctl", "tool")
+	sum := sha256.Sum256([]byte(archive))
+	text = strings.ReplaceAll(text, strings.Repeat("1", 64), hex.EncodeToString(sum[:]))
+	release := filepath.Join(dir, "release")
+	curl := "#!/bin/sh\nwhile [ \"$1\" != --output ]; do shift; done\ncp " + release + " \"$2\"\n"
+	for path, content := range map[string]string{release: archive, filepath.Join(dir, "curl"): curl} {
+		if err := os.WriteFile(path, []byte(content), 0o755); err != nil { //nolint:gosec // a program
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", text)
+	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for path, want := range map[string]string{to: "#!/bin/sh\necho etcd Version: 3\n", filepath.Join(dir, "bin", "etcdctl"): "tool"} {
+		info, err := os.Stat(path)
+		if err != nil || info.Mode().Perm() != 0o755 {
+			t.Fatalf("%s: %v, %v", path, info, err)
+		}
+		if got, err := os.ReadFile(path); err != nil || string(got) != want {
+			t.Errorf("%s has %q, %v", path, got, err)
+		}
 	}
 }
 

@@ -153,22 +153,9 @@ func authority(t *testing.T, dir string) *devca.CA {
 // secrets puts in place the secrets that the machines of a region fetch.
 func secrets(t *testing.T, ca *devca.CA, dir, region string, i int) {
 	t.Helper()
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
 	put := func(name string, parts ...string) {
 		t.Helper()
-		var all []byte
-		for _, p := range parts {
-			b, err := os.ReadFile(p)
-			if err != nil {
-				t.Fatal(err)
-			}
-			all = append(all, b...)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), all, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		joined(t, filepath.Join(dir, name), parts...)
 	}
 	from := filepath.Join(filepath.Dir(dir), "ca")
 	put("ca.pem", filepath.Join(from, devca.CertFile))
@@ -194,11 +181,32 @@ func secrets(t *testing.T, ca *devca.CA, dir, region string, i int) {
 	}
 }
 
+// joined writes a file of the contents of others.
+func joined(t *testing.T, path string, parts ...string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var all []byte
+	for _, p := range parts {
+		b, err := os.ReadFile(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, b...)
+	}
+	if err := os.WriteFile(path, all, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // machine is a machine's unit, as systemd runs it.
 type machine struct {
 	argv []string
 	log  *buffer
 	died chan error
+	cmd  *exec.Cmd
+	gone chan struct{}
 }
 
 var (
@@ -216,7 +224,11 @@ func newMachine(t *testing.T, files map[string]file, node map[string]string) *ma
 			node[name] = value
 		}
 	}
-	m := execStart.FindStringSubmatch(files["/etc/systemd/system/samya.service"].Content)
+	unit, ok := files["/etc/systemd/system/samya.service"]
+	if !ok {
+		unit = files["/etc/systemd/system/etcd.service"]
+	}
+	m := execStart.FindStringSubmatch(unit.Content)
 	if m == nil {
 		t.Fatal("the unit starts nothing")
 	}
@@ -231,7 +243,7 @@ func newMachine(t *testing.T, files map[string]file, node map[string]string) *ma
 			return value
 		})
 	}
-	return &machine{argv: argv, log: &buffer{}, died: make(chan error, 1)}
+	return &machine{argv: argv, log: &buffer{}, died: make(chan error, 1), gone: make(chan struct{})}
 }
 
 // start starts the command line, which ends with the test.
@@ -244,21 +256,25 @@ func (m *machine) start(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	gone := make(chan struct{})
+	m.cmd = cmd
 	go func() {
 		m.died <- cmd.Wait()
-		close(gone)
+		close(m.gone)
 	}()
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
-		select {
-		case <-gone:
-		case <-time.After(20 * time.Second):
-			_ = cmd.Process.Kill()
-			<-gone
-			t.Errorf("%s had to be killed", slices.Clone(m.argv)[1])
-		}
-	})
+	t.Cleanup(func() { m.stop(t, syscall.SIGTERM) })
+}
+
+// stop ends the process by a signal, unless it has ended.
+func (m *machine) stop(t *testing.T, by syscall.Signal) {
+	t.Helper()
+	_ = m.cmd.Process.Signal(by) // it may have ended
+	select {
+	case <-m.gone:
+	case <-time.After(20 * time.Second):
+		_ = m.cmd.Process.Kill()
+		<-m.gone
+		t.Errorf("%s had to be killed", slices.Clone(m.argv)[1])
+	}
 }
 
 // eventually tries until it is done or a machine has died.

@@ -18,24 +18,38 @@ import (
 	"github.com/samya-db/samya/terraform/tofutest"
 )
 
-// TestSandbox starts a site under strace: the unit's filter of system calls lets all its
-// system calls pass.
+// TestSandbox starts a site, and a member of etcd, under strace: the unit's filter of system
+// calls lets all their system calls pass.
 func TestSandbox(t *testing.T) {
 	c := tofutest.Copy(t, "modules/region", "")
 	c.Must("init")
-	unit := render(t, c, nil).SiteFiles["europe-west2-1"]["/etc/systemd/system/samya.service"].Content
-	allowed := filter(t, unit)
-	strace := program(t, "strace")
-	addrs, err := proc.FreePorts(t.Context(), 3)
+	r := render(t, c, withNodes(nil))
+	addrs, err := proc.FreePorts(t.Context(), 5)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	trace := filepath.Join(dir, "trace")
-	m := &machine{log: &buffer{}, died: make(chan error, 1), argv: []string{
-		tofutest.Samya(t), "site", "--name", "us", "--members", "us", "--data", filepath.Join(dir, "data"),
-		"--grpc", addrs[0], "--http", addrs[1], "--gossip", addrs[2],
-	}}
+	t.Run("site", func(t *testing.T) {
+		sandboxed(t, r.SiteFiles[first]["/etc/systemd/system/samya.service"].Content, "http://"+addrs[1]+"/readyz",
+			tofutest.Samya(t), "site", "--name", "us", "--members", "us", "--data", filepath.Join(t.TempDir(), "data"),
+			"--grpc", addrs[0], "--http", addrs[1], "--gossip", addrs[2])
+	})
+	t.Run("etcd", func(t *testing.T) {
+		clients, peers := "http://"+addrs[3], "http://"+addrs[4]
+		sandboxed(t, r.EtcdFiles[etcdName]["/etc/systemd/system/etcd.service"].Content, clients+"/health",
+			program(t, "etcd"), "--name", "one", "--data-dir", filepath.Join(t.TempDir(), "data"), "--initial-cluster", "one="+peers,
+			"--listen-client-urls", clients, "--advertise-client-urls", clients,
+			"--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers)
+	})
+}
+
+// sandboxed runs a program under strace until it is ready, and holds its system calls against
+// a unit.
+func sandboxed(t *testing.T, unit, ready string, argv ...string) {
+	t.Helper()
+	allowed := filter(t, unit)
+	strace := program(t, "strace")
+	trace := filepath.Join(t.TempDir(), "trace")
+	m := &machine{log: &buffer{}, died: make(chan error, 1), argv: argv}
 	cmd := exec.Command(strace, append([]string{"-f", "-qq", "-e", "signal=none", "-o", trace}, m.argv...)...)
 	cmd.Stdout, cmd.Stderr = m.log, m.log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -43,8 +57,8 @@ func TestSandbox(t *testing.T) {
 		t.Fatal(err)
 	}
 	go func() { m.died <- cmd.Wait() }()
-	eventually(t, []*machine{m}, "the site is ready", func() error {
-		resp, err := http.Get("http://" + addrs[1] + "/readyz")
+	eventually(t, []*machine{m}, "it is ready", func() error {
+		resp, err := http.Get(ready)
 		if err != nil {
 			return err
 		}
@@ -54,7 +68,7 @@ func TestSandbox(t *testing.T) {
 		}
 		return nil
 	})
-	// The group: strace and the traced site.
+	// The group: strace and the traced program.
 	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -64,11 +78,11 @@ func TestSandbox(t *testing.T) {
 	}
 	used := calls(t, trace)
 	if len(used) < 30 {
-		t.Fatalf("a site makes %d system calls: the trace is not of one", len(used))
+		t.Fatalf("it makes %d system calls: the trace is not of the program", len(used))
 	}
 	for _, call := range used {
 		if !allowed[call] {
-			t.Errorf("the unit does not let %s pass, which a site needs", call)
+			t.Errorf("the unit does not let %s pass, which the program needs", call)
 		}
 	}
 	if allowed["mount"] || allowed["init_module"] || allowed["ptrace"] {

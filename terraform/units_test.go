@@ -21,7 +21,9 @@ import (
 type rendered struct {
 	SiteUserData       map[string]string          `json:"site_user_data"`
 	AppManagerUserData string                     `json:"app_manager_user_data"`
+	EtcdUserData       map[string]string          `json:"etcd_user_data"`
 	SiteFiles          map[string]map[string]file `json:"site_files"`
+	EtcdFiles          map[string]map[string]file `json:"etcd_files"`
 	AppManagerFiles    map[string]file            `json:"app_manager_files"`
 }
 
@@ -39,6 +41,28 @@ func region(more map[string]any) map[string]any {
 		"release":     map[string]string{"url": "https://example.com/samya", "sha256": strings.Repeat("0", 64)},
 		"secrets":     map[string]string{"fetch": "printf %s \"$1\""},
 		"data_device": "/dev/sdf",
+	}
+	maps.Copy(vars, more)
+	return vars
+}
+
+// The machines of a region with a site of two nodes.
+const (
+	first    = "europe-west2-1"
+	second   = first + "-b"
+	etcdName = "etcd-europe-west2-1"
+)
+
+// withNodes are the variables of a region with a site of two nodes and an etcd of its own,
+// and more.
+func withNodes(more map[string]any) map[string]any {
+	vars := map[string]any{
+		"addresses": map[string]string{first: "10.64.32.10", second: "10.64.32.30"},
+		"nodes":     map[string]map[string]string{first: {"site": first, "node": "a"}, second: {"site": first, "node": "b"}},
+		"etcd": map[string]any{
+			"endpoints": []string{"10.64.47.252:2379"}, "members": map[string]string{etcdName: "10.64.47.252"},
+			"release": map[string]string{"url": "https://example.com/etcd", "sha256": strings.Repeat("1", 64)},
+		},
 	}
 	maps.Copy(vars, more)
 	return vars
@@ -76,12 +100,15 @@ func TestUnits(t *testing.T) {
 	c := tofutest.Copy(t, "modules/region", "")
 	c.Must("init")
 	dir := t.TempDir()
-	r := render(t, c, map[string]any{"paths": map[string]string{
+	paths := map[string]any{"paths": map[string]string{
 		// Files that systemd looks for have to be there.
-		"program": "/bin/true", "library": filepath.Join(dir, "lib"), "etc": dir,
-	}})
+		"program": "/bin/true", "etcd": "/bin/true", "library": filepath.Join(dir, "lib"), "etc": dir,
+	}}
+	r, n := render(t, c, paths), render(t, c, withNodes(paths))
 	analyze := program(t, "systemd-analyze")
-	for kind, files := range map[string]map[string]file{"site": r.SiteFiles["europe-west2-1"], "app manager": r.AppManagerFiles} {
+	for kind, files := range map[string]map[string]file{
+		"site": r.SiteFiles[first], "app manager": r.AppManagerFiles, "node": n.SiteFiles[second], "etcd": n.EtcdFiles[etcdName],
+	} {
 		t.Run(kind, func(t *testing.T) {
 			var units []string
 			at := t.TempDir()
@@ -119,7 +146,11 @@ func TestUnits(t *testing.T) {
 				t.Errorf("systemd-analyze verify: %v\n%s", err, out)
 			}
 			// The purpose of the check: systemd tells a line that it does not know.
-			bad := strings.Replace(files["/etc/systemd/system/samya.service"].Content, "ProtectSystem=strict", "ProtectSystems=strict", 1)
+			service := "samya.service"
+			if kind == "etcd" {
+				service = "etcd.service"
+			}
+			bad := strings.Replace(files["/etc/systemd/system/"+service].Content, "ProtectSystem=strict", "ProtectSystems=strict", 1)
 			path := filepath.Join(at, "samya.service")
 			if err := os.WriteFile(path, []byte(bad), 0o600); err != nil {
 				t.Fatal(err)
@@ -135,7 +166,7 @@ func TestUnits(t *testing.T) {
 func TestCloudConfig(t *testing.T) {
 	c := tofutest.Copy(t, "modules/region", "")
 	c.Must("init")
-	r := render(t, c, map[string]any{"serve_address": "any"})
+	r := render(t, c, withNodes(map[string]any{"serve_address": "any"}))
 	for name, machine := range map[string]struct {
 		text  string
 		files map[string]file
@@ -143,6 +174,8 @@ func TestCloudConfig(t *testing.T) {
 	}{
 		"site":        {r.SiteUserData["europe-west2-1"], r.SiteFiles["europe-west2-1"], []string{"install", "disk"}},
 		"app manager": {r.AppManagerUserData, r.AppManagerFiles, []string{"install", "node"}},
+		"node":        {r.SiteUserData[second], r.SiteFiles[second], []string{"install", "disk"}},
+		"etcd":        {r.EtcdUserData[etcdName], r.EtcdFiles[etcdName], []string{"install", "disk"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if !strings.HasPrefix(machine.text, "#cloud-config\n") {
@@ -176,6 +209,8 @@ func TestCloudConfig(t *testing.T) {
 					if machine.files[command[0]].Permissions != "0755" {
 						t.Errorf("%s cannot be run", command[0])
 					}
+				} else if service := command[len(command)-1]; len(command) > 2 && machine.files["/etc/systemd/system/"+service].Content == "" {
+					t.Errorf("%s is started, and is not there", service)
 				}
 			}
 			if !slices.Equal(run, machine.run) {
@@ -198,7 +233,7 @@ func TestCloudConfig(t *testing.T) {
 func TestFirewall(t *testing.T) {
 	c := tofutest.Copy(t, "modules/region", "")
 	c.Must("init")
-	r := render(t, c, nil)
+	r := render(t, c, withNodes(nil))
 	var out struct {
 		Firewall map[string]struct {
 			Of    string `json:"of"`
@@ -207,17 +242,18 @@ func TestFirewall(t *testing.T) {
 		} `json:"firewall"`
 	}
 	c.Output(&out)
-	listens := regexp.MustCompile(`--(?:listen|http|grpc|gossip)=\$\{(?:ADDRESS|SERVE)\}:(\d+)`)
+	listens := regexp.MustCompile(`--(?:listen-client-urls|listen-peer-urls|http|grpc|gossip)=(?:https://)?\$\{(?:ADDRESS|SERVE)\}:(\d+)`)
 	for of, unit := range map[string]string{
-		"site":        r.SiteFiles["europe-west2-1"]["/etc/systemd/system/samya.service"].Content,
+		"site":        r.SiteFiles[second]["/etc/systemd/system/samya.service"].Content,
 		"app_manager": r.AppManagerFiles["/etc/systemd/system/samya.service"].Content,
+		"etcd":        r.EtcdFiles[etcdName]["/etc/systemd/system/etcd.service"].Content,
 	} {
 		opened := make(map[string]bool)
 		for _, m := range listens.FindAllStringSubmatch(unit, -1) {
 			opened[m[1]] = false
 		}
-		if len(opened) != 3 {
-			t.Fatalf("%s listens on %v, want three ports", of, opened)
+		if want := map[string]int{"site": 3, "app_manager": 3, "etcd": 2}[of]; len(opened) != want {
+			t.Fatalf("%s listens on %v, want %d ports", of, opened, want)
 		}
 		for name, rule := range out.Firewall {
 			for _, port := range rule.Ports {
@@ -230,6 +266,9 @@ func TestFirewall(t *testing.T) {
 			}
 			if rule.Of == "site" && rule.From == "clients" {
 				t.Errorf("%s lets clients come to sites", name)
+			}
+			if rule.Of == "etcd" && rule.From != "site" && rule.From != "etcd" {
+				t.Errorf("%s lets %s come to etcd", name, rule.From)
 			}
 		}
 		for port, ruled := range opened {

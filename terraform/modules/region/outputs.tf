@@ -1,5 +1,5 @@
 output "ports" {
-  description = "Ports of sites and of app managers."
+  description = "Ports of sites, of app managers and of etcd."
   value       = local.ports
 }
 
@@ -18,14 +18,24 @@ output "site_secrets" {
   value       = local.site_secrets
 }
 
+output "etcd_secrets" {
+  description = "For each member of etcd its secrets, and the files that they become."
+  value       = local.etcd_secrets
+}
+
 output "app_manager_secrets" {
   description = "The secrets of app managers, and the files that they become."
   value       = local.app_manager_secrets
 }
 
 output "site_user_data" {
-  description = "What each site's machine does at its first start, for cloud-init."
+  description = "What each machine of a site does at its first start, for cloud-init."
   value       = { for name, files in local.site_files : name => templatefile("${path.module}/templates/cloud-config.yaml.tftpl", merge(local.cloud_config.site, { files = files })) }
+}
+
+output "etcd_user_data" {
+  description = "What the machine of each member of etcd does at its first start, for cloud-init."
+  value       = { for name, files in local.etcd_files : name => templatefile("${path.module}/templates/cloud-config.yaml.tftpl", merge(local.cloud_config.etcd, { files = files })) }
 }
 
 output "app_manager_user_data" {
@@ -34,8 +44,13 @@ output "app_manager_user_data" {
 }
 
 output "site_files" {
-  description = "The files that each site's machine is given, by path."
+  description = "The files that each machine of a site is given, by path."
   value       = local.site_files
+}
+
+output "etcd_files" {
+  description = "The files that the machine of each member of etcd is given, by path."
+  value       = local.etcd_files
 }
 
 output "app_manager_files" {

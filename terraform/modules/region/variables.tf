@@ -21,13 +21,48 @@ variable "region" {
 }
 
 variable "addresses" {
-  description = "Private addresses of this region's sites, by the site's name. They stay with the site for ever."
+  description = "Private addresses of this region's sites, by the site's name, and of further nodes, by the site's and the node's: europe-west2-1-b. They stay for ever."
   type        = map(string)
   nullable    = false
 
   validation {
     condition     = alltrue([for _, a in var.addresses : can(cidrhost("${a}/32", 0))])
     error_message = "An address must be an IPv4 address."
+  }
+}
+
+variable "nodes" {
+  description = "Of the machines that are nodes of a site with its log in etcd: the site, and the name of the node. The node a may begin the log."
+  type = map(object({
+    site = string
+    node = string
+  }))
+  default  = {}
+  nullable = false
+
+  validation {
+    condition     = alltrue([for name, _ in var.nodes : contains(keys(var.addresses), name)])
+    error_message = "A node must have an address."
+  }
+  validation {
+    condition     = length(var.nodes) == 0 || length(var.etcd.endpoints) > 0
+    error_message = "Nodes need an etcd."
+  }
+}
+
+variable "etcd" {
+  description = "The etcd of the nodes: addresses for clients as host:port; the `members` that this region is to have, addresses by name; and the release of etcd that these members fetch. Without members others run the etcd, and compact it."
+  type = object({
+    endpoints = optional(list(string), [])
+    members   = optional(map(string), {})
+    release   = optional(object({ url = string, sha256 = string }))
+  })
+  default  = {}
+  nullable = false
+
+  validation {
+    condition     = length(var.etcd.members) == 0 || var.etcd.release != null
+    error_message = "Members of etcd need a release of etcd."
   }
 }
 
@@ -43,7 +78,7 @@ variable "founders" {
 }
 
 variable "seeds" {
-  description = "Private addresses of sites of the cluster, of all regions: whom a process asks first."
+  description = "Private addresses of sites of the cluster and of all their nodes, of all regions: whom a process asks first."
   type        = list(string)
   nullable    = false
 
@@ -104,7 +139,7 @@ variable "secrets" {
 }
 
 variable "data_device" {
-  description = "Device of a site's persistent disk, as its machine sees it."
+  description = "Device of the persistent disk of a site or of a member of etcd, as its machine sees it."
   type        = string
   nullable    = false
 
@@ -127,13 +162,15 @@ variable "serve_address" {
 }
 
 variable "paths" {
-  description = "Where things are on machines: the `program`, `config` for keys and certificates, `data` for a site's state, `library` for scripts, and `etc` for the machine's own description."
+  description = "Where things are on machines: the `program` samya, the program `etcd`, `config` for keys and certificates, `data` and `etcd_data` for the state of a site and of a member of etcd, `library` for scripts, and `etc` for the machine's own description."
   type = object({
-    program = optional(string, "/usr/local/bin/samya")
-    config  = optional(string, "/etc/samya")
-    data    = optional(string, "/var/lib/samya")
-    library = optional(string, "/usr/local/lib/samya")
-    etc     = optional(string, "/etc")
+    program   = optional(string, "/usr/local/bin/samya")
+    etcd      = optional(string, "/usr/local/bin/etcd")
+    config    = optional(string, "/etc/samya")
+    data      = optional(string, "/var/lib/samya")
+    etcd_data = optional(string, "/var/lib/etcd")
+    library   = optional(string, "/usr/local/lib/samya")
+    etc       = optional(string, "/etc")
   })
   default  = {}
   nullable = false

@@ -110,3 +110,107 @@ run "addresses_are_addresses" {
 
   expect_failures = [var.addresses]
 }
+
+run "nodes_are_of_one_site" {
+  command = plan
+
+  variables {
+    addresses = { europe-west2-1 = "10.64.32.10", europe-west2-1-b = "10.64.32.30", europe-west2-2 = "10.64.32.11" }
+    nodes = {
+      europe-west2-1   = { site = "europe-west2-1", node = "a" }
+      europe-west2-1-b = { site = "europe-west2-1", node = "b" }
+    }
+    etcd = {
+      endpoints = ["10.64.47.252:2379"]
+      members   = { etcd-europe-west2-1 = "10.64.47.252" }
+      release   = { url = "https://example.com/etcd", sha256 = "1111111111111111111111111111111111111111111111111111111111111111" }
+    }
+  }
+
+  assert {
+    condition     = join(",", keys(output.site_secrets)) == "europe-west2-1,europe-west2-2"
+    error_message = "Nodes share the secrets of their site."
+  }
+  assert {
+    condition     = lookup(output.site_secrets["europe-west2-1"], "samya-tls-europe-west2-1-etcd", "") == "etcd.pem" && lookup(output.site_secrets["europe-west2-1"], "samya-etcd-ca", "") == "etcd-ca.pem"
+    error_message = "A site of nodes has a certificate for etcd."
+  }
+  assert {
+    condition     = length([for id, _ in output.site_secrets["europe-west2-2"] : id if strcontains(id, "etcd")]) == 0
+    error_message = "A site on a disk has nothing of etcd."
+  }
+  assert {
+    condition     = length([for id, _ in output.app_manager_secrets : id if strcontains(id, "etcd")]) == 0
+    error_message = "App managers have nothing of etcd."
+  }
+  assert {
+    condition     = join(",", keys(output.etcd_secrets["etcd-europe-west2-1"])) == "samya-etcd-ca,samya-tls-etcd-europe-west2-1"
+    error_message = "A member of etcd has its own certificate, and nothing of samya."
+  }
+  assert {
+    condition     = output.site_files["europe-west2-1-b"]["/etc/samya-node"].content == "NAME=europe-west2-1\nADDRESS=10.64.32.30\nNODE=b\nAWAIT=true\n"
+    error_message = "A further node has the site's name, and waits for its log."
+  }
+  assert {
+    condition     = strcontains(output.site_files["europe-west2-1"]["/etc/samya-node"].content, "NODE=a\nAWAIT=false\n")
+    error_message = "The first node begins the log."
+  }
+  assert {
+    condition     = strcontains(output.site_files["europe-west2-1-b"]["/etc/systemd/system/samya.service"].content, " --members=europe-west2-1,")
+    error_message = "All nodes of a founder name the founders."
+  }
+  assert {
+    condition     = !strcontains(output.site_files["europe-west2-1-b"]["/etc/systemd/system/samya.service"].content, "--etcd-keep-history")
+    error_message = "The nodes compact an etcd of their own."
+  }
+  assert {
+    condition     = !strcontains(output.site_files["europe-west2-2"]["/etc/systemd/system/samya.service"].content, "etcd")
+    error_message = "A site on a disk knows nothing of etcd."
+  }
+}
+
+run "others_may_run_etcd" {
+  command = plan
+
+  variables {
+    addresses = { europe-west2-1 = "10.64.32.10", europe-west2-1-b = "10.64.32.30", europe-west2-2 = "10.64.32.11" }
+    nodes = {
+      europe-west2-1   = { site = "europe-west2-1", node = "a" }
+      europe-west2-1-b = { site = "europe-west2-1", node = "b" }
+    }
+    etcd = { endpoints = ["etcd.example.com:2379"] }
+  }
+
+  assert {
+    condition     = strcontains(output.site_files["europe-west2-1"]["/etc/systemd/system/samya.service"].content, " --etcd-endpoints=etcd.example.com:2379") && strcontains(output.site_files["europe-west2-1"]["/etc/systemd/system/samya.service"].content, " --etcd-keep-history=true")
+    error_message = "Nodes leave the history of another one's etcd alone."
+  }
+  assert {
+    condition     = length(output.etcd_files) == 0 && length([for name, _ in output.firewall : name if strcontains(name, "etcd")]) == 0
+    error_message = "There is no etcd to be made."
+  }
+}
+
+run "nodes_need_an_etcd" {
+  command = plan
+
+  variables {
+    addresses = { europe-west2-1 = "10.64.32.10", europe-west2-1-b = "10.64.32.30", europe-west2-2 = "10.64.32.11" }
+    nodes = {
+      europe-west2-1   = { site = "europe-west2-1", node = "a" }
+      europe-west2-1-b = { site = "europe-west2-1", node = "b" }
+    }
+  }
+
+  expect_failures = [var.nodes]
+}
+
+run "the_log_is_no_setting" {
+  command = plan
+
+  variables {
+    site_settings = { log = "etcd" }
+  }
+
+  expect_failures = [var.site_settings]
+}
