@@ -32,6 +32,8 @@ func TestInventedArguments(t *testing.T) {
 			{"invented attribute", "region/outputs.tf", "google_compute_address.app_manager.address", "google_compute_address.app_manager.ip", `no argument, nested block, or exported attribute named "ip"`},
 			{"invented attribute of a list of blocks", "region/outputs.tf", "google_compute_address.app_manager.address", `google_compute_instance.site["a"].network_interface[0].ip`, `no argument, nested block, or exported attribute named "ip"`},
 			{"what is only told", "main.tf", "  routing_mode            = \"GLOBAL\"", "  self_link               = \"x\"", `"self_link" is decided by the provider`},
+			{"invented argument of etcd", "region/etcd.tf", "    device_name = \"samya-data\"", "    device = \"samya-data\"", `An argument named "device" is not expected here`},
+			{"missing argument of etcd", "region/etcd.tf", "  machine_type              = var.etcd.machine.type\n", "", `The argument "machine_type" is required`},
 			{"wrong type", "region/app_managers.tf", "  healthy_threshold   = 1", "  healthy_threshold   = \"one\"", "a number is required"},
 		},
 		"aws": {
@@ -45,6 +47,8 @@ func TestInventedArguments(t *testing.T) {
 			{"invented attribute", "region/outputs.tf", "aws_lb.app_manager.dns_name", "aws_lb.app_manager.address", `no argument, nested block, or exported attribute named "address"`},
 			{"argument of another kind", "peering.tf", "  auto_accept               = true", "  auto_accept               = true\n  peer_region = \"x\"", `"peer_region" is decided by the provider`},
 			{"argument of the provider", "main.tf", "  default_tags {", "  account = \"1\"\n  default_tags {", `An argument named "account" is not expected here`},
+			{"invented argument of etcd", "region/etcd.tf", "  availability_zone = each.value.zone", "  zone = each.value.zone", `An argument named "zone" is not expected here`},
+			{"missing argument of etcd", "region/etcd.tf", "  subnet_id       = aws_subnet.private[each.value.zone].id\n", "", `The argument "subnet_id" is required`},
 			{"what is only told", "region/main.tf", "  enable_dns_hostnames = true", "  arn = \"x\"", `"arn" is decided by the provider`},
 		},
 	} {

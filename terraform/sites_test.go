@@ -17,13 +17,7 @@ func TestSitesComeAndGo(t *testing.T) {
 			c.Must("init")
 			with := func(regions map[string]any) {
 				t.Helper()
-				c.Vars = map[string]any{
-					"release": map[string]string{"url": "https://example.com/samya", "sha256": strings.Repeat("0", 64)},
-					"regions": regions, "project": "my-project", "protect_data": false,
-				}
-				if cloud == "aws" {
-					delete(c.Vars, "project")
-				}
+				c.Vars = variables(cloud, regions)
 			}
 			region := func(network, sites int, gone ...int) map[string]any {
 				return map[string]any{"network": network, "sites": sites, "gone": append([]int{}, gone...)}
@@ -52,6 +46,79 @@ func TestSitesComeAndGo(t *testing.T) {
 			c.Must("apply", "-auto-approve")
 			if c.Planned() {
 				t.Error("a plan after a site has left is not empty")
+			}
+		})
+	}
+}
+
+// variables are those of a root whose disks may be destroyed.
+func variables(cloud string, regions map[string]any) map[string]any {
+	vars := map[string]any{
+		"release": map[string]string{"url": "https://example.com/samya", "sha256": strings.Repeat("0", 64)},
+		"regions": regions, "project": "my-project", "protect_data": false,
+	}
+	if cloud == "aws" {
+		delete(vars, "project")
+	}
+	return vars
+}
+
+// TestNodesCome: a second and a third node of a site leave its machine, disk and address as
+// they are; app managers learn the addresses. The way back is refused while data is protected.
+func TestNodesCome(t *testing.T) {
+	mirror := tofutest.Mirror(t)
+	for cloud, names := range map[string][2]string{"google": {"us-west1", "europe-west2"}, "aws": {"us-west-2", "eu-west-2"}} {
+		t.Run(cloud, func(t *testing.T) {
+			c := tofutest.Copy(t, cloud, mirror)
+			c.Must("init")
+			with := func(nodes int, protect bool) {
+				t.Helper()
+				c.Vars = variables(cloud, map[string]any{
+					names[0]: map[string]any{"network": 0, "nodes": nodes}, names[1]: map[string]any{"network": 1},
+				})
+				c.Vars["protect_data"] = protect
+				c.Vars["etcd"] = map[string]string{"url": "https://example.com/etcd", "sha256": strings.Repeat("1", 64)}
+			}
+			with(1, true)
+			c.Must("apply", "-auto-approve")
+			site := names[0] + "-1"
+
+			with(2, true)
+			changes := c.Changes()
+			made := 0
+			for address, did := range changes {
+				switch {
+				case did == "create":
+					if strings.Contains(address, "_instance.") {
+						made++
+					}
+				case strings.Contains(address, "app_manager"), strings.Contains(address, "_dashboard."), did == "update" && strings.Contains(address, "_iam_role_policy.read["+`"`+site+`"`):
+					// App managers learn the addresses of all nodes, and are renewed at full size. The
+					// role of the site may read secrets for etcd.
+				default:
+					t.Errorf("a second node, and the plan does %s to %s", did, address)
+				}
+			}
+			if made != 4 {
+				t.Errorf("%d machines are made, want a node and three members of etcd: %v", made, changes)
+			}
+			c.Must("apply", "-auto-approve")
+			if c.Planned() {
+				t.Error("a plan after a second node came is not empty")
+			}
+
+			with(3, true)
+			for address, did := range c.Changes() {
+				// On Google a rule names the machines that may come to etcd.
+				if did != "create" && !strings.Contains(address, "app_manager") && !strings.Contains(address, "_dashboard.") &&
+					!(did == "update" && strings.Contains(address, `_firewall.rule["etcd-clients"]`)) {
+					t.Errorf("a third node, and the plan does %s to %s", did, address)
+				}
+			}
+
+			with(1, true)
+			if out, err := c.Run("plan"); err == nil {
+				t.Errorf("a site goes back from etcd to its disk:\n%s", out)
 			}
 		})
 	}

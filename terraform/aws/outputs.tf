@@ -7,15 +7,22 @@ output "endpoints" {
 }
 
 output "sites" {
-  description = "The sites by name: where they stand, and their private addresses."
-  value = merge([for region, sites in local.sites : {
-    for name, s in sites : name => { region = region, address = s.address }
+  description = "The sites by name: where they stand, and their private addresses: `addresses` are those of all nodes."
+  value = merge([for region, machines in local.machines : {
+    for name, m in machines : name => {
+      region = region, address = m.address, addresses = [for _, n in machines : n.address if n.site == name]
+    } if m.site == name
   }]...)
+}
+
+output "etcd" {
+  description = "The members of etcd by name, and their private addresses."
+  value       = { for name, m in merge(values(local.etcd)...) : name => m.address }
 }
 
 output "secrets" {
   description = "For each region the secrets that the operator stores there before machines can start samya, and the files that they become."
-  value       = { for name, m in module.region : name => merge(m.app_manager_secrets, values(m.site_secrets)...) }
+  value       = { for name, m in module.region : name => merge(m.app_manager_secrets, concat(values(m.site_secrets), values(m.etcd_secrets))...) }
 }
 
 output "dashboards" {

@@ -10,10 +10,12 @@ variable "cluster" {
 }
 
 variable "regions" {
-  description = "The servers of each region, by the cloud's name of it: `sites`, which hold tokens, `gone`, the numbers of sites that have left and are never used again, `app_managers`, which serve clients, and `app_managers_max`, up to which their group grows under load. `network` numbers the region's part of `network_cidr` and stays for ever. `zones` are letters."
+  description = "The servers of each region, by the cloud's name of it: `sites`, which hold tokens, `gone`, the numbers of sites that have left and are never used again, `app_managers`, which serve clients, and `app_managers_max`, up to which their group grows under load. `nodes` of each site are 1, a machine with its log on disk, or 2 or 3 in zones of their own with their log in an etcd of the region: the one at `etcd_endpoints`, host:port each, else three machines of its own. The nodes never go back to 1. `network` numbers the region's part of `network_cidr` and stays for ever. `zones` are letters."
   type = map(object({
     network          = number
     sites            = optional(number, 1)
+    nodes            = optional(number, 1)
+    etcd_endpoints   = optional(list(string), [])
     gone             = optional(list(number), [])
     app_managers     = optional(number, 2)
     app_managers_max = optional(number)
@@ -50,6 +52,16 @@ variable "regions" {
   validation {
     condition     = alltrue([for _, r in var.regions : r.app_managers_max == null || try(r.app_managers_max >= r.app_managers, false)])
     error_message = "app_managers_max must be at least app_managers."
+  }
+  validation {
+    condition     = alltrue([for _, r in var.regions : contains([1, 2, 3], r.nodes)])
+    error_message = "The nodes of a site must be 1 to 3."
+  }
+  validation {
+    condition = alltrue(flatten([for _, r in var.regions : [
+      for e in r.etcd_endpoints : can(regex("^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?:[1-9][0-9]{0,4}$", e))
+    ]]))
+    error_message = "Endpoints of etcd are host:port, without https://."
   }
   validation {
     condition     = sum(concat([0], [for _, r in var.regions : r.sites])) >= 1
@@ -102,6 +114,10 @@ variable "network_cidr" {
     condition     = can(cidrhost(var.network_cidr, 0)) && try(tonumber(split("/", var.network_cidr)[1]) <= 20, false)
     error_message = "It must be an IPv4 network of at least 4,096 addresses, such as 10.64.0.0/16."
   }
+  validation {
+    condition     = alltrue([for _, r in var.regions : r.nodes <= length(r.zones)]) || try(tonumber(split("/", var.network_cidr)[1]) <= 18, false)
+    error_message = "With more nodes of a site than zones it must be a network of at least 16,384 addresses."
+  }
 }
 
 variable "client_cidrs" {
@@ -133,7 +149,7 @@ variable "public" {
 }
 
 variable "site_machine" {
-  description = "Kind of machine and disk of sites, the disk in GB."
+  description = "Kind of machine and disk of sites and of their nodes, the disk in GB."
   type = object({
     type      = optional(string, "m6i.xlarge")
     disk_type = optional(string, "gp3")
@@ -164,6 +180,29 @@ variable "image" {
   default = {}
 }
 
+variable "etcd" {
+  description = "The etcd of regions with sites of several nodes, unless such a region names `etcd_endpoints`: a release of etcd, its address and SHA-256 as in `release`, and the kind of machine and disk of its three members, the disk in GB."
+  type = object({
+    url       = string
+    sha256    = string
+    type      = optional(string, "m6i.large")
+    disk_type = optional(string, "gp3")
+    disk_size = optional(number, 32)
+  })
+  default = null
+
+  validation {
+    condition = var.etcd == null || try(
+      can(regex("^https://[A-Za-z0-9.:/_%~?&=+-]+$", var.etcd.url)) && can(regex("^[0-9a-f]{64}$", var.etcd.sha256)) && var.etcd.disk_size >= 20, false
+    )
+    error_message = "The address must begin with https://, the checksum be 64 hexadecimal digits, and the disk have at least 20 GB."
+  }
+  validation {
+    condition     = var.etcd != null || alltrue([for _, r in var.regions : r.nodes == 1 || length(r.etcd_endpoints) > 0])
+    error_message = "Sites of several nodes need an etcd: name a release of etcd, or etcd_endpoints of the region."
+  }
+}
+
 variable "site_settings" {
   description = "Further flags of all sites, by name without dashes: `{ \"request-retention\" = \"10m\" }`. `samya site --help` lists them."
   type        = map(string)
@@ -188,7 +227,7 @@ variable "alarm_actions" {
 }
 
 variable "protect_data" {
-  description = "Whether the disks of sites, which hold the books, are refused to be destroyed. To destroy a cluster, apply false first."
+  description = "Whether the disks of sites and of etcd, which hold the books, are refused to be destroyed. To destroy a cluster, apply false first."
   type        = bool
   default     = true
 }

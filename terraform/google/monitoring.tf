@@ -34,7 +34,7 @@ resource "google_monitoring_dashboard" "machines" {
 }
 
 resource "google_monitoring_alert_policy" "site_gone" {
-  display_name          = "samya ${var.cluster}: the machine of a site is gone"
+  display_name          = "samya ${var.cluster}: the machine of a site or of etcd is gone"
   combiner              = "OR"
   notification_channels = var.notification_channels
 
@@ -42,7 +42,7 @@ resource "google_monitoring_alert_policy" "site_gone" {
     display_name = "no sign of life for five minutes"
 
     condition_absent {
-      filter   = "metric.type=\"compute.googleapis.com/instance/uptime\" resource.type=\"gce_instance\" metadata.user_labels.cluster=\"${var.cluster}\" metadata.user_labels.part=\"site\""
+      filter   = "metric.type=\"compute.googleapis.com/instance/uptime\" resource.type=\"gce_instance\" metadata.user_labels.cluster=\"${var.cluster}\" metadata.user_labels.part=one_of(\"site\", \"etcd\")"
       duration = "300s"
 
       aggregations {

@@ -7,16 +7,23 @@ output "endpoints" {
 }
 
 output "sites" {
-  description = "The sites by name: where they stand, and their private addresses."
-  value = merge([for region, sites in local.addresses : {
-    for name, address in sites : name => { region = region, address = address }
+  description = "The sites by name: where they stand, and their private addresses: `addresses` are those of all nodes."
+  value = merge([for region, machines in local.machines : {
+    for name, m in machines : name => {
+      region = region, address = m.address, addresses = [for _, n in machines : n.address if n.site == name]
+    } if m.site == name
   }]...)
+}
+
+output "etcd" {
+  description = "The members of etcd by name, and their private addresses."
+  value       = { for name, m in local.all_etcd : name => m.address }
 }
 
 output "secrets" {
   description = "The secrets that the operator stores before machines can start samya, and the files that they become."
   value = merge([for _, m in module.region : merge(
-    m.app_manager_secrets, [for _, secrets in m.site_secrets : secrets]...
+    m.app_manager_secrets, concat(values(m.site_secrets), values(m.etcd_secrets))...
   )]...)
 }
 

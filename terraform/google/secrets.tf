@@ -1,15 +1,16 @@
 # Places for keys and certificates, and who may read them: each site its own, and
-# no other's. What is in them is stored by the operator and never comes into the
+# no other's; nodes of a site share them. What is in them is stored by the operator and never comes into the
 # state: docs/deploy-google.md has the commands.
 
 locals {
   # By the account: the account's name for IAM, and the secrets that it reads.
   accounts = merge(
     { for site, m in google_service_account.site : site => m.member },
+    { for name, m in google_service_account.etcd : name => m.member },
     { for region, m in google_service_account.app_manager : "am-${region}" => m.member },
   )
   reads = merge(
-    merge([for _, m in module.region : { for site, secrets in m.site_secrets : site => keys(secrets) }]...),
+    merge([for _, m in module.region : { for who, secrets in merge(m.site_secrets, m.etcd_secrets) : who => keys(secrets) }]...),
     { for region, m in module.region : "am-${region}" => keys(m.app_manager_secrets) },
   )
   readers = merge([for who, ids in local.reads : { for id in ids : "${id}/${who}" => { id = id, who = who } }]...)
@@ -21,6 +22,13 @@ resource "google_service_account" "site" {
 
   account_id   = "${trimsuffix(substr("${var.cluster}-${each.key}", 0, 21), "-")}-${substr(sha256("${var.cluster}/${each.key}"), 0, 8)}"
   display_name = "Site ${each.key} of ${var.cluster}"
+}
+
+resource "google_service_account" "etcd" {
+  for_each = local.all_etcd
+
+  account_id   = "${trimsuffix(substr("${var.cluster}-${each.key}", 0, 21), "-")}-${substr(sha256("${var.cluster}/${each.key}"), 0, 8)}"
+  display_name = "Member ${each.key} of etcd of ${var.cluster}"
 }
 
 resource "google_service_account" "app_manager" {

@@ -6,6 +6,8 @@ module "needs" {
   cluster              = var.cluster
   region               = var.region
   addresses            = { for name, s in var.sites : name => s.address }
+  nodes                = { for name, s in var.sites : name => { site = s.site, node = s.node } if s.node != "" }
+  etcd                 = local.etcd
   founders             = var.founders
   seeds                = var.seeds
   site_settings        = var.site_settings
@@ -17,6 +19,12 @@ module "needs" {
 }
 
 locals {
+  members = try(var.etcd.members, {})
+  etcd = {
+    endpoints = try(var.etcd.endpoints, [])
+    members   = { for name, m in local.members : name => m.address }
+    release   = length(local.members) == 0 ? null : { url = var.etcd.machine.url, sha256 = var.etcd.machine.sha256 }
+  }
   name  = "${var.cluster}-${var.region}"
   zones = sort(keys(var.zones))
   # Who may open ports: networks, and the load balancer, whose checks come from its
@@ -27,11 +35,13 @@ locals {
     monitoring    = var.monitoring_cidrs
     load_balancer = [for _, z in var.zones : var.public ? z.public : z.private]
   }
-  # A rule for each port and network, once, whatever it is for.
+  # A rule for each port and network, or group of machines, once, whatever it is for.
   openings = flatten([for rule in module.needs.firewall : [for port in rule.ports : [
-    for cidr in local.from[rule.from] : { of = rule.of, protocol = rule.protocol, port = port, cidr = cidr, why = rule.why }
+    for from in lookup(local.from, rule.from, [rule.from]) : {
+      of = rule.of, protocol = rule.protocol, port = port, from = from, group = !contains(keys(local.from), rule.from), why = rule.why
+    }
   ]]])
-  rules = { for o in local.openings : "${o.of}/${o.protocol}/${o.port}/${o.cidr}" => o... }
+  rules = { for o in local.openings : "${o.of}/${o.protocol}/${o.port}/${o.from}" => o... }
 }
 
 data "aws_ami" "image" {
@@ -143,7 +153,7 @@ resource "aws_route_table_association" "private" {
 }
 
 resource "aws_security_group" "part" {
-  for_each = toset(["site", "app_manager"])
+  for_each = toset(concat(["site", "app_manager"], length(local.members) > 0 ? ["etcd"] : []))
 
   region      = var.region
   name        = "${local.name}-${replace(each.key, "_", "-")}"
@@ -154,13 +164,14 @@ resource "aws_security_group" "part" {
 resource "aws_vpc_security_group_ingress_rule" "rule" {
   for_each = local.rules
 
-  region            = var.region
-  security_group_id = aws_security_group.part[each.value[0].of].id
-  description       = join(" ", distinct(each.value[*].why))
-  ip_protocol       = each.value[0].protocol
-  from_port         = each.value[0].port
-  to_port           = each.value[0].port
-  cidr_ipv4         = each.value[0].cidr
+  region                       = var.region
+  security_group_id            = aws_security_group.part[each.value[0].of].id
+  description                  = join(" ", distinct(each.value[*].why))
+  ip_protocol                  = each.value[0].protocol
+  from_port                    = each.value[0].port
+  to_port                      = each.value[0].port
+  cidr_ipv4                    = each.value[0].group ? null : each.value[0].from
+  referenced_security_group_id = each.value[0].group ? aws_security_group.part[each.value[0].from].id : null
 }
 
 resource "aws_vpc_security_group_egress_rule" "all" {

@@ -20,6 +20,25 @@ resource "aws_cloudwatch_metric_alarm" "site" {
   ok_actions          = var.alarm_actions
 }
 
+resource "aws_cloudwatch_metric_alarm" "etcd" {
+  for_each = local.members
+
+  region              = var.region
+  alarm_name          = "${var.cluster} ${each.key}: the machine does not answer"
+  alarm_description   = "Sites go on while two members of etcd are left. Apply the configuration again: a new machine takes the disk, the name and the address."
+  namespace           = "AWS/EC2"
+  metric_name         = "StatusCheckFailed"
+  dimensions          = { InstanceId = aws_instance.etcd[each.key].id }
+  statistic           = "Maximum"
+  period              = 60
+  evaluation_periods  = 5
+  comparison_operator = "GreaterThanThreshold"
+  threshold           = 0
+  treat_missing_data  = "breaching"
+  alarm_actions       = var.alarm_actions
+  ok_actions          = var.alarm_actions
+}
+
 resource "aws_cloudwatch_metric_alarm" "app_managers" {
   for_each = var.app_managers > 0 ? aws_lb_target_group.app_manager : {}
 

@@ -28,6 +28,11 @@ output "site_secrets" {
   value       = module.needs.site_secrets
 }
 
+output "etcd_secrets" {
+  description = "For each member of etcd its secrets, and the files that they become."
+  value       = module.needs.etcd_secrets
+}
+
 output "app_manager_secrets" {
   description = "The secrets of app managers, and the files that they become."
   value       = module.needs.app_manager_secrets

@@ -1,11 +1,11 @@
 # Places for keys and certificates, and who may read them: each site its own, and
-# no other's. What is in them is stored by the operator and never comes into the
+# no other's; nodes of a site share them. What is in them is stored by the operator and never comes into the
 # state: docs/deploy-aws.md has the commands.
 
 locals {
   app_managers = "am-${var.region}"
   reads = merge(
-    { for site, secrets in module.needs.site_secrets : site => keys(secrets) },
+    { for who, secrets in merge(module.needs.site_secrets, module.needs.etcd_secrets) : who => keys(secrets) },
     { (local.app_managers) = keys(module.needs.app_manager_secrets) },
   )
 }

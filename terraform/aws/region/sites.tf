@@ -1,5 +1,5 @@
-# Sites: each has a machine, a disk and an address of its own. The disk and the
-# address stay when the machine is made anew.
+# Sites: each, and each further node of a site, has a machine, a disk and an address of
+# its own. The disk and the address stay when the machine is made anew.
 
 resource "aws_network_interface" "site" {
   for_each = var.sites
@@ -34,7 +34,7 @@ resource "aws_instance" "site" {
   region               = var.region
   ami                  = data.aws_ami.image.id
   instance_type        = var.site_machine.type
-  iam_instance_profile = aws_iam_instance_profile.machine[each.key].name
+  iam_instance_profile = aws_iam_instance_profile.machine[each.value.site].name
   # Over 16 KB when it is not compressed.
   user_data_base64 = base64gzip(module.needs.site_user_data[each.key])
   tags             = { Name = "${var.cluster} ${each.key}", part = "site" }

@@ -24,7 +24,7 @@ variable "founders" {
 }
 
 variable "seeds" {
-  description = "Private addresses of sites that a process asks first."
+  description = "Private addresses of sites and their nodes that a process asks first."
   type        = list(string)
 }
 
@@ -88,7 +88,7 @@ variable "app_manager_settings" {
 }
 
 variable "protect_data" {
-  description = "Whether the disks of sites, which hold the books, are refused to be destroyed. To destroy a cluster, apply false first."
+  description = "Whether the disks of sites and of etcd, which hold the books, are refused to be destroyed. To destroy a cluster, apply false first."
   type        = bool
 }
 
@@ -101,11 +101,31 @@ variable "zones" {
 }
 
 variable "sites" {
-  description = "The region's sites by name: the zone and the private address of each."
+  description = "The machines of the region's sites, by the name of the site, or of a further node: the site, the name of the node, empty with the log on disk, the zone and the private address of each."
   type = map(object({
+    site    = string
+    node    = string
     zone    = string
     address = string
   }))
+}
+
+variable "etcd" {
+  description = "The region's etcd: the addresses for clients, its members by name that the region is to have, each with zone and private address, and their release, kind of machine and disk. Null without nodes."
+  type = object({
+    endpoints = list(string)
+    members = map(object({
+      zone    = string
+      address = string
+    }))
+    machine = object({
+      url       = string
+      sha256    = string
+      type      = string
+      disk_type = string
+      disk_size = number
+    })
+  })
 }
 
 variable "image" {

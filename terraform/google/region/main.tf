@@ -6,6 +6,8 @@ module "needs" {
   cluster              = var.cluster
   region               = var.region
   addresses            = { for name, s in var.sites : name => s.address }
+  nodes                = { for name, s in var.sites : name => { site = s.site, node = s.node } if s.node != "" }
+  etcd                 = local.etcd
   founders             = var.founders
   seeds                = var.seeds
   site_settings        = var.site_settings
@@ -18,8 +20,14 @@ module "needs" {
 }
 
 locals {
+  members = try(var.etcd.members, {})
+  etcd = {
+    endpoints = try(var.etcd.endpoints, [])
+    members   = { for name, m in local.members : name => m.address }
+    release   = length(local.members) == 0 ? null : { url = var.etcd.machine.url, sha256 = var.etcd.machine.sha256 }
+  }
   name = "${var.cluster}-${var.region}"
-  tags = { site = "${var.cluster}-site", app_manager = "${var.cluster}-app-manager" }
+  tags = { site = "${var.cluster}-site", app_manager = "${var.cluster}-app-manager", etcd = "${var.cluster}-etcd" }
   # Where checks of Google's load balancers come from.
   health_cidrs = ["35.191.0.0/16", "130.211.0.0/22", "209.85.152.0/22", "209.85.204.0/22"]
   from = {
@@ -27,6 +35,9 @@ locals {
     clients       = concat([var.cluster_cidr], var.client_cidrs)
     monitoring    = var.monitoring_cidrs
     load_balancer = local.health_cidrs
+    # Machines of this region alone.
+    site = [for _, s in var.sites : "${s.address}/32"]
+    etcd = [for _, m in local.members : "${m.address}/32"]
   }
 }
 
@@ -68,7 +79,7 @@ resource "google_compute_firewall" "rule" {
   network            = var.network
   direction          = "INGRESS"
   source_ranges      = local.from[each.value.from]
-  destination_ranges = each.value.from == "cluster" || each.value.from == "monitoring" || !var.public ? [var.cidr] : null
+  destination_ranges = each.value.of != "app_manager" || each.value.from == "cluster" || each.value.from == "monitoring" || !var.public ? [var.cidr] : null
   target_tags        = [local.tags[each.value.of]]
 
   allow {

@@ -1,5 +1,5 @@
-# Sites: each has a machine, a disk and an address of its own. The disk and the
-# address stay when the machine is made anew.
+# Sites: each, and each further node of a site, has a machine, a disk and an address of
+# its own. The disk and the address stay when the machine is made anew.
 
 resource "google_compute_address" "site" {
   for_each = var.sites

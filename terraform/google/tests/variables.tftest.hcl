@@ -109,3 +109,78 @@ run "a_region_has_so_many_sites_ever" {
 
   expect_failures = [var.regions]
 }
+
+run "nodes_leave_the_site_its_address" {
+  command = plan
+
+  variables {
+    regions = { europe-west2 = { network = 4, nodes = 2 } }
+    etcd    = { url = "https://example.com/etcd", sha256 = "1111111111111111111111111111111111111111111111111111111111111111" }
+  }
+
+  assert {
+    condition     = join(",", output.sites["europe-west2-1"].addresses) == "10.64.64.10,10.64.64.30" && output.sites["europe-west2-1"].address == "10.64.64.10"
+    error_message = "The first node has the address of a site of a single machine."
+  }
+  assert {
+    condition     = join(",", values(output.etcd)) == "10.64.79.252,10.64.79.251,10.64.79.250"
+    error_message = "There are three members of etcd."
+  }
+}
+
+run "nodes_and_members_have_addresses_of_their_own" {
+  command = plan
+
+  variables {
+    regions = { europe-west2 = { network = 4, sites = 10, nodes = 3, gone = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], zones = ["a", "b"] } }
+    etcd    = { url = "https://example.com/etcd", sha256 = "1111111111111111111111111111111111111111111111111111111111111111" }
+  }
+
+  assert {
+    condition     = length(distinct(concat(values(output.etcd), flatten([for _, s in output.sites : s.addresses])))) == 33
+    error_message = "No two machines have the same address."
+  }
+}
+
+run "nodes_need_an_etcd" {
+  command = plan
+
+  variables {
+    regions = { europe-west2 = { network = 0, nodes = 2 } }
+  }
+
+  expect_failures = [var.etcd]
+}
+
+run "another_etcd_will_do" {
+  command = plan
+
+  variables {
+    regions = { europe-west2 = { network = 0, nodes = 2, etcd_endpoints = ["10.0.0.1:2379"] } }
+  }
+
+  assert {
+    condition     = length(output.etcd) == 0
+    error_message = "No etcd is made where there is one."
+  }
+}
+
+run "endpoints_are_addresses" {
+  command = plan
+
+  variables {
+    regions = { europe-west2 = { network = 0, nodes = 2, etcd_endpoints = ["https://10.0.0.1:2379"] } }
+  }
+
+  expect_failures = [var.regions]
+}
+
+run "a_site_has_three_nodes_at_most" {
+  command = plan
+
+  variables {
+    regions = { europe-west2 = { network = 0, nodes = 4, etcd_endpoints = ["10.0.0.1:2379"] } }
+  }
+
+  expect_failures = [var.regions]
+}
