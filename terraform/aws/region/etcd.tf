@@ -57,7 +57,7 @@ resource "aws_instance" "etcd" {
   lifecycle {
     # A newer image is for new machines, and user data is read at a machine's first
     # start alone. Members get both by a new machine, one after the other:
-    # docs/deploy-aws.md.
+    # terraform/README.md.
     ignore_changes = [ami, user_data_base64]
   }
 

@@ -74,7 +74,7 @@ resource "google_compute_instance" "etcd" {
 
   lifecycle {
     # It is read at a machine's first start alone. Members get a new one by a new
-    # machine, one after the other: docs/deploy-google.md.
+    # machine, one after the other: terraform/README.md.
     ignore_changes = [metadata["user-data"], boot_disk[0].initialize_params[0].image]
   }
 

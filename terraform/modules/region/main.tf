@@ -207,7 +207,7 @@ locals {
     "${var.paths.etc}/samya-node" = { content = join("", concat(["NAME=${local.site_of[name]}\n", "ADDRESS=${address}\n"],
     [for m in [try(var.nodes[name], null)] : "NODE=${m.node}\nAWAIT=${m.node != "a"}\n" if m != null])), permissions = "0644" }
   }) }
-  # A member that comes in place of a lost one has the state "existing": docs/nodes.md.
+  # A member whose disk is lost gets the state "existing": terraform/README.md.
   etcd_files = { for name, address in var.etcd.members : name => merge(local.files.etcd, local.disk.etcd, {
     "${var.paths.etc}/samya-secrets" = { content = join("", [for id, file in local.etcd_secrets[name] : "${id} ${file}\n"]), permissions = "0644" }
     "${var.paths.etc}/samya-node"    = { content = "NAME=${name}\nADDRESS=${address}\nSTATE=new\n", permissions = "0644" }
