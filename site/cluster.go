@@ -2,6 +2,7 @@ package site
 
 import (
 	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -36,6 +37,9 @@ func (s cluster) ListSites(context.Context, *samyav1.ListSitesRequest) (*samyav1
 		if site.Name == s.cfg.Name && s.cfg.Term > 0 {
 			// Gossip may tell the node that has taken over from this node.
 			site.Node, site.Term, site.Address, site.HttpAddress = s.cfg.Instance, s.cfg.Term, s.GRPCAddr(), s.HTTPAddr()
+			if s.cfg.Nodes != nil {
+				site.Standbys = uint32(s.cfg.Nodes.Standbys()) //nolint:gosec // a count of nodes
+			}
 		}
 		resp.Sites = append(resp.Sites, site)
 	}
@@ -52,7 +56,7 @@ func (s *Site) look() func(core.SiteID) *samyav1.Site {
 		if i >= 0 {
 			site.Region, site.Address, site.HttpAddress = heard[i].Region, heard[i].GRPC, heard[i].HTTP
 			site.OldestVersion, site.NewestVersion = uint32(heard[i].Versions.Oldest), uint32(heard[i].Versions.Newest)
-			site.Node, site.Term = heard[i].Instance, heard[i].Term
+			site.Node, site.Term, site.Standbys = heard[i].Instance, heard[i].Term, uint32(heard[i].Standbys)
 			site.Health = samyav1.SiteHealth_SITE_HEALTH_UNREACHABLE
 		}
 		if site.Name == s.cfg.Name || slices.Contains(connected, id) {
@@ -180,8 +184,34 @@ func (s *Site) resite(e *event.Event) {
 	s.log.Info("the cluster has other sites", "members", e.Members, "peers", e.Peers)
 }
 
-// watch keeps the links and the core's view of who is reachable up to date with gossip.
-func (s *Site) watch(ctx context.Context) {
+// toldStandbys is how often a site looks whether other nodes follow than it told, and
+// standbysLeave how long it waits for the news to leave.
+const (
+	toldStandbys  = time.Second
+	standbysLeave = 100 * time.Millisecond
+)
+
+// tellStandbys tells gossip how many other nodes of this site follow, unless it was told that.
+func (s *Site) tellStandbys(self *membership.Node) {
+	now := uint8(min(s.cfg.Nodes.Standbys(), math.MaxUint8)) //nolint:gosec // bounded, and a count
+	if now == self.Standbys {
+		return
+	}
+	self.Standbys = now
+	if err := s.membership.UpdateSelf(*self, standbysLeave); err != nil {
+		s.log.Debug("other processes hear later how many nodes follow", "error", err)
+	}
+}
+
+// watch keeps the links and the core's view of who is reachable up to date with gossip, and
+// gossip up to date with the nodes that follow.
+func (s *Site) watch(ctx context.Context, self membership.Node) {
+	var tick <-chan time.Time
+	if s.cfg.Nodes != nil {
+		ticker := time.NewTicker(toldStandbys)
+		defer ticker.Stop()
+		tick = ticker.C
+	}
 	for {
 		changed := s.membership.Changed()
 		s.meet()
@@ -189,6 +219,8 @@ func (s *Site) watch(ctx context.Context) {
 		s.reachable(s.links.Connected())
 		select {
 		case <-changed:
+		case <-tick:
+			s.tellStandbys(&self)
 		case <-ctx.Done():
 			return
 		}

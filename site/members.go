@@ -165,7 +165,7 @@ func memberOf(all *answer.Members, m *answer.Member, look func(core.SiteID) *sam
 	out := &samyav1.Member{
 		Name: string(m.Site), State: memberStates[m.State], Knows: m.Knows, Region: site.GetRegion(), Address: site.GetAddress(),
 		WaitsFor: memberWaitsFor(all, m, linked, site.GetRefusal()), Heir: string(m.Heir), Drain: drainOf(m.Drain),
-		Rescued: m.Rescued, Remembered: rememberedOf(m.Remembered), Node: site.GetNode(), Term: site.GetTerm(),
+		Rescued: m.Rescued, Remembered: rememberedOf(m.Remembered), Node: site.GetNode(), Term: site.GetTerm(), Standbys: site.GetStandbys(),
 	}
 	switch out.GetState() {
 	case samyav1.MemberState_MEMBER_STATE_MEMBER, samyav1.MemberState_MEMBER_STATE_DRAINING:

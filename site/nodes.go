@@ -24,6 +24,8 @@ type Nodes interface {
 	// List returns the nodes of the site, Last the number of the last commit.
 	List() ([]NodeStatus, error)
 	Last() uint64
+	// Standbys is how many other nodes follow.
+	Standbys() int
 	// Forget has the site keep nothing for a node that never comes back.
 	Forget(node string) error
 	// HandOver has another node go on with the site; empty for the one that is least

@@ -361,7 +361,7 @@ func (s *Site) Run(ctx context.Context) error {
 		group.Go(func() error { s.cfg.Nodes.Watch(engineCtx, s.engine.GiveUp); return nil })
 	}
 	group.Go(func() error { s.links.Run(linksCtx); return nil })
-	group.Go(func() error { s.watch(linksCtx); return nil })
+	group.Go(func() error { s.watch(linksCtx, gossip.Self); return nil })
 	group.Go(func() error { s.access.Run(linksCtx); return nil })
 	if s.cfg.TLS != nil {
 		group.Go(func() error { s.cfg.TLS.Run(linksCtx); return nil })

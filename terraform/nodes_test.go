@@ -98,19 +98,19 @@ func TestNodes(t *testing.T) {
 	site.stop(t, syscall.SIGTERM)
 	a := newMachine(t, files("a", over).SiteFiles[first], nil)
 	a.start(t)
-	served := func(node string) func() error {
+	served := func(node string, standbys uint32) func() error {
 		return func() error {
 			sites, err := client.ListSites(t.Context())
 			if err != nil || len(sites.Sites) != 1 {
 				return fmt.Errorf("sees %+v, %w", sites, err)
 			}
-			if s := sites.Sites[0]; s.Node != node || s.Health != "serving" {
+			if s := sites.Sites[0]; s.Node != node || s.Standbys != standbys || s.Health != "serving" {
 				return fmt.Errorf("sees %+v", s)
 			}
 			return nil
 		}
 	}
-	eventually(t, append(all, a), "the first node serves", served("a"))
+	eventually(t, append(all, a), "the first node serves", served("a", 1))
 	eventually(t, append(all, a), "the second node has a copy", func() error {
 		if _, err := os.Stat(filepath.Join(dir, "b", "node")); err != nil || !strings.Contains(b.log.String(), "is copied") {
 			return fmt.Errorf("%w: %s", err, b.log)
@@ -118,7 +118,7 @@ func TestNodes(t *testing.T) {
 		return nil
 	})
 	a.stop(t, syscall.SIGKILL)
-	eventually(t, all, "the second node serves", served("b"))
+	eventually(t, all, "the second node serves", served("b", 0))
 	eventually(t, all, "the books balance", func() error {
 		s, err := client.GetEntity(t.Context(), "acme/vm")
 		if err != nil {

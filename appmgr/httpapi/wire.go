@@ -109,6 +109,8 @@ type siteJSON struct {
 	// Node runs the site since the take-over Term; unset for a site of a single process.
 	Node string `json:"node,omitempty"`
 	Term int64  `json:"term,omitempty"`
+	// Standbys are the other nodes that follow.
+	Standbys uint32 `json:"standbys,omitempty"`
 }
 
 func entityJSON(e *samyav1.Entity) entity {
@@ -184,7 +186,7 @@ func sitesJSON(r *samyav1.ListSitesResponse) sites {
 		j := siteJSON{
 			Name: s.GetName(), Region: s.GetRegion(), Address: s.GetAddress(), HTTPAddress: s.GetHttpAddress(),
 			Health: word(s.GetHealth(), "SITE_HEALTH_"),
-			Oldest: s.GetOldestVersion(), Newest: s.GetNewestVersion(), Refusal: s.GetRefusal(), Node: s.GetNode(), Term: s.GetTerm(),
+			Oldest: s.GetOldestVersion(), Newest: s.GetNewestVersion(), Refusal: s.GetRefusal(), Node: s.GetNode(), Term: s.GetTerm(), Standbys: s.GetStandbys(),
 		}
 		if s.GetRoundTrip() != nil {
 			j.RoundTripMS = new(float64(s.GetRoundTrip().AsDuration()) / float64(time.Millisecond))
@@ -221,6 +223,8 @@ type memberJSON struct {
 	// Node runs the site since the take-over Term; unset for a site of a single process.
 	Node string `json:"node,omitempty"`
 	Term int64  `json:"term,omitempty"`
+	// Standbys are the other nodes that follow.
+	Standbys uint32 `json:"standbys,omitempty"`
 }
 
 // rememberedJSON is a site's memory of another site's data.
@@ -251,7 +255,7 @@ func memberOf(m *samyav1.Member) memberJSON {
 	out := memberJSON{
 		Name: m.GetName(), State: word(m.GetState(), "MEMBER_STATE_"), Knows: m.GetKnows(), Region: m.GetRegion(),
 		Address: m.GetAddress(), Health: word(m.GetHealth(), "SITE_HEALTH_"), WaitsFor: m.GetWaitsFor(), Heir: m.GetHeir(),
-		Node: m.GetNode(), Term: m.GetTerm(),
+		Node: m.GetNode(), Term: m.GetTerm(), Standbys: m.GetStandbys(),
 	}
 	if d := m.GetDrain(); d != nil {
 		out.Drain = &drainJSON{

@@ -45,10 +45,13 @@ func (s *Reads) ListSites(ctx context.Context, _ *samyav1.ListSitesRequest) (*sa
 		site := &samyav1.Site{
 			Name: m.GetName(), Region: m.GetRegion(), Address: m.GetAddress(), HttpAddress: m.GetHttpAddress(),
 			OldestVersion: m.GetOldestVersion(), NewestVersion: m.GetNewestVersion(), Refusal: m.GetRefusal(),
-			Node: m.GetNode(), Term: m.GetTerm(),
+			Node: m.GetNode(), Term: m.GetTerm(), Standbys: m.GetStandbys(),
 		}
 		if info, h, ok := s.router.State(m.GetName()); ok {
 			site.Region, site.Address, site.Health = info.Region, info.Address, publicHealth(h, now)
+			if site.GetTerm() != info.Term {
+				site.Standbys = 0 // of another take-over
+			}
 			site.Node, site.Term = info.Node, info.Term
 			if h.RTT > 0 {
 				site.RoundTrip = durationpb.New(h.RTT)

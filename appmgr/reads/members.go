@@ -103,6 +103,9 @@ func (s *Reads) sight(list *samyav1.ListMembersResponse) {
 		if !ok {
 			continue
 		}
+		if m.GetTerm() != info.Term {
+			m.Standbys = 0 // of another take-over
+		}
 		m.Region, m.Address, m.Node, m.Term = info.Region, info.Address, info.Node, info.Term
 		switch m.GetState() {
 		case samyav1.MemberState_MEMBER_STATE_MEMBER, samyav1.MemberState_MEMBER_STATE_DRAINING:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -56,13 +57,15 @@ func (t *talker) memberList() *cobra.Command {
 }
 
 func printMembers(w io.Writer, m httpapi.Members) {
-	row(w, "NAME", "STATE", "REGION", "ADDRESS", "HEALTH", "HEIR", "WAITS FOR")
+	nodes := slices.ContainsFunc(m.Members, func(s httpapi.Member) bool { return s.Node != "" })
+	row(w, withNode(nodes, "NODE", "NAME", "STATE", "REGION", "ADDRESS", "HEALTH", "HEIR", "WAITS FOR")...)
 	for _, s := range m.Members {
 		state := s.State
 		if s.Rescued {
 			state += ", rescued"
 		}
-		row(w, s.Name, state, cmp.Or(s.Region, "-"), cmp.Or(s.Address, "-"), cmp.Or(s.Health, "-"), cmp.Or(s.Heir, "-"), cmp.Or(s.WaitsFor, "-"))
+		row(w, withNode(nodes, nodeLine(s.Node, s.Term, s.Standbys), s.Name, state, cmp.Or(s.Region, "-"), cmp.Or(s.Address, "-"),
+			cmp.Or(s.Health, "-"), cmp.Or(s.Heir, "-"), cmp.Or(s.WaitsFor, "-"))...)
 	}
 	row(w)
 	row(w, fmt.Sprintf("version %d, as seen by %s", m.Version, m.AnsweredBy))

@@ -223,6 +223,8 @@ type Site struct {
 	// does; empty and 0 for a site of a single process.
 	Node string `json:"node,omitempty"`
 	Term int64  `json:"term,omitempty"`
+	// Standbys is how many other nodes follow, ready to take over.
+	Standbys uint32 `json:"standbys,omitempty"`
 }
 
 // State is a state of a watched entity.

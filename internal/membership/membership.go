@@ -137,8 +137,8 @@ func (m *Membership) Sites() []Member { return latest(m.Nodes()) }
 // died or tells something new of itself.
 func (m *Membership) Changed() <-chan struct{} { return m.table.changed() }
 
-// UpdateSelf replaces the node's own description by n: other addresses, region, load or
-// term. Name, instance, role and cluster cannot change. It waits up to timeout for the news to leave this
+// UpdateSelf replaces the node's own description by n: other addresses, region, load,
+// term or standbys. Name, instance, role and cluster cannot change. It waits up to timeout for the news to leave this
 // process; they spread even if that takes longer.
 func (m *Membership) UpdateSelf(n Node, timeout time.Duration) error {
 	if err := n.Validate(); err != nil {

@@ -36,6 +36,8 @@ type Node struct {
 	// for a site of a single process. Of two nodes of a site, the node of the higher term runs
 	// the site.
 	Term int64
+	// Standbys is how many other nodes of the site follow; 0 for a site of a single process.
+	Standbys uint8
 	// Region is where the node stands, with the same bounds.
 	Region string
 	// Role is the node's role.
@@ -89,8 +91,8 @@ func (n Node) Validate() error {
 }
 
 const (
-	// maxAddress is the longest host:port, in bytes: two addresses, three names, two versions
-	// and a term must fit the 512 bytes that gossip has for a node.
+	// maxAddress is the longest host:port, in bytes: two addresses, three names, two versions,
+	// a term and the standbys must fit the 512 bytes that gossip has for a node.
 	maxAddress = 128
 	// maxNodeAddress is the same for a node of a site, which has a fourth name.
 	maxNodeAddress = 112
@@ -163,7 +165,7 @@ var errMeta = errors.New("malformed node metadata")
 
 // encode returns n for gossip: the version, the load, the texts, each after its length as
 // an unsigned varint, and the versions that its build speaks, as such numbers too. Then come
-// the instance, as a text, and the term, as a number.
+// the instance, as a text, the term, as a number, and a byte for the standbys.
 func (n Node) encode() []byte {
 	b := make([]byte, 0, 256)
 	b = append(b, metaVersion, n.Load)
@@ -175,7 +177,7 @@ func (n Node) encode() []byte {
 	b = binary.AppendUvarint(b, uint64(n.Versions.Newest))
 	b = binary.AppendUvarint(b, uint64(len(n.Instance)))
 	b = append(b, n.Instance...)
-	return binary.AppendUvarint(b, uint64(n.Term))
+	return append(binary.AppendUvarint(b, uint64(n.Term)), n.Standbys)
 }
 
 // text cuts a text and the length before it off b. It reports false if b is too short.
@@ -223,6 +225,9 @@ func decode(b []byte) (Node, error) {
 			return Node{}, fmt.Errorf("%w: its term is cut short or out of range", errMeta)
 		}
 		n.Term = int64(term)
+		if b = b[used:]; len(b) > 0 { // else the build is of before standbys
+			n.Standbys = b[0]
+		}
 	}
 	if err := n.Validate(); err != nil {
 		return Node{}, fmt.Errorf("%w: %w", errMeta, err)

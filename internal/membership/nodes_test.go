@@ -33,7 +33,7 @@ func TestMetaFits(t *testing.T) {
 		GRPC: address(maxAddress), HTTP: address(maxAddress), Versions: versions.Range{Oldest: math.MaxUint32 - 1, Newest: math.MaxUint32},
 	}
 	node := single
-	node.Role, node.Instance, node.Term = RoleSite, long, math.MaxInt64
+	node.Role, node.Instance, node.Term, node.Standbys = RoleSite, long, math.MaxInt64, math.MaxUint8
 	node.GRPC, node.HTTP = address(maxNodeAddress), address(maxNodeAddress)
 	for what, n := range map[string]Node{"one process": single, "a node": node} {
 		if err := n.Validate(); err != nil {
@@ -47,8 +47,8 @@ func TestMetaFits(t *testing.T) {
 			t.Errorf("%s: decoded %+v, %v", what, got, err)
 		}
 		before := n
-		before.Instance, before.Term = "", 0
-		nodes := len(before.encode()) - 2 // builds of before nodes end here
+		before.Instance, before.Term, before.Standbys = "", 0, 0
+		nodes := len(before.encode()) - 3 // builds of before nodes end here
 		first := nodes - 10               // and builds of before versions here
 		for i := range b {
 			switch i {
@@ -56,6 +56,8 @@ func TestMetaFits(t *testing.T) {
 				before.Versions = versions.Of(versions.First)
 			case nodes:
 				before.Versions = n.Versions
+			case len(b) - 1: // and builds of before standbys here
+				before.Instance, before.Term = n.Instance, n.Term
 			default:
 				if got, err := decode(b[:i]); !errors.Is(err, errMeta) {
 					t.Fatalf("%s: the first %d bytes: %+v, %v", what, i, got, err)
@@ -92,9 +94,10 @@ func TestMetaOfEarlierBuilds(t *testing.T) {
 		}
 	}
 	n := nodeOf("eu", "a", 300)
+	n.Standbys = 2
 	n.Load, n.Versions = 7, want.Versions
 	n.Versions.Newest = 2
-	if got := hex.EncodeToString(n.encode()); got != texts+versions+"0161"+"ac02" {
+	if got := hex.EncodeToString(n.encode()); got != texts+versions+"0161"+"ac02"+"02" {
 		t.Errorf("a node is written as %s", got)
 	}
 }
@@ -102,7 +105,7 @@ func TestMetaOfEarlierBuilds(t *testing.T) {
 // TestTermsBeyondTheLast: a term that is no int64 is refused.
 func TestTermsBeyondTheLast(t *testing.T) {
 	b := nodeOf("eu", "a", 0).encode()
-	b = append(b[:len(b)-1], 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01)
+	b = append(b[:len(b)-2], 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01)
 	if n, err := decode(b); !errors.Is(err, errMeta) {
 		t.Errorf("%+v, %v", n, err)
 	}

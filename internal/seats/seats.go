@@ -57,7 +57,8 @@ func (b *Book) keepAddresses(told []*samyav1.Member) {
 	for _, m := range told {
 		known := b.seat(m.GetName())
 		if known.GetAddress() != "" && (m.GetAddress() == "" || m.GetTerm() > 0 && m.GetTerm() < known.GetTerm()) {
-			m.Address, m.Region, m.Node, m.Term = known.GetAddress(), known.GetRegion(), known.GetNode(), known.GetTerm()
+			m.Address, m.Region = known.GetAddress(), known.GetRegion()
+			m.Node, m.Term, m.Standbys = known.GetNode(), known.GetTerm(), known.GetStandbys()
 		}
 	}
 }

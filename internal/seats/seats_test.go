@@ -95,7 +95,7 @@ func TestAddressesStay(t *testing.T) {
 func TestLaterNodesStay(t *testing.T) {
 	at := func(node string, term int64, state samyav1.MemberState) *samyav1.Member {
 		m := seat("b", state, "")
-		m.Address, m.Region, m.Node, m.Term = "b:"+node, "us", node, term
+		m.Address, m.Region, m.Node, m.Term, m.Standbys = "b:"+node, "us", node, term, uint32(term) //nolint:gosec // small
 		return m
 	}
 	b := (*Book)(nil).Learn(list(3, at("2", 9, member)))

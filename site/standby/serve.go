@@ -198,6 +198,14 @@ func (a *active) List() (nodes []site.NodeStatus, err error) {
 	return nodes, nil
 }
 
+// Standbys implements site.Nodes.
+func (a *active) Standbys() int {
+	if o := a.state.others.Load(); o != nil {
+		return o.standbys
+	}
+	return 0
+}
+
 // Last implements site.Nodes.
 func (a *active) Last() uint64 { return uint64(a.log.Last()) }
 

@@ -1773,7 +1773,9 @@ type Member struct {
 	Node string `protobuf:"bytes,12,opt,name=node,proto3" json:"node,omitempty"`
 	// The take-over by which that node runs the site; 0 for a site of a single process. The
 	// address of the higher term counts.
-	Term          int64 `protobuf:"varint,13,opt,name=term,proto3" json:"term,omitempty"`
+	Term int64 `protobuf:"varint,13,opt,name=term,proto3" json:"term,omitempty"`
+	// How many other nodes follow, as the node that runs the site told by gossip.
+	Standbys      uint32 `protobuf:"varint,14,opt,name=standbys,proto3" json:"standbys,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1895,6 +1897,13 @@ func (x *Member) GetNode() string {
 func (x *Member) GetTerm() int64 {
 	if x != nil {
 		return x.Term
+	}
+	return 0
+}
+
+func (x *Member) GetStandbys() uint32 {
+	if x != nil {
+		return x.Standbys
 	}
 	return 0
 }
@@ -2867,7 +2876,9 @@ type Site struct {
 	// The node that runs the site, as gossip tells; empty for a site of a single process.
 	Node string `protobuf:"bytes,10,opt,name=node,proto3" json:"node,omitempty"`
 	// The take-over by which that node runs the site; 0 for a site of a single process.
-	Term          int64 `protobuf:"varint,11,opt,name=term,proto3" json:"term,omitempty"`
+	Term int64 `protobuf:"varint,11,opt,name=term,proto3" json:"term,omitempty"`
+	// How many other nodes follow, as the node that runs the site told by gossip.
+	Standbys      uint32 `protobuf:"varint,12,opt,name=standbys,proto3" json:"standbys,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2975,6 +2986,13 @@ func (x *Site) GetNode() string {
 func (x *Site) GetTerm() int64 {
 	if x != nil {
 		return x.Term
+	}
+	return 0
+}
+
+func (x *Site) GetStandbys() uint32 {
+	if x != nil {
+		return x.Standbys
 	}
 	return 0
 }
@@ -3098,7 +3116,7 @@ const file_samya_v1_cluster_proto_rawDesc = "" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\"0\n" +
 	"\x14RaiseVersionResponse\x12\x18\n" +
-	"\aversion\x18\x01 \x01(\rR\aversion\"\x8f\x03\n" +
+	"\aversion\x18\x01 \x01(\rR\aversion\"\xab\x03\n" +
 	"\x06Member\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12+\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x15.samya.v1.MemberStateR\x05state\x12\x14\n" +
@@ -3115,7 +3133,8 @@ const file_samya_v1_cluster_proto_rawDesc = "" +
 	"remembered\x18\v \x01(\v2\x14.samya.v1.RememberedR\n" +
 	"remembered\x12\x12\n" +
 	"\x04node\x18\f \x01(\tR\x04node\x12\x12\n" +
-	"\x04term\x18\r \x01(\x03R\x04term\"^\n" +
+	"\x04term\x18\r \x01(\x03R\x04term\x12\x1a\n" +
+	"\bstandbys\x18\x0e \x01(\rR\bstandbys\"^\n" +
 	"\n" +
 	"Remembered\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\tR\vincarnation\x12\x16\n" +
@@ -3178,7 +3197,7 @@ const file_samya_v1_cluster_proto_rawDesc = "" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x12\x1f\n" +
 	"\vanswered_by\x18\x03 \x01(\tR\n" +
 	"answeredBy\x12'\n" +
-	"\x0fmembers_version\x18\x04 \x01(\x04R\x0emembersVersion\"\xe7\x02\n" +
+	"\x0fmembers_version\x18\x04 \x01(\x04R\x0emembersVersion\"\x83\x03\n" +
 	"\x04Site\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06region\x18\x02 \x01(\tR\x06region\x12\x18\n" +
@@ -3192,7 +3211,8 @@ const file_samya_v1_cluster_proto_rawDesc = "" +
 	"\fhttp_address\x18\t \x01(\tR\vhttpAddress\x12\x12\n" +
 	"\x04node\x18\n" +
 	" \x01(\tR\x04node\x12\x12\n" +
-	"\x04term\x18\v \x01(\x03R\x04term*\xa7\x01\n" +
+	"\x04term\x18\v \x01(\x03R\x04term\x12\x1a\n" +
+	"\bstandbys\x18\f \x01(\rR\bstandbys*\xa7\x01\n" +
 	"\vMemberState\x12\x1c\n" +
 	"\x18MEMBER_STATE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14MEMBER_STATE_JOINING\x10\x01\x12\x17\n" +
