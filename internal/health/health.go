@@ -39,7 +39,7 @@ type Health struct {
 	OverloadedUntil time.Time
 	// Idle: the server is down since it answers probes by saying that it does not serve.
 	Idle   bool
-	misses          int // probes in a row that were not answered in time
+	misses int // probes in a row that were not answered in time
 }
 
 // Answered records a probe's round trip.
