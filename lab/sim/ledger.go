@@ -135,7 +135,7 @@ func (o *observer) addBelow(below map[string]bool, name string) {
 // asideWithin checks the surplus of an entity once it is decided.
 func (o *observer) asideWithin(q *sequence, aside core.Tokens) {
 	o.s.report.SetAside++
-	if most := o.missing(q) + o.astrayBelow(q); aside > most {
+	if most := o.missing(q) + o.astrayBelow(q) + o.beyondEscrow(q); aside > most {
 		o.s.fail(Surplus, "%v: %d are set aside as surplus, clients have released at most %d that they had not acquired", q.id, aside, most)
 	}
 }

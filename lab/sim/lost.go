@@ -313,3 +313,21 @@ func (o *observer) astrayBelow(q *sequence) (sum core.Tokens) {
 	}
 	return sum
 }
+
+// beyondEscrow is how many tokens of an entity are out of lost sites beyond what is written off
+// with them. A lost site with fewer than zero tokens left had more out than it held. Released
+// elsewhere, these tokens are rightly kept out: the others held them back all the time.
+func (o *observer) beyondEscrow(q *sequence) core.Tokens {
+	var out, written core.Tokens
+	for _, n := range o.s.nodes {
+		e, found := n.durable.Entities[q.id.entity]
+		switch {
+		case !found || e.Generation != q.id.generation:
+		case n.writtenOff():
+			out += n.durable.Books[q.id.entity].Net
+		default:
+			written = max(written, e.WrittenOff)
+		}
+	}
+	return max(0, out-written)
+}
