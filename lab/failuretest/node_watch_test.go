@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -146,7 +147,8 @@ func (w *commitWatch) judge() (commits uint64, terms int) {
 	for _, f := range w.faults[:min(len(w.faults), 20)] {
 		w.t.Error(f)
 	}
-	if w.last == 0 || w.trims == 0 {
+	// Chosen faults may be over before anything is trimmed.
+	if w.last == 0 || w.trims == 0 && os.Getenv(faultsEnv) == "" {
 		w.t.Errorf("%d commits, %d trimmed: the watch has seen too little", w.last, w.trims)
 	}
 	return w.last, len(w.terms)

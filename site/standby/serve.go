@@ -30,21 +30,16 @@ func (n *node) serve(ctx context.Context, st *store.Store, log *replica.Log) err
 	active := &active{node: n, st: st, log: log, cancel: cancel}
 	active.heard()
 	cfg.Nodes = active
-	began := time.Now()
-	s, err := site.New(cfg)
-	if err != nil {
-		return fmt.Errorf("starting the site at node %s: %w", n.cfg.Node, err)
-	}
-	n.state.takeOver.Store(int64(time.Since(began)))
 	defer n.state.others.Store(nil)
-	lives := make(chan struct{})
-	go func() {
-		defer close(lives)
-		active.live(ctx)
-	}()
-	err = s.Run(ctx)
-	cancel(nil)
-	<-lives
+	err := active.alive(ctx, func() error {
+		began := time.Now()
+		s, err := site.New(cfg)
+		if err != nil {
+			return fmt.Errorf("starting the site at node %s: %w", n.cfg.Node, err)
+		}
+		n.state.takeOver.Store(int64(time.Since(began)))
+		return s.Run(ctx)
+	})
 	if cause := context.Cause(ctx); errors.Is(cause, replica.ErrFenced) || errors.Is(cause, site.ErrHandedOver) {
 		// The site has stopped for this reason, whatever else went wrong.
 		return cause
@@ -65,6 +60,20 @@ type active struct {
 	cancel context.CancelCauseFunc
 	// confirmed is when etcd last confirmed that the node is active, as node.now tells.
 	confirmed atomic.Int64
+}
+
+// alive gives signs of life while the site starts and runs. Much data takes longer to start
+// than a take-over: without signs, two nodes would take the site from each other for ever.
+func (a *active) alive(ctx context.Context, run func() error) error {
+	lives := make(chan struct{})
+	go func() {
+		defer close(lives)
+		a.live(ctx)
+	}()
+	err := run()
+	a.cancel(nil)
+	<-lives
+	return err
 }
 
 // live gives signs of life, tells how far the node is, and trims the log, until ctx ends.
@@ -226,7 +235,7 @@ const (
 
 // quietMost is how long a hand-over waits for the answers of requests under way. Later
 // answers have to be found out by the callers.
-const quietMost = 50 * time.Millisecond
+const quietMost = 20 * time.Millisecond
 
 // HandOver implements site.Nodes. This node takes no requests from then on.
 func (a *active) HandOver(ctx context.Context, to string, quiet func(context.Context)) (string, error) {

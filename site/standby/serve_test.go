@@ -8,6 +8,11 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/site"
+	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/journal"
+	"github.com/samya-db/samya/site/replica"
+	"github.com/samya-db/samya/site/replica/replicatest"
+	"github.com/samya-db/samya/site/store"
 )
 
 // TestUnconfirmed: once etcd has confirmed nothing for the time of a take-over, the active
@@ -45,5 +50,58 @@ func TestUnconfirmed(t *testing.T) {
 		}
 		cancel()
 		<-ended
+	})
+}
+
+// TestSignsWhileStarting: a node gives signs of life from its take-over on, also while the
+// site takes longer to start than other nodes wait, and none once the site has ended.
+func TestSignsWhileStarting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const takeOver = 1500 * time.Millisecond
+		keys, signs := replica.KeysOf("c", "us"), 0
+		etcd := replicatest.New()
+		etcd.Took = func(txn *replica.Txn, _ int64) {
+			if txn.Then[0].Key == keys.Prefix()+"beat" {
+				signs++
+			}
+		}
+		options := replica.Options{KV: etcd.At(nil), Keys: keys, Node: "a", Wait: func(int, error) error { return nil }}
+		var err error
+		options.Origin, err = replica.Found(options.KV, keys, replica.Origin{Cluster: "c", Site: "us", Incarnation: 1}, options.Wait)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := &active{node: &node{cfg: Config{TakeOver: takeOver, KeepHistory: true}, keys: keys, began: time.Now()}}
+		a.cfg.Node, a.cfg.Site.Name = "a", "us"
+		a.st, err = store.Open(store.Options{
+			Dir: t.TempDir(), Site: "us", Members: []core.SiteID{"us"}, Incarnation: 1,
+			Over: func(local *journal.Journal) (journal.Log, error) {
+				a.log = replica.New(local, options)
+				return a.log, nil
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if won, err := a.log.Lead(replica.Leader{}, replica.Leader{Node: "a", Run: 1}); !won || err != nil {
+			t.Fatal(won, err)
+		}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		a.cancel = cancel
+		err = a.alive(ctx, func() error {
+			<-time.After(4*takeOver + time.Millisecond)
+			synctest.Wait()
+			return site.ErrHandedOver
+		})
+		if signs != 4*signsOfLife || !errors.Is(err, site.ErrHandedOver) {
+			t.Errorf("%d signs, want %d; %v", signs, 4*signsOfLife, err)
+		}
+		<-time.After(takeOver)
+		if signs != 4*signsOfLife {
+			t.Errorf("%d signs in the end", signs)
+		}
+		if err := a.st.Close(); err != nil {
+			t.Error(err)
+		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/samya-db/samya/site/journal"
@@ -88,13 +89,16 @@ func (n *node) look(log *replica.Log) (signs, error) {
 }
 
 // lead tries to make this node active. Meanwhile the store carries its log over to the
-// base, for which the site would wait later.
+// base, for which the site would wait later. The rest is left to the start of the site: the
+// node gives signs of life then.
 func (n *node) lead(st *store.Store, log *replica.Log, seen replica.Leader) (won bool, err error) {
 	began := time.Now()
 	var carrying sync.WaitGroup
+	var over atomic.Bool
 	defer carrying.Wait()
+	defer over.Store(true)
 	carrying.Go(func() {
-		for {
+		for !over.Load() {
 			// A failure is the log's, which returns it to all others.
 			if more, err := st.Step(); err != nil || !more {
 				return
