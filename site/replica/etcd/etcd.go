@@ -39,6 +39,7 @@ const defaultTimeout = 2 * time.Second
 type Client struct {
 	cfg    Config
 	client *clientv3.Client
+	leader leader
 	ctx    context.Context //nolint:containedctx // a KV's calls have none: the client's end is theirs
 	cancel context.CancelFunc
 }
@@ -54,25 +55,33 @@ func Open(cfg Config) (*Client, error) {
 		cfg.Timeout = defaultTimeout
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	client, err := clientv3.New(clientv3.Config{
-		Endpoints: cfg.Endpoints, TLS: cfg.TLS, Username: cfg.User, Password: cfg.Password,
-		DialTimeout: cfg.Timeout, DialKeepAliveTime: cfg.Timeout, DialKeepAliveTimeout: cfg.Timeout,
-		Context: ctx, Logger: zap.NewNop(),
-		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff:           backoff.Config{BaseDelay: 20 * time.Millisecond, Multiplier: 1.6, Jitter: .2, MaxDelay: time.Second},
-			MinConnectTimeout: cfg.Timeout,
-		})},
-	})
-	if err != nil {
+	c := &Client{cfg: cfg, ctx: ctx, cancel: cancel}
+	var err error
+	if c.client, err = c.connect(cfg.Endpoints...); err != nil {
 		cancel()
 		return nil, fmt.Errorf("connecting to etcd: %w", err)
 	}
-	return &Client{cfg: cfg, client: client, ctx: ctx, cancel: cancel}, nil
+	c.leader.follow(c)
+	return c, nil
+}
+
+// connect returns a client of some of etcd's members.
+func (c *Client) connect(endpoints ...string) (*clientv3.Client, error) {
+	return clientv3.New(clientv3.Config{
+		Endpoints: endpoints, TLS: c.cfg.TLS, Username: c.cfg.User, Password: c.cfg.Password,
+		DialTimeout: c.cfg.Timeout, DialKeepAliveTime: c.cfg.Timeout, DialKeepAliveTimeout: c.cfg.Timeout,
+		Context: c.ctx, Logger: zap.NewNop(),
+		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: 20 * time.Millisecond, Multiplier: 1.6, Jitter: .2, MaxDelay: time.Second},
+			MinConnectTimeout: c.cfg.Timeout,
+		})},
+	})
 }
 
 // Close ends all calls.
 func (c *Client) Close() error {
 	c.cancel()
+	c.leader.end()
 	if err := c.client.Close(); err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("closing the connection to etcd: %w", err)
 	}
@@ -83,15 +92,17 @@ func (c *Client) Close() error {
 func (c *Client) Do(t *replica.Txn) (*replica.Done, error) {
 	ctx, cancel := context.WithTimeout(c.ctx, c.cfg.Timeout)
 	defer cancel()
-	txn := c.client.Txn(ctx).If(guards(t.If)...).Then(changes(t.Then)...)
+	client := c.leader.or(c.client)
+	txn := client.Txn(ctx).If(guards(t.If)...).Then(changes(t.Then)...)
 	// A transaction without changes is linearizable only if it has a read that is: Else.
 	var reads []clientv3.Op
 	for _, key := range t.Else {
 		reads = append(reads, clientv3.OpGet(key))
 	}
 	resp, err := txn.Else(reads...).Commit()
-	if err != nil {
-		return nil, judged("changing etcd", err)
+	if err = judged("changing etcd", err); err != nil {
+		c.leader.failed(client, err)
+		return nil, err
 	}
 	done := &replica.Done{Held: resp.Succeeded, Rev: resp.Header.Revision}
 	if !resp.Succeeded {
@@ -149,8 +160,11 @@ var refusals = []error{
 	rpctypes.ErrAuthFailed, rpctypes.ErrUserEmpty, rpctypes.ErrTooManyRequests,
 }
 
-// judged adds the action to an error, and replica.ErrRefused if etcd did nothing.
+// judged adds the action to an error, and replica.ErrRefused if etcd did nothing; nil for nil.
 func judged(action string, err error) error {
+	if err == nil {
+		return nil
+	}
 	if slices.ContainsFunc(refusals, func(r error) bool { return errors.Is(err, r) }) {
 		return fmt.Errorf("%s: %w: %w", action, replica.ErrRefused, err)
 	}
