@@ -32,7 +32,7 @@ func TestDeployLocal(t *testing.T) {
 	}
 	clone := filepath.Join(t.TempDir(), "samya")
 	// Files of the work tree that are not committed yet belong to the clone as well.
-	copied := exec.Command("sh", "-c", `mkdir -p "$1" && git -C "$2" ls-files -z --cached --others --exclude-standard | (cd "$2" && xargs -0 tar -cf - --) | tar -xf - -C "$1"`, "sh", clone, root)
+	copied := exec.Command("sh", "-c", `mkdir -p "$1" && git -C "$2" ls-files -z --cached --others --exclude-standard | tar -C "$2" --null -T - -cf - | tar -xf - -C "$1"`, "sh", clone, root)
 	if out, err := copied.CombinedOutput(); err != nil {
 		t.Fatalf("clone: %v\n%s", err, out)
 	}
