@@ -3,6 +3,7 @@ package standby
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,17 +25,18 @@ func TestUnconfirmed(t *testing.T) {
 		a := &active{node: &node{cfg: Config{TakeOver: takeOver}, began: time.Now()}}
 		a.heard()
 		ctx, cancel := context.WithCancel(t.Context())
-		given, ended := 0, make(chan struct{})
+		ended := make(chan struct{})
+		var given atomic.Int64
 		go func() {
-			a.Watch(ctx, func() { given++ })
+			a.Watch(ctx, func() { given.Add(1) })
 			close(ended)
 		}()
-		after := func(d time.Duration, stalled bool, want int) {
+		after := func(d time.Duration, stalled bool, want int64) {
 			t.Helper()
 			<-time.After(d)
 			synctest.Wait()
-			if err := a.Stalled(); errors.Is(err, errUnconfirmed) != stalled || given != want {
-				t.Errorf("%v, %d times, want %v and %d", err, given, stalled, want)
+			if err := a.Stalled(); errors.Is(err, errUnconfirmed) != stalled || given.Load() != want {
+				t.Errorf("%v, %d times, want %v and %d", err, given.Load(), stalled, want)
 			}
 		}
 		after(takeOver-time.Millisecond, false, 0)
@@ -58,11 +60,12 @@ func TestUnconfirmed(t *testing.T) {
 func TestSignsWhileStarting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const takeOver = 1500 * time.Millisecond
-		keys, signs := replica.KeysOf("c", "us"), 0
+		keys := replica.KeysOf("c", "us")
+		var signs atomic.Int64
 		etcd := replicatest.New()
 		etcd.Took = func(txn *replica.Txn, _ int64) {
 			if txn.Then[0].Key == keys.Prefix()+"beat" {
-				signs++
+				signs.Add(1)
 			}
 		}
 		options := replica.Options{KV: etcd.At(nil), Keys: keys, Node: "a", Wait: func(int, error) error { return nil }}
@@ -93,12 +96,12 @@ func TestSignsWhileStarting(t *testing.T) {
 			synctest.Wait()
 			return site.ErrHandedOver
 		})
-		if signs != 4*signsOfLife || !errors.Is(err, site.ErrHandedOver) {
-			t.Errorf("%d signs, want %d; %v", signs, 4*signsOfLife, err)
+		if signs.Load() != 4*signsOfLife || !errors.Is(err, site.ErrHandedOver) {
+			t.Errorf("%d signs, want %d; %v", signs.Load(), 4*signsOfLife, err)
 		}
 		<-time.After(takeOver)
-		if signs != 4*signsOfLife {
-			t.Errorf("%d signs in the end", signs)
+		if signs.Load() != 4*signsOfLife {
+			t.Errorf("%d signs in the end", signs.Load())
 		}
 		if err := a.st.Close(); err != nil {
 			t.Error(err)
