@@ -48,7 +48,8 @@ BOTH := GOWORK=$(CURDIR)/lab/go.work
 
 .PHONY: build
 build: ## Build bin/samya; the laboratory is bin/samya-lab, which the targets that use it build
-	GOWORK=off $(GO) build -o bin/samya ./cmd/samya
+	@test -e bin/samya || echo "building bin/samya (a minute or two, the first time)"
+	@GOWORK=off $(GO) build -v -o bin/samya ./cmd/samya 2>&1 | $(count)
 
 # The go command knows itself whether there is anything to do.
 .PHONY: bin/samya-lab
