@@ -20,39 +20,32 @@ type leader struct {
 	// client is connected to the member at endpoint; nil: the leader is not known.
 	client   *clientv3.Client
 	endpoint string
-	lost     chan struct{} // holds a token once the leader is not known any more
 	ended    chan struct{}
 }
 
-// lookAgain is how often the leader is looked for while it is known, and while not.
+// lookSoon is how often the leader is looked for while it is not known, lookAgain how often
+// while it is known.
 const (
-	lookAgain = 5 * time.Second
 	lookSoon  = 200 * time.Millisecond
+	lookAgain = 5 * time.Second
 )
 
 // follow looks for the leader until the client's end.
 func (l *leader) follow(c *Client) {
-	l.lost, l.ended = make(chan struct{}, 1), make(chan struct{})
+	l.ended = make(chan struct{})
 	go func() {
 		defer close(l.ended)
+		tick := time.NewTicker(lookSoon)
+		defer tick.Stop()
+		var looked time.Time
 		for {
-			wait := lookSoon
-			if l.look(c) {
-				wait = lookAgain
+			if l.is("") || time.Since(looked) >= lookAgain {
+				l.look(c)
+				looked = time.Now()
 			}
-			timer := time.NewTimer(wait)
 			select {
-			case <-timer.C:
-			case <-l.lost:
-				timer.Reset(lookSoon)
-				select {
-				case <-timer.C:
-				case <-c.ctx.Done():
-				}
+			case <-tick.C:
 			case <-c.ctx.Done():
-			}
-			timer.Stop()
-			if c.ctx.Err() != nil {
 				l.set(nil, "")
 				return
 			}
@@ -63,9 +56,15 @@ func (l *leader) follow(c *Client) {
 // end waits until the leader's connection is closed. The client's context has ended.
 func (l *leader) end() { <-l.ended }
 
-// look asks the members who leads, and connects to that member. It reports whether a member
-// leads.
-func (l *leader) look(c *Client) bool {
+// is reports whether the leader is the member at an endpoint; "" stands for no known leader.
+func (l *leader) is(endpoint string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.endpoint == endpoint
+}
+
+// look asks the members who leads, and connects to that member.
+func (l *leader) look(c *Client) {
 	for _, e := range c.cfg.Endpoints {
 		ctx, cancel := context.WithTimeout(c.ctx, c.cfg.Timeout)
 		st, err := c.client.Status(ctx, e)
@@ -73,20 +72,14 @@ func (l *leader) look(c *Client) bool {
 		if err != nil || st.Leader == 0 || st.Leader != st.Header.GetMemberId() {
 			continue
 		}
-		l.mu.Lock()
-		known := l.client != nil && l.endpoint == e
-		l.mu.Unlock()
-		if known {
-			return true
+		if l.is(e) {
+			return
 		}
-		client, err := c.connect(e)
-		if err != nil {
-			return false
+		if client, err := c.connect(e); err == nil {
+			l.set(client, e)
 		}
-		l.set(client, e)
-		return true
+		return
 	}
-	return false
 }
 
 // set replaces the connection to the leader. Calls under way at the one before end in an
@@ -119,14 +112,9 @@ func (l *leader) failed(client *clientv3.Client, err error) {
 		return
 	}
 	l.mu.Lock()
-	known := client == l.client
+	led := client == l.client
 	l.mu.Unlock()
-	if !known {
-		return
-	}
-	l.set(nil, "")
-	select {
-	case l.lost <- struct{}{}:
-	default:
+	if led {
+		l.set(nil, "")
 	}
 }
