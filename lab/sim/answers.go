@@ -178,8 +178,8 @@ func (o *observer) changed(n *node, c *call, a answer.Answer) {
 			op.maybe = true
 			return
 		}
-		// Also before the site has heard of the decision.
-		if r, decided := o.catalogue.results[op.requestID]; !decided || r.code != answer.Changing {
+		// Also before the site has heard of the decision, which has a generation.
+		if r, decided := o.catalogue.results[op.requestID]; !decided || r.code != answer.Changing || a.View().Generation == 0 {
 			return
 		}
 	case answer.TooEarly:

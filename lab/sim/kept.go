@@ -282,7 +282,8 @@ func (k *kept) tear(batches []*core.Effects) {
 			err = k.store.Sync()
 		}
 		if err != nil {
-			if !k.gone(err) {
+			// EIO comes from a call that was to fail next.
+			if !k.gone(err) && !errors.Is(err, syscall.EIO) {
 				k.n.s.fail(Recovery, "%s: writing to the log: %w", k.n.id, err)
 			}
 			break
