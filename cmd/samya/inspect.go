@@ -196,7 +196,9 @@ func siteFailed(addr, lacks string, err error) error {
 	case !ok:
 		return err
 	case len(st.Details()) > 0:
-		return apierr.FromGRPC(err)
+		e := apierr.FromGRPC(err)
+		e.Err = nil // it says the same once more
+		return e
 	case st.Code() == codes.Unimplemented:
 		return &hintError{
 			fmt.Errorf("%s %s: %s", addr, lacks, st.Message()),

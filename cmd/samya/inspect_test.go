@@ -215,3 +215,11 @@ func TestInspectASiteItself(t *testing.T) {
 		t.Errorf("the app manager was asked: %v", asked)
 	}
 }
+
+// TestSiteFailed: what a site refuses is told once.
+func TestSiteFailed(t *testing.T) {
+	err := siteFailed("127.0.0.1:1", "does not", apierr.Invalid("site", "no other nodes").GRPCStatus().Err())
+	if got := err.Error(); got != "INVALID_FIELD: site: no other nodes" {
+		t.Error(got)
+	}
+}
