@@ -34,10 +34,10 @@ func Run(ctx context.Context, opts Options) (result *Result, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if opts.Dir == "" && !opts.Keep {
+	if opts.Dir == "" {
 		defer func() {
 			_, died := errors.AsType[*proc.DeathError](err)
-			if died || result != nil && result.Verdict() != nil {
+			if opts.Keep || died || result != nil && result.Verdict() != nil {
 				say(&opts, "data and logs are left in %s", dir)
 				return
 			}

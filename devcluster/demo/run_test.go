@@ -268,7 +268,9 @@ func TestRunOfNodes(t *testing.T) {
 }
 
 func TestRunKeepsTheClusterUntilToldToStop(t *testing.T) {
-	r := run(t, func(o *Options) { o.Keep = true })
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	r := run(t, func(o *Options) { o.Keep, o.Dir = true, "" })
 	r.await(t, "App managers:")
 	addrs := addresses(r.stdout.String())
 	resp, err := http.Get("http://" + addrs[0] + "/v1/entities/acme/vm")
@@ -283,6 +285,9 @@ func TestRunKeepsTheClusterUntilToldToStop(t *testing.T) {
 	<-r.done
 	if !errors.Is(r.err, enough) || r.result == nil || r.result.Verdict() != nil {
 		t.Errorf("error %v, result %+v", r.err, r.result)
+	}
+	if out := r.stdout.String(); !strings.Contains(out, "data and logs are left in "+temp) {
+		t.Errorf("nobody is told what stays:\n%s", out)
 	}
 	gone(t, addrs)
 }
