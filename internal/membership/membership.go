@@ -152,10 +152,38 @@ func (m *Membership) UpdateSelf(n Node, timeout time.Duration) error {
 	if err := m.table.setSelf(n); err != nil {
 		return fmt.Errorf("update own node: %w", err)
 	}
-	if err := m.list.UpdateNode(max(timeout, time.Millisecond)); err != nil {
+	if err := spread(m.list.UpdateNode, m.table.adopted, timeout); err != nil {
 		return fmt.Errorf("spread own node: %w", err)
 	}
 	return nil
+}
+
+const (
+	// spreadStep is how long spread waits for memberlist before it asks for the first time
+	// whether memberlist took the news.
+	spreadStep = time.Millisecond
+	// spreadMost bounds the times that memberlist may drop the news, within the timeout or
+	// beyond it.
+	spreadMost = 16
+)
+
+// spread has memberlist update this node, and waits up to timeout for the news to leave.
+// Memberlist numbers an update before it locks its state. Where it refutes a rumour about
+// this node in between, it drops the update without a word: no news leaves, and nothing
+// ends the wait. So spread asks whether the update was adopted, and repeats a lost one.
+func spread(update func(timeout time.Duration) error, adopted func() bool, timeout time.Duration) error {
+	deadline := time.Now().Add(timeout)
+	err := update(spreadStep)
+	for range spreadMost {
+		if err == nil || adopted() {
+			break
+		}
+		err = update(spreadStep)
+	}
+	if rest := time.Until(deadline); err != nil && rest > 0 && adopted() {
+		return update(rest)
+	}
+	return err
 }
 
 // Leave tells the other nodes that this node leaves, so that they need not find out. It

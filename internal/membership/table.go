@@ -64,6 +64,14 @@ func (t *table) setSelf(n Node) error {
 	return nil
 }
 
+// adopted reports whether memberlist tells the others what setSelf was told.
+func (t *table) adopted() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	m := t.nodes[t.self.ID()]
+	return m != nil && m.Node == t.self
+}
+
 // members returns copies of the remembered nodes, in order of role, name and instance.
 func (t *table) members(now time.Time) []Member {
 	t.mu.Lock()
