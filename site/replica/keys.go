@@ -23,8 +23,8 @@ func (k Keys) leader() string { return k.prefix + "leader" }
 func (k Keys) beat() string   { return k.prefix + "beat" }
 func (k Keys) back() string   { return k.prefix + "back" }
 
-// signs returns the bounds of the keys beat and leader.
-func (k Keys) signs() (from, to string) { return k.beat(), k.leader() + "\x00" }
+// Signs returns the bounds of the keys of the active node and of its signs of life.
+func (k Keys) Signs() (from, to string) { return k.beat(), k.leader() + "\x00" }
 
 func (k Keys) node(name string) string { return k.prefix + "nodes/" + name }
 

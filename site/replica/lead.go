@@ -99,7 +99,7 @@ func (l *Log) Beat(word []byte) error {
 
 // Signs reads who is active, and the entry of the last sign of life, both at one moment.
 func (l *Log) Signs() (leader Leader, beat Entry, err error) {
-	from, to := l.o.Keys.signs()
+	from, to := l.o.Keys.Signs()
 	found, err := l.read(from, to, mostSigns)
 	if err != nil {
 		return Leader{}, Entry{}, err

@@ -174,10 +174,10 @@ func judged(action string, err error) error {
 // NoSpace reports whether an error says that etcd's space quota is used up.
 func NoSpace(err error) bool { return errors.Is(err, rpctypes.ErrNoSpace) }
 
-// Watch has told called at each change of a key that begins with prefix, until ctx ends or
-// the watch breaks. It may be called more often. Nothing rests on it but speed.
-func (c *Client) Watch(ctx context.Context, prefix string, told func()) {
-	for r := range c.client.Watch(clientv3.WithRequireLeader(ctx), prefix, clientv3.WithPrefix()) {
+// Watch has told called at each change of a key in [from, to), until ctx ends or the watch
+// breaks. It may be called more often. Nothing rests on it but speed.
+func (c *Client) Watch(ctx context.Context, from, to string, told func()) {
+	for r := range c.client.Watch(clientv3.WithRequireLeader(ctx), from, clientv3.WithRange(to)) {
 		if r.Err() != nil {
 			return
 		}
