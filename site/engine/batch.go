@@ -1,5 +1,7 @@
 package engine
 
+import "time"
+
 // A commit costs a sync of the disk, however many requests are in it. This file has the
 // rules of batching: when a commit begins, and who does the work beside a commit. Figures
 // are medians of four rounds on two busy processors, accurate to about 5 %: processor time
@@ -23,7 +25,31 @@ const (
 	// mostFinished bounds the replies that the committer itself gives. 0 or 4,096: no
 	// difference beyond noise.
 	mostFinished = 256 // replies
+	// worthHolding is the duration of commits that wait for the callers which the last
+	// commit answered: with a log in etcd, or a slow disk. A commit of a fast disk is over
+	// before a caller of another process has asked again.
+	worthHolding = 2 * time.Millisecond
+	// mostHeld bounds the wait for callers after a commit that took much longer: the store
+	// stalled then, and the next commit may be a usual one.
+	mostHeld = 16 * time.Millisecond
+	// looks is how often the committer looks at most, in the time of a commit, whether
+	// answered callers come back. With a log in etcd, in turns with no wait at all: 64
+	// callers ask 40 % more a second, and 1,024, who keep the processors busy, 0 to 15 %
+	// more. 16: the same.
+	looks = 8
+	// firstLook is the time until the first look: answers and new requests are on their
+	// way. 1: 64 callers ask 5 % less, 1,024 ask 4 % less.
+	firstLook = 2 // looks
 )
+
+// committed is a commit that is over.
+type committed struct {
+	// answered is the number of its replies, beside the number of inputs that came while
+	// it was under way.
+	answered, beside int
+	took             time.Duration
+	ended            time.Time
+}
 
 // load is the work of an engine at a moment, in inputs.
 type load struct {
@@ -32,9 +58,12 @@ type load struct {
 	// handled were handled since the last commit began, served are those of them that the
 	// partitions served.
 	handled, served int
-	// answered is the number of replies of the last commit.
-	answered int
+	// committed is the last commit.
+	committed
 }
+
+// all are the inputs that the next commit may have.
+func (l *load) all() int { return l.handled + l.waiting }
 
 // step is the committer's next step on the way to a commit.
 type step uint8
@@ -62,6 +91,27 @@ func (l *load) next(yields int, more bool) step {
 	default:
 		return yield
 	}
+}
+
+// hold is how long the committer puts off a commit from now on, since the end of the last
+// one; 0: it begins. Callers that the last commit answered ask again at once. A commit that
+// begins without them has them wait for two commits, and closed-loop callers fall into two
+// halves that wait for each other. While such callers come back, inputs come faster than
+// during the commit. Where they come as fast as before, nobody waits for the answers, and
+// a delay gains nothing. before are all inputs at the last look, -1 if this is the first.
+func (l *load) hold(since time.Duration, before int) time.Duration {
+	all, most := l.all(), min(l.took, mostHeld)
+	came, look := all-before, most/looks
+	switch {
+	case l.took < worthHolding, all == 0, since >= most, all-l.beside >= l.answered:
+		return 0
+	case before >= 0 && (came == 0 || came*looks < l.beside):
+		return 0
+	}
+	if before < 0 {
+		return firstLook * look
+	}
+	return look
 }
 
 // unserved reports whether inputs at the partitions are worth to be waited for.

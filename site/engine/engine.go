@@ -118,8 +118,8 @@ type Engine struct {
 	// stepped counts the inputs that stepped the core since it was last drained.
 	stepped int
 
-	// answered is the number of replies of the last batch. The committer alone touches it.
-	answered int
+	// last is the last commit. The committer alone touches it.
+	last committed
 	// work holds one token when the committer was nudged.
 	work chan struct{}
 	// durable carries batches from the committer to the finisher. Both return a batch
@@ -279,5 +279,5 @@ func (e *Engine) fail(to phase, err error) {
 // load is the engine's work right now, without the inbox. e.turn is held.
 func (e *Engine) load() load {
 	served := e.parts.Gathered()
-	return load{atParts: int(e.atParts.Load()), handled: e.stepped + served, served: served, answered: e.answered}
+	return load{atParts: int(e.atParts.Load()), handled: e.stepped + served, served: served, committed: e.last}
 }

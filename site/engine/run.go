@@ -19,6 +19,7 @@ func (e *Engine) drive(ctx context.Context) {
 	defer timer.Stop()
 	for ctx.Err() == nil && !e.broken() {
 		e.gather()
+		e.hold(ctx, timer)
 		if !e.commit() {
 			e.rest(ctx, timer)
 		}
@@ -84,7 +85,7 @@ func (e *Engine) help() {
 	if !e.turn.TryLock() {
 		return
 	}
-	if e.phase.now() == syncing && e.stepped+e.parts.Gathered() < mostGathered {
+	if e.phase.now().helped() && e.stepped+e.parts.Gathered() < mostGathered {
 		e.handle()
 	}
 	e.turn.Unlock()
@@ -156,6 +157,30 @@ func (e *Engine) gather() {
 	}
 }
 
+// hold puts off a commit as long as answered callers come back; see load.hold.
+func (e *Engine) hold(ctx context.Context, timer *time.Timer) {
+	for before := -1; ; {
+		e.turn.Lock()
+		if before >= 0 && !e.broken() {
+			e.handle()
+		}
+		l := e.load()
+		e.turn.Unlock()
+		l.waiting = e.Waiting()
+		wait := l.hold(time.Since(e.last.ended), before)
+		if wait == 0 || ctx.Err() != nil || !e.phase.move(working, holding) {
+			return
+		}
+		before = l.all()
+		timer.Reset(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		e.phase.move(holding, working)
+	}
+}
+
 // awaitParts waits until no input is at the partitions, or they have served enough.
 func (e *Engine) awaitParts() {
 	for e.unserved() && e.phase.move(working, awaiting) {
@@ -185,16 +210,19 @@ func (e *Engine) commit() bool {
 	e.stepped = 0
 	e.phase.move(working, syncing)
 	e.turn.Unlock()
+	began := time.Now()
 	if err := e.persist(batch); err != nil {
 		e.fail(failed, fmt.Errorf("the site stops, as it could not make its state durable: %w", err))
 		return false
 	}
-	e.answered = len(batch.Replies)
+	e.last = committed{answered: len(batch.Replies), ended: time.Now()}
+	e.last.took = e.last.ended.Sub(began)
 	e.turn.Lock()
 	e.phase.move(syncing, working)
 	l := e.load()
 	e.turn.Unlock()
 	l.waiting = e.Waiting()
+	e.last.beside = l.all()
 	if l.itself(int(e.unfinished.Load())) {
 		e.finish(batch)
 		return true
