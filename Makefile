@@ -114,6 +114,14 @@ nodes: ## And the one in which the nodes of a site whose log is in etcd fail: 30
 sim: bin/samya-lab ## Simulate whole clusters under faults: SEEDS of each mode, or MODES=star; SIM_FLAGS="--budget 1m"
 	for mode in $(MODES); do bin/samya-lab sim --seeds $(SEEDS) --protocol $$mode $(SIM_FLAGS); done
 
+# The first seed of the nodes, and how many.
+NODES_FIRST ?= 1
+NODES_SEEDS ?= 20000
+
+.PHONY: sim-nodes
+sim-nodes: ## Simulate the nodes of a site over a store: NODES_SEEDS from NODES_FIRST on
+	$(GO) test ./site/replica -count=1 -timeout 60m -run 'TestNodes$$' -nodes.first $(NODES_FIRST) -nodes.seeds $(NODES_SEEDS)
+
 # Handed to `samya-lab explore`, e.g. `make explore EXPLORE_FLAGS="--protocol star --bound large"`.
 EXPLORE_FLAGS ?=
 

@@ -74,10 +74,11 @@ func (l *Log) tell(s *Standing, value []byte) error {
 	}
 }
 
-// goesBack reports whether a node needs commits that it did not need by its last word.
+// goesBack reports whether a node needs commits that it did not need by its last word. A
+// node that never told anything needed none.
 func goesBack(s *Standing, before []byte) bool {
 	var was Standing
-	if len(before) > 0 && json.Unmarshal(before, &was) != nil {
+	if len(before) == 0 || json.Unmarshal(before, &was) != nil {
 		return true
 	}
 	return s.Copies || s.Through < was.Through

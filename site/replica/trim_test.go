@@ -78,6 +78,38 @@ func TestTrimBesideACopy(t *testing.T) {
 	}
 }
 
+// TestTrimBesideAFirstWord has a node tell for the first time just before the log is trimmed
+// by the word of the other node alone: what the new node lacks on its disk stays.
+func TestTrimBesideAFirstWord(t *testing.T) {
+	store := replicatest.New()
+	b := newNode("b", store.At(nil), 2)
+	first := true
+	a := newNode("a", store.At(func(txn *replica.Txn) replicatest.Fate {
+		if trims(txn) && first {
+			first = false
+			if err := b.log.Tell(replica.Standing{Last: 3}); err != nil {
+				t.Error(err)
+			}
+		}
+		return replicatest.Answered
+	}), 1)
+	if err := errors.Join(a.open(), b.open(), a.lead()); err != nil {
+		t.Fatal(err)
+	}
+	commits(t, a, 3, 10)
+	if err := errors.Join(journaltest.Whole(a.log), a.log.Tell(replica.Standing{Through: 3})); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if through, err := a.log.Trim(); through != 0 || err != nil {
+			t.Errorf("trimmed through commit %d, which one disk has: %v", through, err)
+		}
+	}
+	if first {
+		t.Error("nothing was to be trimmed")
+	}
+}
+
 // TestTrimmedBetweenReads has a long commit trimmed between the reads of its record and of
 // its parts: the reader is behind, and nothing is damaged.
 func TestTrimmedBetweenReads(t *testing.T) {
