@@ -1,5 +1,5 @@
-// Package dirs makes directories with names that survive a loss of power. Syncing a file
-// makes neither its own name durable nor the name of its directory.
+// Package dirs makes directories, and replaces files, with names that survive a loss of
+// power. Syncing a file makes neither its own name durable nor the name of its directory.
 package dirs
 
 import (
@@ -62,4 +62,22 @@ func Sync(path string) (err error) {
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
 	return d.Sync()
+}
+
+// Replace gives a file the content, in place of any before, durably: after a loss of power
+// the file has the one or the other. Calls for a path may not be concurrent.
+func Replace(path string, content []byte) error {
+	next := path + ".new"
+	f, err := os.OpenFile(next, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(next))
+	}
+	if err := os.Rename(next, path); err != nil {
+		return err
+	}
+	return Sync(filepath.Dir(path))
 }

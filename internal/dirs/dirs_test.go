@@ -82,3 +82,31 @@ func TestMakeFails(t *testing.T) {
 		t.Error("what is not there was synced")
 	}
 }
+
+// TestReplace: a replaced file is durable with its name, and a failure leaves the old file.
+func TestReplace(t *testing.T) {
+	synctrace.Run(t, nil, func(dir string, durable func()) {
+		if err := dirs.Make(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, "file")
+		for _, content := range []string{"first", "second, longer", ""} {
+			if err := dirs.Replace(path, []byte(content)); err != nil {
+				t.Fatal(err)
+			}
+			durable()
+			if got, err := os.ReadFile(path); err != nil || string(got) != content {
+				t.Fatalf("%q, %v", got, err)
+			}
+		}
+		if err := os.Mkdir(path+".new", 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := dirs.Replace(path, []byte("third")); err == nil {
+			t.Error("the file was replaced although none could be written")
+		}
+		if got, err := os.ReadFile(path); err != nil || len(got) != 0 {
+			t.Errorf("%q, %v", got, err)
+		}
+	})
+}

@@ -186,11 +186,11 @@ func (v *several) start(m *member, leads bool) (*store.Store, *replica.Log, erro
 		if err != nil {
 			return nil, err
 		}
-		log = replica.New(local, replica.Options{
+		log, err = replica.New(local, replica.Options{
 			KV: kv, Keys: v.keys, Node: m.name, Origin: origin, Wait: v.wait, PartBytes: 2000,
 		})
-		if !leads {
-			return log, nil
+		if err != nil || !leads {
+			return log, err
 		}
 		return log, v.lead(m, log)
 	}

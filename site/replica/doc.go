@@ -15,7 +15,7 @@
 //	log/<number>        a commit; the commit that the log begins after is empty
 //	part/<number>/...   a piece of a long commit
 //	nodes/<name>        through which commit a node has the log on its own disk
-//	back                changed whenever a node has less than it told, or begins to copy
+//	back                changed whenever a node tells for the first time, has less than it told, or begins to copy
 //
 // # Rules
 //
@@ -36,6 +36,11 @@
 // What a node tells may arrive late, after its disk was replaced by an empty one. So each
 // node puts its word in place of its own last word alone, and the guards of trimming
 // include that no node went back meanwhile.
+//
+// A store may be put back to an older copy, against all advice. Nodes with later commits
+// refuse it, also when another node has gone on there: each commit names the run of the
+// node that made it and the run of the commit before, and each node keeps the runs of its
+// commits (Spans).
 //
 // # The local log
 //

@@ -31,6 +31,11 @@ func (l *Log) Follow(limit int) (more bool, err error) {
 	if len(entries) == 0 && last > l.o.Origin.After {
 		return false, l.fail(fmt.Errorf("%w: it has none, this node has commit %d", ErrLost, last))
 	}
+	if len(entries) > 0 {
+		if err := l.compare(entries[0]); err != nil {
+			return false, l.fail(err)
+		}
+	}
 	for _, e := range entries {
 		if err := l.take(e); err != nil {
 			return false, l.fail(err)
@@ -51,22 +56,27 @@ func (l *Log) take(e Entry) error {
 	case n != last+1:
 		return fmt.Errorf("%w: it begins with commit %d, this node has commit %d", ErrBehind, n, last)
 	}
-	payload, err := l.payload(n, e.Value)
+	payload, run, err := l.payload(n, e.Value)
 	if err != nil {
 		return err
 	}
 	if err := l.copied.Set(payload); err != nil {
 		return fmt.Errorf("%w: commit %d: %w", errRecord, n, err)
 	}
-	return l.keep(n, &l.copied)
+	return l.keep(n, run, &l.copied)
 }
 
-// payload returns a commit by its record.
-func (l *Log) payload(n journal.Number, value []byte) ([]byte, error) {
+// payload returns a commit and its run by its record.
+func (l *Log) payload(n journal.Number, value []byte) ([]byte, uint64, error) {
 	r, err := decode(n, value)
-	if err != nil || r.parts == 0 {
-		return r.payload, err
+	if err == nil && r.parts > 0 {
+		r.payload, err = l.parted(n, &r)
 	}
+	return r.payload, r.run, err
+}
+
+// parted returns a commit that stands in parts.
+func (l *Log) parted(n journal.Number, r *record) ([]byte, error) {
 	from := l.o.Keys.part(n, r.term, 0)
 	parts, err := l.read(from, l.o.Keys.part(n, r.term, r.parts), r.parts)
 	if err != nil {

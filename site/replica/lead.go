@@ -75,7 +75,7 @@ func (l *Log) Lead(seen, me Leader) (won bool, err error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.term = term
+	l.term, l.run = term, me.Run
 	return true, l.failed
 }
 

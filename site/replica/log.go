@@ -35,6 +35,9 @@ type Options struct {
 	// Wait is called before each repetition of a call to the store. It returns an error if
 	// the log is to be given up. attempt counts the repetitions from 1.
 	Wait func(attempt int, failure error) error
+	// Spans keeps the runs that the node's commits are of; nil: the node does not notice
+	// that its last commit is another in the store.
+	Spans Spans
 	// PartBytes is the longest piece of a commit in a key; 0: 1 MiB. etcd takes 1.5 MiB a
 	// request.
 	PartBytes int
@@ -62,10 +65,14 @@ type Log struct {
 	pending []journal.Batch
 	waiting int
 	buf     []byte
+	spans   []Span
+	// lastRun is the run of the last commit; 0 if it is not known.
+	lastRun uint64
 	copied  journal.Batch
 
 	mu     sync.Mutex
 	term   int64
+	run    uint64
 	last   journal.Number // the last commit known to be in the store
 	bytes  int64          // length of the commits since the log was opened
 	failed error
@@ -76,12 +83,20 @@ type Log struct {
 var _ journal.Log = (*Log)(nil)
 
 // New returns the log of a node that follows. The local log may hold no commit that the
-// store did not have.
-func New(local *journal.Journal, o Options) *Log {
+// store did not have. Its error is that of Options.Spans.
+func New(local *journal.Journal, o Options) (*Log, error) {
 	if o.PartBytes == 0 {
 		o.PartBytes = partBytes
 	}
-	return &Log{o: o, local: local, last: local.Stats().Number}
+	l := &Log{o: o, local: local, last: local.Stats().Number}
+	if o.Spans != nil {
+		var err error
+		if l.spans, err = o.Spans.Load(); err != nil {
+			return nil, fmt.Errorf("reading the runs of the node's commits: %w", err)
+		}
+		l.lastRun = runOf(l.spans, l.last)
+	}
+	return l, nil
 }
 
 // Append keeps a commit for Sync.
@@ -127,15 +142,16 @@ func (l *Log) Sync() error {
 // put puts a commit into the store, and then into the local log.
 func (l *Log) put(b *journal.Batch) error {
 	l.mu.Lock()
-	term, n := l.term, l.last+1
+	r, n := record{term: l.term, run: l.run}, l.last+1
 	l.mu.Unlock()
 	payload := b.Payload()
-	r := record{term: term, length: len(payload), sum: sumOf(n, payload)}
+	r.before, r.length = l.lastRun, len(payload)
+	r.sum = r.sumOf(n, payload)
 	if len(payload) <= l.o.PartBytes {
 		r.payload = payload
 	} else {
 		for from := 0; from < len(payload); from += l.o.PartBytes {
-			if err := l.putPart(n, term, r.parts, payload[from:min(from+l.o.PartBytes, len(payload))]); err != nil {
+			if err := l.putPart(n, r.term, r.parts, payload[from:min(from+l.o.PartBytes, len(payload))]); err != nil {
 				return err
 			}
 			r.parts++
@@ -143,7 +159,7 @@ func (l *Log) put(b *journal.Batch) error {
 	}
 	l.buf = r.encode(l.buf[:0])
 	done, err := l.do(&Txn{
-		If:   []Guard{{l.o.Keys.leader(), term}, {l.o.Keys.commit(n - 1), Present}, {l.o.Keys.commit(n), Absent}},
+		If:   []Guard{{l.o.Keys.leader(), r.term}, {l.o.Keys.commit(n - 1), Present}, {l.o.Keys.commit(n), Absent}},
 		Then: []Change{{Key: l.o.Keys.commit(n), Value: l.buf}},
 		Else: []string{l.o.Keys.leader(), l.o.Keys.commit(n)},
 	})
@@ -155,7 +171,7 @@ func (l *Log) put(b *journal.Batch) error {
 			return err
 		}
 	}
-	return l.keep(n, b)
+	return l.keep(n, r.run, b)
 }
 
 // taken judges a commit that a guard refused: an earlier repetition has put it, or the node
@@ -172,7 +188,7 @@ func (l *Log) taken(done *Done, n journal.Number, r *record) error {
 	if err != nil {
 		return err
 	}
-	if there.term != r.term || there.sum != r.sum || there.length != r.length {
+	if there.term != r.term || there.run != r.run || there.sum != r.sum || there.length != r.length {
 		return fmt.Errorf("%w: commit %d of term %d is another", ErrLost, n, there.term)
 	}
 	return nil
@@ -192,8 +208,12 @@ func (l *Log) putPart(n journal.Number, term int64, i int, piece []byte) error {
 	return err
 }
 
-// keep appends a commit that is in the store to the local log. Nobody waits for the disk.
-func (l *Log) keep(n journal.Number, b *journal.Batch) error {
+// keep appends a commit of a run that is in the store to the local log. Nobody waits for the
+// disk.
+func (l *Log) keep(n journal.Number, run uint64, b *journal.Batch) error {
+	if err := l.span(n, run); err != nil {
+		return err
+	}
 	length := int64(b.Len())
 	got, err := l.local.Append(b)
 	if err != nil {
@@ -204,7 +224,7 @@ func (l *Log) keep(n journal.Number, b *journal.Batch) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.last = n
+	l.last, l.lastRun = n, run
 	l.bytes += length
 	return nil
 }

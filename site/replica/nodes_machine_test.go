@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/samya-db/samya/internal/simdisk"
 	"github.com/samya-db/samya/site/journal"
@@ -41,6 +42,23 @@ func (b *diskBase) durable() *journaltest.Base {
 	return b.Base
 }
 
+// diskSpans are spans in a file, replaced whole or not at all.
+type diskSpans struct {
+	disk  *simdisk.Disk
+	spans []replica.Span
+}
+
+// Load implements replica.Spans.
+func (d *diskSpans) Load() ([]replica.Span, error) { return slices.Clone(d.spans), nil }
+
+// Save implements replica.Spans.
+func (d *diskSpans) Save(spans []replica.Span) error {
+	return d.disk.Do(func() { d.spans = slices.Clone(spans) }, func() func() {
+		before := d.spans
+		return func() { d.spans = before }
+	})
+}
+
 // The ways of a machine to data that its log does not reach back to.
 const (
 	complete = iota
@@ -59,7 +77,9 @@ type machine struct {
 	kv   replica.KV
 	disk *simdisk.Disk
 	base *diskBase
-	log  *replica.Log
+	// spans are in a file of the disk.
+	spans diskSpans
+	log   *replica.Log
 	// busy says that a call of the log is under way.
 	busy bool
 	// waits are the commits that are appended and not synced, with their numbers.
@@ -75,6 +95,8 @@ type machine struct {
 	burnt int64
 	// out says that it has commits that a restored store lacks.
 	out bool
+	// lost is the last of them.
+	lost journal.Number
 }
 
 func (w *world) newMachine(i int) *machine {
@@ -88,6 +110,7 @@ func (w *world) newMachine(i int) *machine {
 func (m *machine) empty() {
 	m.disk = simdisk.New(rand.New(rand.NewPCG(m.w.r.Uint64(), 3)))
 	m.base = &diskBase{Base: journaltest.NewBase(), disk: m.disk}
+	m.spans = diskSpans{disk: m.disk}
 	m.exact = 0
 }
 
@@ -147,11 +170,11 @@ func (m *machine) openLog() error {
 	if err != nil {
 		return err
 	}
-	m.log = replica.New(local, replica.Options{
-		KV: m.kv, Keys: keys, Node: m.name, Origin: origin, Wait: m.wait, PartBytes: m.w.partBytes,
-	})
 	m.waits = nil
-	return nil
+	m.log, err = replica.New(local, replica.Options{
+		KV: m.kv, Keys: keys, Node: m.name, Origin: origin, Wait: m.wait, PartBytes: m.w.partBytes, Spans: &m.spans,
+	})
+	return err
 }
 
 func (m *machine) openLocal() (*journal.Journal, error) {

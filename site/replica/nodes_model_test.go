@@ -176,7 +176,7 @@ func (m *model) put(rest string, value []byte) {
 		m.fail("commit %d is put behind commit %d", n, m.last())
 		return
 	}
-	payload := string(value[20:])
+	payload := string(value[36:])
 	for i := range parts {
 		payload += m.parts[fmt.Sprintf("%016x/%016x/%04x", n, term, i)]
 	}

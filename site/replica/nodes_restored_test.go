@@ -86,6 +86,7 @@ func (w *world) refuses(m *machine) {
 		if m.out = m.log.Last() > w.model.last(); !m.out {
 			return
 		}
+		m.lost = m.log.Last()
 		w.hit("lost commits")
 		var err error
 		if follows {
@@ -98,6 +99,55 @@ func (w *world) refuses(m *machine) {
 		}
 		m.end(false)
 	}
+}
+
+// returns has a machine come back whose commits a restored store lacked, once the store has
+// as many or more. The machine neither follows nor leads: its commits are others.
+func (w *world) returns(m, leader *machine) {
+	// The machine before this one may have taken over, and found that it has other commits.
+	w.act(leader, leader.catchUp)
+	w.act(leader, func() error { return leader.lead(true) })
+	for more := w.r.IntN(3); leader.leads() && (w.model.last() < m.lost || more > 0); more-- {
+		w.act(leader, leader.commit)
+		if leader.leads() && w.chance(200) {
+			w.act(leader, leader.trims)
+		}
+	}
+	if w.model.err != nil {
+		return
+	}
+	if !leader.leads() {
+		w.model.fail("%s does not go on", leader.name)
+		return
+	}
+	if err := m.openLog(); err != nil {
+		w.model.fail("%s opens: %v", m.name, err)
+		return
+	}
+	if len(m.spans.spans) == 0 {
+		m.end(false) // it has a copy, and has not followed since
+		return
+	}
+	w.hit("grown")
+	var err error
+	if w.chance(500) {
+		_, err = m.log.Follow(0)
+	} else {
+		err = m.takeOver()
+	}
+	if !errors.Is(err, replica.ErrLost) && !errors.Is(err, replica.ErrBehind) {
+		w.model.fail("%s has another commit %d than the store, which has %d: %v", m.name, m.log.Last(), w.model.last(), err)
+	}
+	m.end(false)
+}
+
+// trims carries over, tells so, and trims the log.
+func (m *machine) trims() error {
+	if err := errors.Join(m.carry(), m.tell()); err != nil {
+		return err
+	}
+	_, err := m.log.Trim()
+	return err
 }
 
 // takeOver leads in place of whoever does.

@@ -25,7 +25,7 @@ var errDisk = syscall.EIO
 
 // wanted are the events that many runs have to show.
 var wanted = strings.Fields(`commits batches parted leads lost fenced late behind copies burns trims cuts kills givenUp
-	diskErrors confirms tells nested restored refused`)
+	diskErrors confirms tells nested restored refused grown`)
 
 // world is a run of nodes over a store.
 type world struct {
@@ -246,6 +246,11 @@ func (w *world) rest() {
 			return
 		}
 		w.act(m, m.whole)
+	}
+	for _, m := range w.machines {
+		if m.out {
+			w.returns(m, leader)
+		}
 	}
 }
 

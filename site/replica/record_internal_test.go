@@ -12,10 +12,11 @@ import (
 // TestRecord: records come back, and every turned bit is noticed.
 func TestRecord(t *testing.T) {
 	payload := []byte("some operations")
-	r := record{term: 7, length: len(payload), sum: sumOf(5, payload), payload: payload}
+	r := record{term: 7, run: 9, before: 8, length: len(payload), payload: payload}
+	r.sum = r.sumOf(5, payload)
 	raw := r.encode(nil)
 	got, err := decode(5, raw)
-	if err != nil || got.term != 7 || !bytes.Equal(got.payload, payload) {
+	if err != nil || got.term != 7 || got.run != 9 || got.before != 8 || !bytes.Equal(got.payload, payload) {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	if _, err := decode(6, raw); !errors.Is(err, errRecord) {
@@ -40,8 +41,10 @@ func TestRecord(t *testing.T) {
 func FuzzDecode(tf *testing.F) {
 	f := testfuzz.On(tf)
 	payload := []byte("payload")
-	f.Add(uint64(3), (&record{term: 1, length: 7, sum: sumOf(3, payload), payload: payload}).encode(nil))
-	f.Add(uint64(3), (&record{term: 1, length: 7, sum: sumOf(3, payload), parts: 2}).encode(nil))
+	r := record{term: 1, run: 2, before: 2, length: 7, payload: payload}
+	r.sum = r.sumOf(3, payload)
+	f.Add(uint64(3), r.encode(nil))
+	f.Add(uint64(3), (&record{term: 1, run: 2, before: 2, length: 7, sum: r.sum, parts: 2}).encode(nil))
 	f.Add(uint64(0), []byte{recordVersion})
 	f.Fuzz(func(t *testing.T, n uint64, raw []byte) {
 		r, err := decode(journal.Number(n), raw)
@@ -49,7 +52,7 @@ func FuzzDecode(tf *testing.F) {
 			return
 		}
 		again, err := decode(journal.Number(n), r.encode(nil))
-		if err != nil || again.term != r.term || again.parts != r.parts || !bytes.Equal(again.payload, r.payload) {
+		if err != nil || again.term != r.term || again.run != r.run || again.before != r.before || again.parts != r.parts || !bytes.Equal(again.payload, r.payload) {
 			t.Errorf("%+v came back as %+v: %v", r, again, err)
 		}
 	})

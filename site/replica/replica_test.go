@@ -34,7 +34,18 @@ type node struct {
 	base *journaltest.Base
 	log  *replica.Log
 	runs uint64
+	// spans are on the disk.
+	spans keptSpans
 }
+
+// keptSpans keeps spans.
+type keptSpans []replica.Span
+
+// Load implements replica.Spans.
+func (k *keptSpans) Load() ([]replica.Span, error) { return *k, nil }
+
+// Save implements replica.Spans.
+func (k *keptSpans) Save(spans []replica.Span) error { *k = spans; return nil }
 
 func newNode(name string, kv replica.KV, seed uint64) *node {
 	return &node{name: name, kv: kv, disk: simdisk.New(rand.New(rand.NewPCG(seed, uint64(len(name))))), base: journaltest.NewBase()}
@@ -60,8 +71,10 @@ func (n *node) open() error {
 	if err != nil {
 		return err
 	}
-	n.log = replica.New(local, replica.Options{KV: n.kv, Keys: keys, Node: n.name, Origin: origin, Wait: wait, PartBytes: 1000})
-	return nil
+	n.log, err = replica.New(local, replica.Options{
+		KV: n.kv, Keys: keys, Node: n.name, Origin: origin, Wait: wait, PartBytes: 1000, Spans: &n.spans,
+	})
+	return err
 }
 
 // lead makes the node active in place of the present node.

@@ -143,10 +143,11 @@ func (n *node) open(ctx context.Context) (*store.Store, *replica.Log, error) {
 		o.Members = nil
 	}
 	o.Over = func(local *journal.Journal) (journal.Log, error) {
-		log = replica.New(local, replica.Options{
-			KV: n.client, Keys: n.keys, Node: n.cfg.Node, Origin: origin, Wait: n.stops, Stalled: n.state.stall,
+		var err error
+		log, err = replica.New(local, replica.Options{
+			KV: n.client, Keys: n.keys, Node: n.cfg.Node, Origin: origin, Spans: n.spans(), Wait: n.stops, Stalled: n.state.stall,
 		})
-		return log, nil
+		return log, err
 	}
 	st, err := store.Open(o)
 	if err != nil {

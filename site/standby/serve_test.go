@@ -79,8 +79,9 @@ func TestSignsWhileStarting(t *testing.T) {
 		a.st, err = store.Open(store.Options{
 			Dir: t.TempDir(), Site: "us", Members: []core.SiteID{"us"}, Incarnation: 1,
 			Over: func(local *journal.Journal) (journal.Log, error) {
-				a.log = replica.New(local, options)
-				return a.log, nil
+				var err error
+				a.log, err = replica.New(local, options)
+				return a.log, err
 			},
 		})
 		if err != nil {

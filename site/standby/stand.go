@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -166,7 +167,18 @@ func (n *node) copy(ctx context.Context, origin replica.Origin) error {
 		return err
 	}
 	defer source.close()
+	// The commits of the copy are not the node's.
+	if err := n.spans().Clear(); err != nil {
+		return fmt.Errorf("forgetting the runs of the node's commits: %w", err)
+	}
 	return store.Copy(ctx, n.cfg.Site.DataDir, origin.Incarnation, source)
+}
+
+// spansName is the file of a data directory that tells of which runs a node's commits are.
+const spansName = "runs"
+
+func (n *node) spans() replica.SpansFile {
+	return replica.SpansFile(filepath.Join(n.cfg.Site.DataDir, spansName))
 }
 
 // pin has the log keep all commits behind through.
