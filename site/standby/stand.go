@@ -17,6 +17,9 @@ import (
 
 // stand follows the log until the node is active, and has the log to the end.
 func (n *node) stand(ctx context.Context, st *store.Store, log *replica.Log) error {
+	// After a crash the log has all since the last checkpoint. A take-over need not wait for
+	// it, even if it comes soon.
+	defer carry(st)()
 	interval := n.cfg.TakeOver / signsOfLife / 2
 	changed := make(chan struct{}, 1)
 	watching, stop := context.WithCancel(ctx)
@@ -92,15 +95,11 @@ func (n *node) look(log *replica.Log) (signs, error) {
 	return s, nil
 }
 
-// lead tries to make this node active. Meanwhile the store carries its log over to the
-// base, for which the site would wait later. The rest is left to the start of the site: the
-// node gives signs of life then.
-func (n *node) lead(st *store.Store, log *replica.Log, seen replica.Leader) (won bool, err error) {
-	began := time.Now()
+// carry has the store carry its log over to the base, in the background. The returned
+// function ends that, after the step under way.
+func carry(st *store.Store) (end func()) {
 	var carrying sync.WaitGroup
 	var over atomic.Bool
-	defer carrying.Wait()
-	defer over.Store(true)
 	carrying.Go(func() {
 		for !over.Load() {
 			// A failure is the log's, which returns it to all others.
@@ -109,6 +108,18 @@ func (n *node) lead(st *store.Store, log *replica.Log, seen replica.Leader) (won
 			}
 		}
 	})
+	return func() {
+		over.Store(true)
+		carrying.Wait()
+	}
+}
+
+// lead tries to make this node active. Meanwhile the store carries its log over to the
+// base, for which the site would wait later. The rest is left to the start of the site: the
+// node gives signs of life then.
+func (n *node) lead(st *store.Store, log *replica.Log, seen replica.Leader) (won bool, err error) {
+	began := time.Now()
+	defer carry(st)()
 	me := replica.Leader{Node: n.cfg.Node, Run: rand.Uint64(), GRPC: n.cfg.Site.GRPC, HTTP: n.cfg.Site.HTTP}
 	if won, err = log.Lead(seen, me); err != nil || !won {
 		return won, err
