@@ -91,19 +91,31 @@ func (c *troubled) refused(began time.Time) time.Duration {
 
 var errTakes = errors.New("not SITE_UNAVAILABLE")
 
+// follow has the next calls go to the active node: another node may take over while etcd
+// recovers.
+func (c *troubled) follow() {
+	c.t.Helper()
+	if p := c.active().Process; p != c.c.site {
+		c.c = dial(c.t, p)
+	}
+}
+
 // recovered waits until the site serves, finds out all outcomes, and compares the books.
 func (c *troubled) recovered() time.Duration {
 	c.t.Helper()
 	began := time.Now()
 	c.alive()
-	c.c = dial(c.t, c.active().Process)
 	sitetest.Eventually(c.t, "the site serves again", func() error {
+		c.follow()
 		_, err := c.ask(2 * time.Second)
 		return err
 	})
 	took := time.Since(began)
 	for _, id := range c.unknown {
-		sitetest.Eventually(c.t, "the outcome of "+id, func() error { return c.under(id, 2*time.Second) })
+		sitetest.Eventually(c.t, "the outcome of "+id, func() error {
+			c.follow()
+			return c.under(id, 2*time.Second)
+		})
 	}
 	settled(c.t, nodeLimit, c.held, c.c)
 	c.alive()
