@@ -159,31 +159,28 @@ func (m *Membership) UpdateSelf(n Node, timeout time.Duration) error {
 }
 
 const (
-	// spreadStep is how long spread waits for memberlist before it asks for the first time
-	// whether memberlist took the news.
-	spreadStep = time.Millisecond
-	// spreadMost bounds the times that memberlist may drop the news, within the timeout or
-	// beyond it.
+	// spreadStep is how long spread waits at first before it repeats the update; it waits
+	// twice as long each time.
+	spreadStep = 250 * time.Millisecond
+	// spreadMost bounds the repetitions beyond the timeout of an update that memberlist drops.
 	spreadMost = 16
 )
 
 // spread has memberlist update this node, and waits up to timeout for the news to leave.
 // Memberlist numbers an update before it locks its state. Where it refutes a rumour about
-// this node in between, it drops the update without a word: no news leaves, and nothing
-// ends the wait. So spread asks whether the update was adopted, and repeats a lost one.
+// this node in between, it drops the update without a word. And it tells that the news has
+// left only if the caller waits already: where gossip is faster than the caller, nothing
+// ends the wait. So spread repeats updates, also beyond the timeout until one is adopted.
 func spread(update func(timeout time.Duration) error, adopted func() bool, timeout time.Duration) error {
-	deadline := time.Now().Add(timeout)
-	err := update(spreadStep)
-	for range spreadMost {
-		if err == nil || adopted() {
-			break
+	deadline, wait := time.Now().Add(timeout), spreadStep
+	for calls := 1; ; calls++ {
+		rest := time.Until(deadline)
+		err := update(max(min(wait, rest), time.Millisecond))
+		if err == nil || rest <= wait && (adopted() || calls >= spreadMost) {
+			return err
 		}
-		err = update(spreadStep)
+		wait *= 2
 	}
-	if rest := time.Until(deadline); err != nil && rest > 0 && adopted() {
-		return update(rest)
-	}
-	return err
 }
 
 // Leave tells the other nodes that this node leaves, so that they need not find out. It
