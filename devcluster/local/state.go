@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/samya-db/samya/internal/dirs"
 )
 
 // stateVersion is the version of the file's form.
@@ -95,10 +97,7 @@ func (s State) write(dir string) error {
 		return fmt.Errorf("write the state of a local cluster: %w", err)
 	}
 	name := filepath.Join(dir, stateFile)
-	if err := os.WriteFile(name+".new", append(b, '\n'), 0o600); err != nil {
-		return fmt.Errorf("write the state of a local cluster: %w", err)
-	}
-	if err := os.Rename(name+".new", name); err != nil {
+	if err := dirs.Replace(name, append(b, '\n')); err != nil {
 		return fmt.Errorf("write the state of a local cluster: %w", err)
 	}
 	return nil
