@@ -25,12 +25,12 @@ const (
 	// mostFinished bounds the replies that the committer itself gives. 0 or 4,096: no
 	// difference beyond noise.
 	mostFinished = 256 // replies
-	// worthHolding is the duration of commits that wait for the callers which the last
-	// commit answered: with a log in etcd, or a slow disk. A commit of a fast disk is over
-	// before a caller of another process has asked again.
+	// worthHolding is the shortest commit worth a wait for answered callers: with a log in
+	// etcd, or a slow disk. A fast disk is done before a caller of another process has asked
+	// again.
 	worthHolding = 2 * time.Millisecond
-	// mostHeld bounds the wait for callers after a commit that took much longer: the store
-	// stalled then, and the next commit may be a usual one.
+	// mostHeld bounds the wait after a commit of a store that stalled: the next commit may
+	// be a usual one.
 	mostHeld = 16 * time.Millisecond
 	// looks is how often the committer looks at most, in the time of a commit, whether
 	// answered callers come back. With a log in etcd, in turns with no wait at all: 64
@@ -93,19 +93,19 @@ func (l *load) next(yields int, more bool) step {
 	}
 }
 
-// hold is how long the committer puts off a commit from now on, since the end of the last
-// one; 0: it begins. Callers that the last commit answered ask again at once. A commit that
-// begins without them has them wait for two commits, and closed-loop callers fall into two
-// halves that wait for each other. While such callers come back, inputs come faster than
-// during the commit. Where they come as fast as before, nobody waits for the answers, and
-// a delay gains nothing. before are all inputs at the last look, -1 if this is the first.
+// hold is how long the committer puts off a commit from now on; 0: the commit begins.
+// Answered callers ask again at once. A commit without them costs them two commits, and
+// closed-loop callers fall into two halves that wait for each other. While answered callers
+// come back, inputs come faster than during the last commit. At the same rate as then,
+// nobody waits for answers, and a delay gains nothing. since is the time since the end of
+// the last commit. before are all inputs at the last look, -1 if there was none.
 func (l *load) hold(since time.Duration, before int) time.Duration {
 	all, most := l.all(), min(l.took, mostHeld)
 	came, look := all-before, most/looks
 	switch {
 	case l.took < worthHolding, all == 0, since >= most, all-l.beside >= l.answered:
 		return 0
-	case before >= 0 && (came == 0 || came*looks < l.beside):
+	case before >= 0 && (came == 0 || time.Duration(came)*l.took < time.Duration(l.beside)*look):
 		return 0
 	}
 	if before < 0 {

@@ -56,6 +56,8 @@ func TestHold(t *testing.T) {
 		{"all came back before the first look", load{handled: 12, committed: last(8, 4)}, 0, -1, 0},
 		{"it waited as long as the commit took", load{handled: 6, committed: last(8, 4)}, took, 5, 0},
 		{"the store stalled", load{handled: 4, waiting: 2, committed: committed{answered: 8, beside: 4, took: time.Minute}}, 0, -1, 2 * mostHeld / 8},
+		{"after a long commit, as fast as beside it", load{handled: 74, committed: committed{answered: 20, beside: 64, took: 64 * time.Millisecond}}, mostHeld / 4, 72, mostHeld / 8},
+		{"after a long commit, slower than beside it", load{handled: 73, committed: committed{answered: 20, beside: 64, took: 64 * time.Millisecond}}, mostHeld / 4, 72, 0},
 		{"the store stalled, and all was waited", load{handled: 6, committed: committed{answered: 8, beside: 4, took: time.Minute}}, mostHeld, 5, 0},
 		{"the commit was long ago", load{handled: 1, committed: last(8, 0)}, time.Hour, -1, 0},
 		{"nobody was answered", load{handled: 1, committed: last(0, 0)}, 0, -1, 0},
