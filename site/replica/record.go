@@ -11,7 +11,7 @@ import (
 
 // recordVersion is the first byte of a record. A later version is for records that an
 // earlier build must not read.
-const recordVersion = 1
+const recordVersion = 2
 
 // headBytes is the length of a record's head: version, 1 byte free, the number of parts in
 // 2, the term in 8, the length of the commit in 4, its sum in 4, its run in 8 and the run of
