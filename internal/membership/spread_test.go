@@ -9,14 +9,13 @@ import (
 	"time"
 )
 
-// TestSpread: an update that memberlist drops is repeated, whether an earlier one was adopted
-// or not.
+// TestSpread: a dropped update is repeated, before and after an update was adopted.
 func TestSpread(t *testing.T) {
 	late := errors.New("late")
 	cases := map[string]struct {
 		timeout time.Duration
-		dropped int  // the calls whose update memberlist drops
-		stuck   int  // the calls after which the news has not left
+		dropped int  // the first calls: memberlist drops the update
+		stuck   int  // the first calls: the news does not leave
 		calls   int  // expected
 		fails   bool // expected
 	}{
@@ -74,7 +73,7 @@ func TestUpdatesAmongRumours(t *testing.T) {
 	for i := range 300 {
 		n := site("eu")
 		n.Load = uint8(i%200) + 1
-		_ = eu.UpdateSelf(n, 0) // which does not wait for the news to leave
+		_ = eu.UpdateSelf(n, 0) // without a wait for the news to leave
 		if m := eu.Sites()[0]; m.Node != n {
 			t.Errorf("update %d is lost: %+v", i, m)
 			break

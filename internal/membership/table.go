@@ -64,7 +64,7 @@ func (t *table) setSelf(n Node) error {
 	return nil
 }
 
-// adopted reports whether memberlist tells the others what setSelf was told.
+// adopted reports whether memberlist spreads the description given to setSelf.
 func (t *table) adopted() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

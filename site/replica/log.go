@@ -35,8 +35,8 @@ type Options struct {
 	// Wait is called before each repetition of a call to the store. It returns an error if
 	// the log is to be given up. attempt counts the repetitions from 1.
 	Wait func(attempt int, failure error) error
-	// Spans keeps the runs that the node's commits are of; nil: the node does not notice
-	// that its last commit is another in the store.
+	// Spans keeps the runs of the node's commits. Without it, the node does not notice
+	// another commit in the place of its last commit in the store.
 	Spans Spans
 	// PartBytes is the longest piece of a commit in a key; 0: 1 MiB. etcd takes 1.5 MiB a
 	// request.

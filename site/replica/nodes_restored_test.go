@@ -101,10 +101,10 @@ func (w *world) refuses(m *machine) {
 	}
 }
 
-// returns has a machine come back whose commits a restored store lacked, once the store has
-// as many or more. The machine neither follows nor leads: its commits are others.
+// returns has a machine with lost commits come back, once the restored store has as many or
+// more. The machine neither follows nor leads: the store has other commits.
 func (w *world) returns(m, leader *machine) {
-	// The machine before this one may have taken over, and found that it has other commits.
+	// An earlier machine may have taken over before it found other commits.
 	w.act(leader, leader.catchUp)
 	w.act(leader, func() error { return leader.lead(true) })
 	for more := w.r.IntN(3); leader.leads() && (w.model.last() < m.lost || more > 0); more-- {

@@ -12,9 +12,9 @@ import (
 	"github.com/samya-db/samya/site/journal"
 )
 
-// Span tells of which run a node's commits are from First on, up to the next span. A node
-// whose last commit is of another run in the store has other commits than the store: the
-// store was put back to an older copy, and another node went on there.
+// Span names the run of a node's commits from First on, up to the next span. If the store
+// has another run for the node's last commit, the store was put back to an older copy, and
+// another node went on there.
 type Span struct {
 	First journal.Number `json:"first"`
 	// Run is the Leader.Run of the node that made the commits.
@@ -33,8 +33,8 @@ type Spans interface {
 // its power takes the commits of many runs.
 const mostSpans = 64
 
-// span notes that a commit is of a run, before the commit is in the local log. A loss of
-// power may have taken later commits: spans from the commit on are of these.
+// span notes the run of a commit, before the commit is in the local log. Spans from the
+// commit on belong to commits lost with the power, and are dropped.
 func (l *Log) span(n journal.Number, run uint64) error {
 	kept := len(l.spans)
 	for kept > 0 && l.spans[kept-1].First >= n {

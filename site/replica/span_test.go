@@ -15,8 +15,8 @@ import (
 )
 
 // TestRestoredAndGrown has the store put back to a copy without some commits of a node, and
-// another node go on there. The first node notices that its last commit is another, by that
-// commit or, once it is trimmed, by the next one.
+// another node go on there. The first node notices another commit in the place of its last
+// one, by that commit or, after a trim, by the next commit.
 func TestRestoredAndGrown(t *testing.T) {
 	for name, c := range map[string]struct {
 		lost, more int
@@ -99,7 +99,7 @@ func TestSpansFile(t *testing.T) {
 	}
 }
 
-// FuzzSpansFile: no file crashes its reader, and what is read comes back.
+// FuzzSpansFile: no file crashes its reader, and the spans read come back.
 func FuzzSpansFile(tf *testing.F) {
 	f := testfuzz.On(tf)
 	f.Add([]byte(`{"spans":[{"first":1,"run":"9223372036854775808"},{"first":7,"run":"2"}]}`))

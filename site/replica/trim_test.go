@@ -79,7 +79,7 @@ func TestTrimBesideACopy(t *testing.T) {
 }
 
 // TestTrimBesideAFirstWord has a node tell for the first time just before the log is trimmed
-// by the word of the other node alone: what the new node lacks on its disk stays.
+// by the word of the other node alone: commits missing on the new node's disk stay.
 func TestTrimBesideAFirstWord(t *testing.T) {
 	store := replicatest.New()
 	b := newNode("b", store.At(nil), 2)
@@ -102,7 +102,7 @@ func TestTrimBesideAFirstWord(t *testing.T) {
 	}
 	for range 2 {
 		if through, err := a.log.Trim(); through != 0 || err != nil {
-			t.Errorf("trimmed through commit %d, which one disk has: %v", through, err)
+			t.Errorf("trimmed through commit %d, on one disk alone: %v", through, err)
 		}
 	}
 	if first {

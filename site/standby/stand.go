@@ -17,8 +17,8 @@ import (
 
 // stand follows the log until the node is active, and has the log to the end.
 func (n *node) stand(ctx context.Context, st *store.Store, log *replica.Log) error {
-	// After a crash the log has all since the last checkpoint. A take-over need not wait for
-	// it, even if it comes soon.
+	// After a crash the local log has all commits since the last checkpoint. A take-over need
+	// not wait for them, even if it comes soon.
 	defer carry(st)()
 	interval := n.cfg.TakeOver / signsOfLife / 2
 	changed := make(chan struct{}, 1)
@@ -95,8 +95,8 @@ func (n *node) look(log *replica.Log) (signs, error) {
 	return s, nil
 }
 
-// carry has the store carry its log over to the base, in the background. The returned
-// function ends that, after the step under way.
+// carry has the store carry its log over to the base, in the background. end stops the
+// work after the step under way.
 func carry(st *store.Store) (end func()) {
 	var carrying sync.WaitGroup
 	var over atomic.Bool
@@ -185,7 +185,7 @@ func (n *node) copy(ctx context.Context, origin replica.Origin) error {
 	return store.Copy(ctx, n.cfg.Site.DataDir, origin.Incarnation, source)
 }
 
-// spansName is the file of a data directory that tells of which runs a node's commits are.
+// spansName is the file with the runs of the node's commits, in the data directory.
 const spansName = "runs"
 
 func (n *node) spans() replica.SpansFile {
