@@ -38,7 +38,7 @@ func goals() []goal {
 		{what: "SDK with 1,024 goroutines over gRPC unary", cell: samya(WayStream1024), of: rate, over: &unary, to: rate, bound: 6},
 		{what: "batches of 100, operations a second", cell: samya(WayBatch), of: rate, bound: 400_000},
 		{what: "HTTP over a bare net/http echo", cell: samya(WayHTTP), of: rate, over: of(BareHTTP, WayEcho), to: rate, bound: .45},
-		{what: "SDK with 64 goroutines over redis always, one at a time", cell: samya(WayStream64), of: rate, over: of(RedisAlways, WaySingle), to: rate, bound: 1.5},
+		{what: "SDK with 64 goroutines over redis always, singly", cell: samya(WayStream64), of: rate, over: of(RedisAlways, WaySingle), to: rate, bound: 1.5},
 		{what: "batches of 100 over redis always, pipelined by 100", cell: samya(WayBatch), of: rate, over: of(RedisAlways, WayPipelined), to: rate, bound: 2},
 		{what: "gRPC unary over PostgreSQL", cell: unary, of: rate, over: of(Postgres, WaySingle), to: rate, bound: 5},
 		{what: "gRPC unary over etcd's compare-and-swap", cell: unary, of: rate, over: of(Etcd, WayCAS), to: rate, bound: 10},
