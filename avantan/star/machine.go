@@ -331,10 +331,10 @@ func (s *step) check(m *Message) error {
 		return m.malformed("To is another site")
 	}
 	if !s.member(m.From) || !s.member(m.ID.Leader) {
-		return m.malformed("a site is not a member")
+		return m.stranger("")
 	}
 	if m.Value != nil && slices.ContainsFunc(m.Value.Contributions, func(c avantan.Contribution) bool { return !s.member(c.Site) }) {
-		return m.malformed("a site in Value is not a member")
+		return m.stranger("Value: ")
 	}
 	if m.ID.Leader == s.cfg.Self && m.ID.Counter >= s.next {
 		return m.malformed("the instance has not been begun here")

@@ -105,6 +105,12 @@ func (m *Message) malformed(why string) error {
 	return fmt.Errorf("%w: %v from %q to %q: %s", errMessage, m.Kind, m.From, m.To, why)
 }
 
+// stranger says that a field of the message names a site that is not a member here. The
+// receiver may have missed that the site joined.
+func (m *Message) stranger(field string) error {
+	return fmt.Errorf("%w: %v from %q to %q: %s%w", errMessage, m.Kind, m.From, m.To, field, avantan.ErrStranger)
+}
+
 var kindNames = [...]string{
 	Election: "Election", ElectionOk: "ElectionOk", Busy: "Busy", Discard: "Discard", Accept: "Accept",
 	AcceptOk: "AcceptOk", Abort: "Abort", Commit: "Commit", Applied: "Applied", Settled: "Settled",

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -43,7 +44,12 @@ func (c *rebalancing) stepStar(e *entity, in star.Input) {
 			Entity: e.name, Generation: e.generation, Star: &out.Messages[i],
 		})
 	}
-	if out.Err != nil {
+	stranger := errors.Is(out.Err, avantan.ErrStranger)
+	if stranger && in.Receive != nil {
+		// It has missed that a site joined, and asks for the catalogue.
+		c.astray = in.Receive.From
+	}
+	if out.Err != nil && !stranger {
 		c.out.Events = append(c.out.Events, event.Event{Kind: event.ProtocolFault, Entity: e.name, Err: out.Err})
 	}
 	nothing := c.applied == nil && out.Failed == star.FailedNothing

@@ -6,6 +6,8 @@ import (
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/redistribute"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/message"
 )
 
 // TestConcludeTakesTheLower: an instance that ends without its outcome gives a site the
@@ -30,5 +32,21 @@ func TestConcludeTakesTheLower(t *testing.T) {
 				t.Errorf("%d left, %d set aside, %d in all, want %d", got, e.books.Aside(), e.books.Escrow(), test.left)
 			}
 		})
+	}
+}
+
+// TestStrangerInAValue: a star value that names a site that joined without this site's
+// knowledge is no fault. This site asks the sender for the catalogue.
+func TestStrangerInAValue(t *testing.T) {
+	l := amongOthers(t, "star", 0, 100, 0)
+	v := &avantan.Value{Policy: redistribute.Paper, Contributions: []avantan.Contribution{{Site: "a"}, {Site: "b"}, {Site: "z"}}}
+	m := &star.Message{Kind: star.Accept, From: "b", To: "a", ID: star.ID{Leader: "b", Counter: 1}, Value: v}
+	l.deliver(input.Deliver{From: "b", Messages: []message.Envelope{{Entity: "e", Generation: 1, Star: m}}})
+	asked := false
+	for _, e := range l.out.Messages {
+		asked = asked || e.Entity == "" && e.Message.Kind == avantan.CatchUpAsk && e.Message.To == "b"
+	}
+	if len(l.out.Events) > 0 || !asked {
+		t.Errorf("events %+v, messages %+v", l.out.Events, l.out.Messages)
 	}
 }
