@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"fmt"
 	"runtime/debug"
+	"slices"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -24,6 +26,9 @@ type Info struct {
 	Modified bool
 	// Go is the version of the toolchain.
 	Go string
+	// Slow reports a build without inlining, which is quick to make: for demos, and not for
+	// measurements.
+	Slow bool
 }
 
 // revisionLength bounds the characters of Revision.
@@ -44,6 +49,8 @@ func Read(releaseVersion, releaseRevision string) Info {
 			i.Revision = s.Value
 		case "vcs.modified":
 			i.Modified = s.Value == "true"
+		case "-gcflags":
+			i.Slow = slices.Contains(strings.Fields(s.Value), "-l")
 		}
 	}
 	if releaseVersion != "" {
@@ -56,14 +63,17 @@ func Read(releaseVersion, releaseRevision string) Info {
 
 // String returns, for example, "samya v1.2.0 0123456789ab, go1.26".
 func (i Info) String() string {
-	revision, modified := "", ""
+	revision, modified, slow := "", "", ""
 	if i.Revision != "" {
 		revision = " " + i.Revision
 	}
 	if i.Modified {
 		modified = ", modified"
 	}
-	return fmt.Sprintf("samya %s%s%s, %s", i.Version, revision, modified, i.Go)
+	if i.Slow {
+		slow = ", built without inlining, for a demo"
+	}
+	return fmt.Sprintf("samya %s%s%s, %s%s", i.Version, revision, modified, i.Go, slow)
 }
 
 // Collector returns the metric samya_build_info: always 1, with the information as
