@@ -34,8 +34,10 @@ func TestNothingOfARequestIsLost(t *testing.T) {
 		want                 proto.Message
 	}{
 		{
-			"POST", "/v1/entities", `{"name":"a/b","limit":7,"parent":"a","request_id":"r"}`,
-			&samyav1.CreateEntityRequest{Name: "a/b", Limit: 7, Parent: "a", RequestId: "r"},
+			"POST", "/v1/entities", `{"name":"a/b","limit":7,"parent":"a","request_id":"r","per":"1d","kind":"window","time_zone":"Asia/Tokyo"}`,
+			&samyav1.CreateEntityRequest{
+				Name: "a/b", Limit: 7, Parent: "a", RequestId: "r", Per: "1d", Kind: "window", TimeZone: "Asia/Tokyo",
+			},
 		},
 		{
 			"PATCH", "/v1/entities/a/b", `{"limit":7,"expected_version":3,"request_id":"r","wait_applied":true}`,

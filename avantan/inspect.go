@@ -195,7 +195,7 @@ func (c *Contribution) Fingerprint(dst []byte) []byte {
 	for _, n := range [...]Tokens{c.Offered, c.Wanted, c.Queued, c.Median, c.Kept} {
 		dst = binary.AppendVarint(dst, int64(n))
 	}
-	return dst
+	return binary.AppendVarint(dst, c.Window)
 }
 
 func (p *Proposal) fingerprint(dst []byte) []byte {

@@ -144,6 +144,8 @@ func (c Contribution) Validate() error {
 		return errors.New("contribution without a site")
 	case c.Wanted < 0:
 		return fmt.Errorf("contribution of %q: Wanted is negative", c.Site)
+	case c.Window < 0:
+		return fmt.Errorf("contribution of %q: Window must be at least 0", c.Site)
 	case c.Queued < 0 || c.Queued > c.Wanted:
 		return fmt.Errorf("contribution of %q: Queued must be 0 to Wanted", c.Site)
 	case c.Kept < 0:

@@ -24,6 +24,11 @@ type Entity struct {
 	Parent string
 	// Children is the number of entities right below it.
 	Children int
+	// Per is the length of the windows of a rate quota, such as "1m", TimeZone the time zone
+	// of days and months; empty for an entity whose tokens come back by releases.
+	Per, TimeZone string
+	// WindowEnds is the end of the window of a rate quota; zero for other entities.
+	WindowEnds time.Time
 	// Available are the tokens that can be acquired now, over the sites seen. It is
 	// negative if the limit was lowered below the tokens that are out.
 	Available int64
@@ -72,9 +77,13 @@ func (c *Client) Entity(ctx context.Context, entity string, opts ...ReadOption) 
 		return Entity{}, err
 	}
 	e, u := resp.GetEntity(), resp.GetUsage()
+	var ends time.Time
+	if ms := u.GetWindowEndsMs(); ms != 0 {
+		ends = time.UnixMilli(ms)
+	}
 	return Entity{
 		Name: e.GetName(), Limit: e.GetLimit(), Generation: e.GetGeneration(), Version: e.GetVersion(),
-		Parent: e.GetParent(), Children: int(e.GetChildren()),
+		Parent: e.GetParent(), Children: int(e.GetChildren()), Per: e.GetPer(), TimeZone: e.GetTimeZone(), WindowEnds: ends,
 		Available: u.GetAvailable(), Acquired: u.GetAcquired(), InTransit: u.GetInTransit(),
 		Complete: u.GetComplete(), Consistent: u.GetConsistent(), MayExceedBy: u.GetMayExceedBy(),
 	}, nil
@@ -93,6 +102,19 @@ func (o entityOption) toEntity(r *samyav1.CreateEntityRequest) { o(r) }
 // of parent and of all entities above parent.
 func Below(parent string) EntityOption {
 	return entityOption(func(r *samyav1.CreateEntityRequest) { r.Parent = parent })
+}
+
+// Per makes the entity a rate quota: its limit is for each window of that length, a number
+// and a unit such as 10s, 5m, 1h, 1d or 1month. Tokens come back as a window ends, and are
+// not released.
+func Per(window string) EntityOption {
+	return entityOption(func(r *samyav1.CreateEntityRequest) { r.Per = window })
+}
+
+// InTimeZone has the windows of days or months of a rate quota begin at midnight of a time
+// zone, such as Europe/Berlin, and not of UTC.
+func InTimeZone(zone string) EntityOption {
+	return entityOption(func(r *samyav1.CreateEntityRequest) { r.TimeZone = zone })
 }
 
 // CreateEntity creates an entity with a limit, 0 to 2^53-1, by decision of a majority of

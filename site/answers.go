@@ -111,6 +111,8 @@ func (s *Site) failure(a answer.Answer, q asked) error {
 		return e
 	case answer.Invalid:
 		return apierr.Invalid("tokens", "out of range")
+	case answer.ByClock:
+		return apierr.Invalid("entity", "a rate quota: its tokens come back by the clock, and are not released")
 	}
 	return apierr.New(apierr.Internal, "an answer of unknown code %d", a.Code)
 }
@@ -159,6 +161,11 @@ func (s *Site) refusal(ctx context.Context, a answer.Answer, ch *input.Change) e
 		return refuse.NoParent(ch.Name, ch.Parent)
 	case answer.HasChildren:
 		return refuse.Parental(ch.Name)
+	case answer.ByClock:
+		if ch.Kind == input.Reconcile {
+			return apierr.Invalid("in_use", "tokens of a rate quota come back by the clock: pass the in_use of the cut")
+		}
+		return apierr.Invalid("parent", "a rate quota, or for a rate quota, whose tokens come back by the clock: it has no parent and no entity below")
 	case answer.Looped:
 		return apierr.Invalid("parent", "the entity itself, or one that stands below it")
 	case answer.TooDeep:
@@ -217,6 +224,6 @@ func (s *Site) broken(err error, q asked) error {
 func entityOf(v *answer.View) *samyav1.Entity {
 	return &samyav1.Entity{
 		Name: v.Name, Limit: int64(v.Limit), Generation: v.Generation, Version: v.Version,
-		Parent: v.Parent, Children: int32(v.Children),
+		Parent: v.Parent, Children: int32(v.Children), Per: v.Rate.Per(), Kind: string(v.Rate.Kind), TimeZone: v.Rate.Zone,
 	}
 }

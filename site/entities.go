@@ -31,8 +31,12 @@ type entities struct {
 func (s entities) CreateEntity(
 	ctx context.Context, r *samyav1.CreateEntityRequest,
 ) (*samyav1.CreateEntityResponse, error) {
+	terms, err := checks.Create(r)
+	if err != nil {
+		return nil, apierr.FromName(err)
+	}
 	a, err := s.change(ctx, &input.Change{
-		Kind: input.CreateEntity, Name: r.GetName(), Limit: core.Tokens(r.GetLimit()), Parent: r.GetParent(),
+		Kind: input.CreateEntity, Name: r.GetName(), Limit: core.Tokens(r.GetLimit()), Parent: r.GetParent(), Rate: terms,
 		RequestID: r.GetRequestId(),
 	})
 	if err != nil {

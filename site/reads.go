@@ -90,7 +90,7 @@ func maxAge(d *durationpb.Duration) error {
 func (s *Site) usage(v *answer.View, others bool) *samyav1.Usage {
 	u := &samyav1.Usage{
 		Complete: len(s.members()) == 1, MembersVersion: v.Members, Consistent: false, Surplus: int64(v.Surplus), WrittenOff: int64(v.WrittenOff),
-		Available: -int64(v.Debt), Debt: int64(v.Debt), MayExceedBy: int64(v.MayExceed),
+		Available: -int64(v.Debt), Debt: int64(v.Debt), MayExceedBy: int64(v.MayExceed), WindowEndsMs: v.Ends,
 		Shares: []*samyav1.Share{{
 			Site: s.cfg.Name, Left: int64(v.Left), Offered: int64(v.Offered), Net: int64(v.Net),
 			Age: durationpb.New(0), Known: true, Waiting: int64(v.Waiting), Redistributions: uint64(v.Applied) + v.Moved,

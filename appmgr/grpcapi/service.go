@@ -60,8 +60,10 @@ func New(in *reads.Reads, router *route.Router, g *limiter.Limiter, waiting int)
 
 // CreateEntity implements samyav1.EntityServiceServer.
 func (s *Service) CreateEntity(ctx context.Context, in *samyav1.CreateEntityRequest) (*samyav1.CreateEntityResponse, error) {
-	resp, err := change(ctx, s, route.Call{Method: samyav1.EntityService_CreateEntity_FullMethodName}, in, &samyav1.CreateEntityResponse{},
-		name.Entity("name", in.GetName()), name.Limit("limit", in.GetLimit()), name.Parent("parent", in.GetParent()))
+	if _, err := checks.Create(in); err != nil {
+		return nil, apierr.FromName(err)
+	}
+	resp, err := change(ctx, s, route.Call{Method: samyav1.EntityService_CreateEntity_FullMethodName}, in, &samyav1.CreateEntityResponse{})
 	if err == nil {
 		s.Spread(ctx, resp.GetEntity())
 	}

@@ -17,6 +17,9 @@ type entity struct {
 	Version    uint64 `json:"version"`
 	Parent     string `json:"parent,omitempty"`
 	Children   int32  `json:"children,omitempty"`
+	Per        string `json:"per,omitempty"`
+	Kind       string `json:"kind,omitempty"`
+	TimeZone   string `json:"time_zone,omitempty"`
 }
 
 // changedLimit is the answer to a change of a limit.
@@ -54,12 +57,14 @@ type entityStatus struct {
 	InTransit *int64 `json:"in_transit"`
 	Complete  bool   `json:"complete"`
 	// Consistent says that an exact read's shares are a consistent cut.
-	Consistent  bool    `json:"consistent"`
-	Debt        int64   `json:"debt"`
-	MayExceedBy int64   `json:"may_exceed_by"`
-	Surplus     int64   `json:"surplus"`
-	WrittenOff  int64   `json:"written_off"`
-	Shares      []share `json:"shares"`
+	Consistent  bool  `json:"consistent"`
+	Debt        int64 `json:"debt"`
+	MayExceedBy int64 `json:"may_exceed_by"`
+	Surplus     int64 `json:"surplus"`
+	WrittenOff  int64 `json:"written_off"`
+	// WindowEndsMS is left out unless the entity is a rate quota.
+	WindowEndsMS int64   `json:"window_ends_ms,omitempty"`
+	Shares       []share `json:"shares"`
 }
 
 // share has null figures for a site that is not known.
@@ -116,7 +121,7 @@ type siteJSON struct {
 func entityJSON(e *samyav1.Entity) entity {
 	return entity{
 		Name: e.GetName(), Limit: e.GetLimit(), Generation: e.GetGeneration(), Version: e.GetVersion(),
-		Parent: e.GetParent(), Children: e.GetChildren(),
+		Parent: e.GetParent(), Children: e.GetChildren(), Per: e.GetPer(), Kind: e.GetKind(), TimeZone: e.GetTimeZone(),
 	}
 }
 
@@ -153,7 +158,7 @@ func statusJSON(e *samyav1.Entity, u *samyav1.Usage) entityStatus {
 	s := entityStatus{
 		entity: entityJSON(e), Available: u.GetAvailable(), Acquired: u.GetAcquired(),
 		Complete: u.GetComplete(), Consistent: u.GetConsistent(),
-		Debt: u.GetDebt(), MayExceedBy: u.GetMayExceedBy(), Surplus: u.GetSurplus(), WrittenOff: u.GetWrittenOff(), Shares: []share{},
+		Debt: u.GetDebt(), MayExceedBy: u.GetMayExceedBy(), Surplus: u.GetSurplus(), WrittenOff: u.GetWrittenOff(), WindowEndsMS: u.GetWindowEndsMs(), Shares: []share{},
 	}
 	if u.GetComplete() {
 		s.InTransit = new(u.GetInTransit())

@@ -218,6 +218,7 @@ func merge(entity string, replies []reply, old map[string]figure, now time.Time)
 		switch {
 		case r.err == nil && r.resp.GetEntity().GetGeneration() == generation:
 			f, known = figure{share: ownShare(r), generation: generation, seen: now.Add(-r.age)}, true
+			u.WindowEndsMs = max(u.GetWindowEndsMs(), r.resp.GetUsage().GetWindowEndsMs())
 		case r.err == nil && r.age == 0 || r.absent():
 			f, known = figure{share: &samyav1.Share{}, generation: generation, seen: now}, true
 		default:

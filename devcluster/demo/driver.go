@@ -121,7 +121,7 @@ func (d *driver) each(f func(i int, n *node) error) error {
 func (d *driver) createOne(ctx context.Context, client *httpapi.Client, n *node, id string) error {
 	// All attempts have the same id, so that no attempt fails because the entity exists.
 	err := retry(ctx, func() error {
-		_, err := client.CreateEntityBelow(ctx, n.parent, n.name, n.limit, id)
+		_, err := client.Create(ctx, httpapi.Creation{Name: n.name, Limit: n.limit, Parent: n.parent, RequestID: id})
 		return err
 	})
 	if err != nil {

@@ -52,7 +52,7 @@ func tree(tb testing.TB) *cluster {
 		{"acme/vm", "", 5000, 30},
 		{"lowered", "", 50, 20},
 	} {
-		if _, err := c.CreateEntityBelow(ctx, e.parent, e.name, e.limit, ""); err != nil {
+		if _, err := c.Create(ctx, httpapi.Creation{Name: e.name, Limit: e.limit, Parent: e.parent}); err != nil {
 			tb.Fatal(err)
 		}
 		if e.used > 0 {
@@ -205,8 +205,8 @@ func unsteadily[T any](u *unsteady, do func() (T, error)) (T, error) {
 	return do()
 }
 
-func (u *unsteady) CreateEntityBelow(ctx context.Context, parent, name string, limit int64, id string) (httpapi.Entity, error) {
-	return unsteadily(u, func() (httpapi.Entity, error) { return u.API.CreateEntityBelow(ctx, parent, name, limit, id) })
+func (u *unsteady) Create(ctx context.Context, e httpapi.Creation) (httpapi.Entity, error) {
+	return unsteadily(u, func() (httpapi.Entity, error) { return u.API.Create(ctx, e) })
 }
 
 func (u *unsteady) Acquire(ctx context.Context, entity string, r httpapi.Request) (httpapi.Moved, error) {
@@ -290,18 +290,18 @@ func TestImportRefusesAnotherCluster(t *testing.T) {
 	raw := exported(t, tree(t))
 	for name, prepare := range map[string]func(c *cluster) error{
 		"another limit": func(c *cluster) error {
-			_, err := c.CreateEntityBelow(t.Context(), "", "acme/vm", 4999, "")
+			_, err := c.Create(t.Context(), httpapi.Creation{Name: "acme/vm", Limit: 4999})
 			return err
 		},
 		"another parent": func(c *cluster) error {
-			_, err := c.CreateEntityBelow(t.Context(), "", "zoo", 0, "")
+			_, err := c.Create(t.Context(), httpapi.Creation{Name: "zoo"})
 			if err == nil {
-				_, err = c.CreateEntityBelow(t.Context(), "zoo", "acme/vm", 5000, "")
+				_, err = c.Create(t.Context(), httpapi.Creation{Name: "acme/vm", Limit: 5000, Parent: "zoo"})
 			}
 			return err
 		},
 		"tokens in use": func(c *cluster) error {
-			_, err := c.CreateEntityBelow(t.Context(), "", "acme/vm", 5000, "")
+			_, err := c.Create(t.Context(), httpapi.Creation{Name: "acme/vm", Limit: 5000})
 			if err == nil {
 				_, err = c.Acquire(t.Context(), "acme/vm", httpapi.Request{Tokens: 7})
 			}
@@ -439,7 +439,7 @@ func FuzzRead(tf *testing.F) {
 			}
 			return
 		}
-		if all, err := plan(b); err == nil && len(all) != b.End.Entities {
+		if all, err := plan(b, time.Unix(0, 0)); err == nil && len(all) != b.End.Entities {
 			t.Fatalf("%d entities of %d", len(all), b.End.Entities)
 		}
 	})

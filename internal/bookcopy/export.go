@@ -19,7 +19,7 @@ type API interface {
 	ListEntities(ctx context.Context, prefix string, pageSize int, pageToken string) (httpapi.Page, error)
 	ReadEntity(ctx context.Context, name, consistency string, maxAge time.Duration) (httpapi.Status, error)
 	ListLeases(ctx context.Context, holder, entity string, pageSize int, pageToken string) (httpapi.LeasePage, error)
-	CreateEntityBelow(ctx context.Context, parent, name string, limit int64, requestID string) (httpapi.Entity, error)
+	Create(ctx context.Context, e httpapi.Creation) (httpapi.Entity, error)
 	UpdateEntity(ctx context.Context, name string, change httpapi.Change) (httpapi.Changed, error)
 	Acquire(ctx context.Context, entity string, r httpapi.Request) (httpapi.Moved, error)
 }

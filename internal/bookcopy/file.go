@@ -29,6 +29,7 @@ import (
 
 	"github.com/samya-db/samya/internal/httpapi"
 	"github.com/samya-db/samya/internal/name"
+	"github.com/samya-db/samya/internal/rates"
 )
 
 // Version is the version of the format.
@@ -178,7 +179,8 @@ func Read(from io.Reader) (*Books, error) {
 
 // check returns an error for an entry that no export writes; last is the name before it.
 func (e *Entry) check(last string) error {
-	switch err := errors.Join(name.Entity("name", e.Name), name.Limit("limit", e.Limit), name.Parent("parent", e.Parent)); {
+	_, rate := rates.Parse(e.Kind, e.Per, e.TimeZone)
+	switch err := errors.Join(name.Entity("name", e.Name), name.Limit("limit", e.Limit), name.Parent("parent", e.Parent), rate); {
 	case err != nil:
 		return err
 	case e.Name <= last:

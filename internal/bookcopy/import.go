@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -46,6 +47,7 @@ type entity struct {
 //
 // No entity can grant more than its limit less the tokens in use, at any time: it is made
 // with the tokens in use as its limit. These are acquired, and only then the limit is set.
+// Of a rate quota the tokens of the window are acquired, unless the window is over.
 //
 // An import may be repeated until it succeeds: all requests have ids that follow from the
 // file. It reads each entity first, so that the ids need not be remembered for long.
@@ -54,7 +56,7 @@ func Import(ctx context.Context, api API, b *Books, told func(step string, done,
 		return Done{}, fmt.Errorf("%d of %d entities have no consistent read, so their tokens in use are unknown; export again", n, b.End.Entities)
 	}
 	im := &importing{api: api, id: b.End.SHA256, told: told}
-	all, err := plan(b)
+	all, err := plan(b, time.Now())
 	if err != nil {
 		return Done{}, err
 	}
@@ -76,13 +78,16 @@ func Import(ctx context.Context, api API, b *Books, told func(step string, done,
 	return im.done, im.each(ctx, "setting limits", all, &im.done.Limited, im.limit)
 }
 
-// plan returns the entities of a file, parents first.
-func plan(b *Books) ([]*entity, error) {
+// plan returns the entities of a file, parents first, as of now.
+func plan(b *Books, now time.Time) ([]*entity, error) {
 	place := b.places()
 	all := make([]*entity, len(b.Entries))
 	for i := range b.Entries {
 		e := &b.Entries[i]
 		all[i] = &entity{Entry: e, direct: max(0, e.Acquired)}
+		if e.Per != "" && e.WindowEndsMS <= now.UnixMilli() {
+			all[i].direct = 0 // the tokens of its window have come back
+		}
 		for at := e.Parent; at != ""; at = b.Entries[place[at]].Parent {
 			all[i].depth++
 		}
@@ -168,7 +173,9 @@ func (e *entity) first() int64 {
 }
 
 func (im *importing) create(ctx context.Context, e *entity) (bool, error) {
-	_, err := im.api.CreateEntityBelow(ctx, e.Parent, e.Name, e.first(), im.requestID("create", e))
+	_, err := im.api.Create(ctx, httpapi.Creation{
+		Name: e.Name, Limit: e.first(), Parent: e.Parent, Per: e.Per, Kind: e.Kind, TimeZone: e.TimeZone, RequestID: im.requestID("create", e),
+	})
 	if !errors.Is(err, apierr.EntityExists) {
 		return err == nil, err
 	}
@@ -177,8 +184,8 @@ func (im *importing) create(ctx context.Context, e *entity) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if s.Parent != e.Parent || s.Limit != e.first() && s.Limit != e.Limit {
-		return false, fmt.Errorf("%w: it has limit %d and parent %q", errOther, s.Limit, s.Parent)
+	if s.Parent != e.Parent || s.Per != e.Per || s.TimeZone != e.TimeZone || s.Limit != e.first() && s.Limit != e.Limit {
+		return false, fmt.Errorf("%w: it has limit %d, parent %q and windows %q", errOther, s.Limit, s.Parent, s.Per)
 	}
 	return false, nil
 }
@@ -196,6 +203,8 @@ func (im *importing) acquire(ctx context.Context, e *entity) (bool, error) {
 		return false, errors.New("the cluster gives no consistent read; see which sites answer with: samya sites")
 	case s.Acquired == e.inUse:
 		return false, nil
+	case e.Per != "" && s.Acquired > 0:
+		return false, nil // others acquire already
 	case s.Acquired != e.inUse-e.direct:
 		return false, fmt.Errorf("%w: %d tokens are out, expected were %d", errOther, s.Acquired, e.inUse-e.direct)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/samya-db/samya/internal/cutid"
 	"github.com/samya-db/samya/internal/name"
+	"github.com/samya-db/samya/internal/rates"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -43,6 +44,15 @@ func (b Boundary) Acquire(r *samyav1.AcquireRequest) error {
 	return errors.Join(
 		name.Entity("entity", r.GetEntity()), name.Tokens("tokens", r.GetTokens()), b.attempts(r), wait("wait", r.GetWait()),
 		name.MinTokens("min_tokens", r.GetMinTokens(), r.GetTokens()), leaseTerms(r.GetLease()),
+	)
+}
+
+// Create checks all fields of a creation but its request id, and returns the terms of a rate
+// quota.
+func Create(r *samyav1.CreateEntityRequest) (rates.Terms, error) {
+	terms, err := rates.Parse(r.GetKind(), r.GetPer(), r.GetTimeZone())
+	return terms, errors.Join(
+		name.Entity("name", r.GetName()), name.Limit("limit", r.GetLimit()), name.Parent("parent", r.GetParent()), err,
 	)
 }
 

@@ -28,8 +28,13 @@ func TestEveryFieldIsSent(t *testing.T) {
 		call func(*httpapi.Client) error
 		want string
 	}{
-		{call(func(c *httpapi.Client) (any, error) { return c.CreateEntity(ctx, "acme/vm", 5, "") }), `POST /v1/entities {"limit":5,"name":"acme/vm"}`},
-		{call(func(c *httpapi.Client) (any, error) { return c.CreateEntityBelow(ctx, "acme", "acme/vm", 5, "id") }), `POST /v1/entities {"limit":5,"name":"acme/vm","parent":"acme","request_id":"id"}`},
+		{call(func(c *httpapi.Client) (any, error) { return c.CreateEntity(ctx, "acme/vm", 5, "") }), `POST /v1/entities {"name":"acme/vm","limit":5}`},
+		{call(func(c *httpapi.Client) (any, error) {
+			return c.Create(ctx, httpapi.Creation{Name: "acme/vm", Limit: 5, Parent: "acme", RequestID: "id"})
+		}), `POST /v1/entities {"name":"acme/vm","limit":5,"parent":"acme","request_id":"id"}`},
+		{call(func(c *httpapi.Client) (any, error) {
+			return c.Create(ctx, httpapi.Creation{Name: "llm", Limit: 5, Per: "1d", Kind: "window", TimeZone: "Asia/Tokyo"})
+		}), `POST /v1/entities {"name":"llm","limit":5,"per":"1d","kind":"window","time_zone":"Asia/Tokyo"}`},
 		{call(func(c *httpapi.Client) (any, error) { return c.MoveEntity(ctx, "acme/vm", "") }), `POST /v1/entities/acme/vm:move {"parent":""}`},
 		{call(func(c *httpapi.Client) (any, error) { return nil, c.DeleteSubtree(ctx, "acme") }), `DELETE /v1/entities/acme?subtree=true`},
 		{call(func(c *httpapi.Client) (any, error) { return nil, c.DeleteEntity(ctx, "acme") }), `DELETE /v1/entities/acme`},

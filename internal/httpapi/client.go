@@ -99,7 +99,7 @@ func (c *Client) Addr() string { return c.base }
 
 // CreateEntity creates an entity.
 func (c *Client) CreateEntity(ctx context.Context, name string, limit int64, requestID string) (Entity, error) {
-	return c.CreateEntityBelow(ctx, "", name, limit, requestID)
+	return c.Create(ctx, Creation{Name: name, Limit: limit, RequestID: requestID})
 }
 
 // GetEntity reads an entity and its books, over all sites.

@@ -92,7 +92,7 @@ func TestEveryCall(t *testing.T) {
 	if s, err := c.InspectSites(ctx, "us"); err != nil || !s.Complete || len(s.Sites) != 1 || len(s.Sites[0].Partitions) != 4 {
 		t.Errorf("inspect us: %+v, %v", s, err)
 	}
-	if entity, err = c.CreateEntityBelow(ctx, "acme/vm", "acme/vm/big", 5, "below"); err != nil || entity.Parent != "acme/vm" {
+	if entity, err = c.Create(ctx, httpapi.Creation{Name: "acme/vm/big", Limit: 5, Parent: "acme/vm", RequestID: "below"}); err != nil || entity.Parent != "acme/vm" {
 		t.Errorf("create below: %+v, %v", entity, err)
 	}
 	if err := c.DeleteEntity(ctx, "acme/vm"); !errors.Is(err, apierr.HasChildren) {

@@ -6,18 +6,28 @@ import (
 	"net/url"
 )
 
-// CreateEntityBelow creates an entity below parent; an empty parent means none.
-func (c *Client) CreateEntityBelow(ctx context.Context, parent, name string, limit int64, requestID string) (Entity, error) {
-	body := map[string]any{"name": name, "limit": limit}
-	if parent != "" {
-		body["parent"] = parent
-	}
-	if requestID != "" {
-		body["request_id"] = requestID
-	}
-	var e Entity
-	err := c.do(ctx, http.MethodPost, "/v1/entities", nil, body, &e)
-	return e, err
+// Creation is an entity to create.
+type Creation struct {
+	Name string `json:"name"`
+	// Limit is the most tokens that may be out at once, of a rate quota in each window.
+	Limit int64 `json:"limit"`
+	// Parent is the entity to stand below; empty for none.
+	Parent string `json:"parent,omitempty"`
+	// Per is the length of the windows of a rate quota, such as "1m"; empty for an entity
+	// whose tokens come back by releases. Kind is "window" or empty.
+	Per  string `json:"per,omitempty"`
+	Kind string `json:"kind,omitempty"`
+	// TimeZone is the time zone of windows of days or months; empty for UTC.
+	TimeZone string `json:"time_zone,omitempty"`
+	// RequestID names the request; if empty, samya makes an id.
+	RequestID string `json:"request_id,omitempty"`
+}
+
+// Create creates an entity.
+func (c *Client) Create(ctx context.Context, e Creation) (Entity, error) {
+	var created Entity
+	err := c.do(ctx, http.MethodPost, "/v1/entities", nil, e, &created)
+	return created, err
 }
 
 // MoveEntity moves an entity, with all entities below it, below parent; an empty parent

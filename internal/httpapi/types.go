@@ -16,6 +16,12 @@ type Entity struct {
 	Parent string `json:"parent,omitempty"`
 	// Children is how many entities stand right below it.
 	Children int `json:"children,omitempty"`
+	// Per is the length of the windows of a rate quota, such as "1m", and Kind "window";
+	// empty for an entity whose tokens come back by releases.
+	Per  string `json:"per,omitempty"`
+	Kind string `json:"kind,omitempty"`
+	// TimeZone is the time zone of windows of days or months; empty for UTC.
+	TimeZone string `json:"time_zone,omitempty"`
 }
 
 // Change is a change of a limit.
@@ -65,6 +71,9 @@ type Status struct {
 	// WrittenOff are tokens that lost sites held, kept out of circulation until the entity
 	// is reconciled.
 	WrittenOff int64 `json:"written_off"`
+	// WindowEndsMS is the end of the window of a rate quota, the latest of the sites seen,
+	// in milliseconds since the Unix epoch; else 0.
+	WindowEndsMS int64 `json:"window_ends_ms,omitempty"`
 	// Shares has a share for each site, in the order of the names.
 	Shares []Share `json:"shares"`
 }

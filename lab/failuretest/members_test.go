@@ -98,7 +98,7 @@ func (f *fleet) create() {
 	for _, e := range memberEntities {
 		sitetest.Eventually(f.t, "creating "+e.name, func() error {
 			if e.parent != "" {
-				_, err := f.asked.CreateEntityBelow(f.t.Context(), e.parent, e.name, e.limit, e.name)
+				_, err := f.asked.Create(f.t.Context(), httpapi.Creation{Name: e.name, Limit: e.limit, Parent: e.parent, RequestID: e.name})
 				return err
 			}
 			_, err := f.asked.CreateEntity(f.t.Context(), e.name, e.limit, e.name)

@@ -56,7 +56,7 @@ func TestRescue(t *testing.T) {
 	}
 	for _, e := range entities {
 		sitetest.Eventually(t, "creating "+e.name, func() error {
-			_, err := asked.CreateEntityBelow(t.Context(), e.parent, e.name, e.limit, "create-"+e.name)
+			_, err := asked.Create(t.Context(), httpapi.Creation{Name: e.name, Limit: e.limit, Parent: e.parent, RequestID: "create-" + e.name})
 			return err
 		})
 	}

@@ -30,6 +30,8 @@ type Bug struct {
 	// Members are the changes of the members of the clusters, from MemberChanges; none for
 	// clusters of the same members all the time.
 	Members []string
+	// Rates says that the clusters have rate quotas.
+	Rates bool
 	// Sites is the size of the clusters; 0 if the seeds choose it.
 	Sites int
 	// Seeds is the least number of seeds to run, for a rare bug; 0 for the default.

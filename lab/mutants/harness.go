@@ -151,6 +151,8 @@ type way struct {
 	strategy string
 	// members are the changes of the members, with commas between them.
 	members string
+	// rates says that clusters have rate quotas.
+	rates bool
 	// sites is the size of the cluster, 0 if the seeds choose it.
 	sites int
 	// hungry has the clients ask for all there is while nothing fails.
@@ -177,6 +179,9 @@ func (w way) String() string {
 	if w.members != "" {
 		name += " " + w.members
 	}
+	if w.rates {
+		name += " rates"
+	}
 	switch {
 	case w.subject != "":
 		return "order " + w.subject
@@ -199,12 +204,12 @@ func (b *Bug) ways() []way {
 		return nil
 	}
 	for _, mode := range b.Modes {
-		list = append(list, way{mode: mode, strategy: b.Strategy, members: strings.Join(b.Members, ","), sites: b.Sites})
+		list = append(list, way{mode: mode, strategy: b.Strategy, members: strings.Join(b.Members, ","), rates: b.Rates, sites: b.Sites})
 	}
 	for _, mode := range b.Modes {
 		// Between variants, tokens may be set aside in the instance of another. Without
-		// failures the members stay.
-		if mode != switching && len(b.Members) == 0 {
+		// failures the members stay, and there are no rate quotas.
+		if mode != switching && len(b.Members) == 0 && !b.Rates {
 			list = append(list, way{mode: mode, strategy: b.Strategy, hungry: true})
 		}
 	}
@@ -367,7 +372,7 @@ func (h *harness) lookIn(ctx context.Context, o *Outcome, binary string, w way) 
 
 // cluster returns the flags for the clusters in which a way simulates seeds.
 func (w way) cluster() []string {
-	return []string{"-mode", w.mode, "-strategy", w.strategy, "-members", w.members, "-sites", strconv.Itoa(w.sites), "-hungry=" + strconv.FormatBool(w.hungry)}
+	return []string{"-mode", w.mode, "-strategy", w.strategy, "-members", w.members, "-rates=" + strconv.FormatBool(w.rates), "-sites", strconv.Itoa(w.sites), "-hungry=" + strconv.FormatBool(w.hungry)}
 }
 
 // hungryPart is how many ordinary seeds there are for each seed with hungry clients: such

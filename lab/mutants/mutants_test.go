@@ -223,7 +223,7 @@ func TestApplyRefusesRottenBug(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	const head = "says: s\nrule: r\nvariant: star\nkind: retry\nmodes: star auto\nstrategy: transfer\nmembers: joins losses\nsites: 7\nseeds: 900\n"
+	const head = "says: s\nrule: r\nvariant: star\nkind: retry\nmodes: star auto\nstrategy: transfer\nmembers: joins losses\nrates: yes\nsites: 7\nseeds: 900\n"
 	const edit = "--- file a/b.go\n--- old\nx\ny\n--- new\n--- old\nz\n--- new\nw\n"
 	b, err := mutants.Parse("n", head+edit)
 	if err != nil {
@@ -233,7 +233,7 @@ func TestParse(t *testing.T) {
 		b.Edits[1] != (mutants.Edit{File: "a/b.go", Old: "z\n", New: "w\n"}) {
 		t.Errorf("edits are %+v", b.Edits)
 	}
-	if b.Sites != 7 || b.Seeds != 900 || b.Strategy != "transfer" || !slices.Equal(b.Members, []string{"joins", "losses"}) {
+	if b.Sites != 7 || b.Seeds != 900 || b.Strategy != "transfer" || !b.Rates || !slices.Equal(b.Members, []string{"joins", "losses"}) {
 		t.Errorf("%d sites, %d seeds, strategy %q and members %q, want 7, 900, transfer, joins and losses", b.Sites, b.Seeds, b.Strategy, b.Members)
 	}
 	if b, err = mutants.Parse("n", strings.Replace(head, "strategy: transfer\n", "", 1)+edit); err != nil || b.Strategy != "instance" {

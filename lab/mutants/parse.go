@@ -22,6 +22,7 @@ import (
 //	modes: majority auto
 //	strategy: transfer
 //	members: joins drains losses
+//	rates: yes
 //	sites: 7
 //	seeds: 2000
 //	explore: majority
@@ -75,8 +76,8 @@ func Parse(name, text string) (Bug, error) {
 		return malformed("variant is %q, must be one of %q", b.Variant, variantsOf(b.Judge))
 	case !slices.Contains(Kinds(), b.Kind):
 		return malformed("kind is %q, must be one of %q", b.Kind, Kinds())
-	case b.Judge != JudgeSim && (len(b.Modes) > 0 || len(b.Members) > 0 || b.Sites != 0 || b.Explore != "" || b.Strategy != instances):
-		return malformed("modes, strategy, members, sites and explore are for the simulator")
+	case b.Judge != JudgeSim && (len(b.Modes) > 0 || len(b.Members) > 0 || b.Sites != 0 || b.Explore != "" || b.Strategy != instances || b.Rates):
+		return malformed("modes, strategy, members, rates, sites and explore are for the simulator")
 	case b.Judge != JudgeTest && (len(b.Tests) > 0 || len(b.Run) > 0 || b.Timeout != 0 || b.Hangs):
 		return malformed("tests, run, timeout and hangs are for tests")
 	case b.Judge != JudgeOrder && (b.Subject != "" || b.Deadlock):
@@ -158,6 +159,11 @@ func (b *Bug) header(line string) error {
 		b.Modes = strings.Fields(value)
 	case ok && key == "members":
 		b.Members = strings.Fields(value)
+	case ok && key == "rates":
+		if value != "yes" {
+			return fmt.Errorf("rates is %q, may be yes alone", value)
+		}
+		b.Rates = true
 	case ok && key == "strategy":
 		b.Strategy = value
 	case ok && key == "explore":

@@ -64,6 +64,9 @@ func (o *observer) taken(op *op, a *answer.Answer) {
 
 // takenOf counts tokens of an entity that a client has got.
 func (o *observer) takenOf(name string, tokens core.Tokens) {
+	if rated(name) {
+		return // its windows are judged
+	}
 	o.outstanding[name] += tokens
 	if o.planted[name] {
 		o.overGranted(name)
@@ -183,11 +186,12 @@ func (o *observer) changed(n *node, c *call, a answer.Answer) {
 			return
 		}
 	case answer.TooEarly:
-		if op.kind != reconcile && (op.kind < addSite || op.kind > removeSite) || o.s.upgrade == nil || a.Version() != newest {
+		rate := op.kind == create && rated(op.entity)
+		if op.kind != reconcile && !rate && (op.kind < addSite || op.kind > removeSite) || o.s.upgrade == nil || a.Version() != newest {
 			o.s.fail(Answers, "%s answers %v: %v, version %d", n.id, op, a.Code, a.Version())
 		}
 		// Nothing was proposed here. An earlier try may have been elsewhere.
-		op.maybe = op.maybe || op.kind == reconcile
+		op.maybe = op.maybe || op.kind == reconcile || rate
 		return
 	case answer.Reused:
 		if op.contradicted {

@@ -40,8 +40,13 @@ func (s *sim) startClients() {
 		if s.o.Hungry {
 			a.names = a.names[:1]
 		}
+		s.addRates()
 		for _, name := range a.names {
-			s.issue(&op{kind: create, entity: name, limit: core.Tokens(20 + s.r.IntN(400)), wait: 5 * second, site: -1})
+			limit := core.Tokens(20 + s.r.IntN(400))
+			if rated(name) {
+				limit = s.rateLimit(limit)
+			}
+			s.issue(&op{kind: create, entity: name, limit: limit, wait: 5 * second, site: -1})
 		}
 	}
 	if !s.o.Hungry {
@@ -89,13 +94,13 @@ func (c *client) next() {
 		c.useLease(again)
 		return
 	}
-	if held := c.held[p.entity]; held > 0 && s.chance(400) {
+	if held := c.held[p.entity]; held > 0 && !rated(p.entity) && s.chance(400) {
 		p.kind, p.tokens = release, 1+core.Tokens(s.r.Int64N(int64(held)))
 		c.held[p.entity] -= p.tokens
 		c.gives(p, again)
 		return
 	}
-	if s.careless && s.chance(30) {
+	if s.careless && !rated(p.entity) && s.chance(30) {
 		// Nobody has these tokens.
 		p.kind, p.tokens = release, core.Tokens(1+s.r.IntN(10*c.big))
 		s.report.Careless++
@@ -140,13 +145,13 @@ func (p *op) choose(s *sim) {
 	if s.chance(either(s.lacks.partial, 350, 850)) {
 		p.least = 1 + core.Tokens(s.r.Int64N(int64(p.tokens)))
 	}
-	if s.chance(either(s.lacks.renewals, 300, 600)) {
+	if !rated(p.entity) && s.chance(either(s.lacks.renewals, 300, 600)) {
 		p.ttl = micros(either(s.lacks.renewals, 300, 10_000)+s.r.IntN(20_000)) * millisecond
 		if s.faults.Has(ClockStep) {
 			p.ttl *= 3
 		}
 	}
-	if s.o.Leaves && s.chance(400) {
+	if s.o.Leaves && !rated(p.entity) && s.chance(400) {
 		// Else leases end before the records of their acquires do, and go to no heir.
 		p.ttl = max(p.ttl, micros(60+s.r.IntN(120))*second)
 	}
@@ -165,7 +170,9 @@ func (c *client) took(p *op, a *answer.Answer) {
 		return
 	}
 	for _, part := range p.parts {
-		c.held[part.Entity] += part.Tokens
+		if !rated(part.Entity) {
+			c.held[part.Entity] += part.Tokens
+		}
 	}
 	if p.kind == acquireAll {
 		return
@@ -186,6 +193,9 @@ func (a *admin) next() {
 	p := &op{
 		kind: setLimit, entity: a.names[s.r.IntN(len(a.names))], limit: core.Tokens(s.r.IntN(500)),
 		wait: micros(s.r.IntN(8000)) * millisecond, site: -1,
+	}
+	if rated(p.entity) {
+		p.limit = s.rateLimit(p.limit)
 	}
 	switch {
 	case s.lacks.debts && s.chance(400):

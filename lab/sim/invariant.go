@@ -107,6 +107,10 @@ const (
 	Liveness Invariant = "liveness"
 	// Bounded: queues, slices and retained decisions stay within their bounds.
 	Bounded Invariant = "bounded"
+	// Rates: in each window, as each site's calendar draws it, all sites together grant no
+	// more than the limit of a rate quota. Windows never go back, and none begins before
+	// the site's calendar has shown it.
+	Rates Invariant = "rates"
 	// StaleData: a site started on data that is not its latest changes, serves and sends
 	// nothing. No site is refused on its latest data. Data that a site vouches for is
 	// durably remembered.
@@ -128,7 +132,7 @@ const (
 func Invariants() []Invariant {
 	return []Invariant{
 		Conservation, OverGrant, Books, Bounds, Agreement, Integrity, Monotonic, Durability, AppliedOnce, Reallocation,
-		ExactlyOnce, Leases, Answers, Reads, Refusal, Serving, Catalogue, Surplus, Reconciled, Leaving, Lost, ModeKept, Deadline, Liveness, Bounded, StaleData, Recovery, Versions, Sound,
+		ExactlyOnce, Leases, Answers, Reads, Refusal, Serving, Catalogue, Surplus, Reconciled, Leaving, Lost, ModeKept, Deadline, Liveness, Bounded, Rates, StaleData, Recovery, Versions, Sound,
 		Determinism,
 	}
 }

@@ -97,6 +97,8 @@ type node struct {
 	badSync   bool
 	// calendar is the latest time that its calendar has shown since it started.
 	calendar int64
+	// shown is the latest time that its calendar has ever shown.
+	shown int64
 	// refusing says that the last batch was followed only by an acquire of more than a
 	// limit.
 	refusing bool

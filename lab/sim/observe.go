@@ -55,6 +55,11 @@ type observer struct {
 	departing, stayed map[core.SiteID]bool
 	// messages are the messages of the batch that is handed over.
 	messages []message.Envelope
+	// put are the tokens that the requests of a transaction put out, by entity, bequeathedTo
+	// those of bequests. windows are the grants of rate quotas.
+	put, bequeathedTo map[string]core.Tokens
+
+	windows map[sequenceID]windows
 	// underWay is how many direct transfers are under way, by the durable records.
 	underWay int
 }
@@ -64,6 +69,7 @@ func newObserver(s *sim) *observer {
 		s: s, sequences: make(map[sequenceID]*sequence),
 		created: make(map[string][]*sequence), highest: make(map[string]core.Tokens), outstanding: make(map[string]core.Tokens),
 		dead: make(map[sequenceID]core.Tokens), drifted: make(map[sequenceID]core.Tokens),
+		put: make(map[string]core.Tokens), bequeathedTo: make(map[string]core.Tokens), windows: make(map[sequenceID]windows),
 		departing: make(map[core.SiteID]bool), stayed: make(map[core.SiteID]bool),
 		ledgers: make(map[sequenceID]*ledger), names: make(map[uint64]string), planted: make(map[string]bool), children: make(map[string]map[string]bool), ghosts: make(map[string]core.Tokens),
 		catalogue: catalogueModel{

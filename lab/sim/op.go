@@ -354,7 +354,7 @@ func (p *op) input(c *call, tokens, limit core.Tokens) input.Input {
 		return &input.RenewLease{Call: c, Lease: p.lease.op.key, TTL: core.Tick(p.ttl / millisecond)}
 	case create:
 		return &input.Change{
-			Call: c, Kind: input.CreateEntity, Name: p.entity, Limit: limit, Parent: p.parent, RequestID: p.requestID, Wait: wait, NotAfter: p.tries.notAfter,
+			Call: c, Kind: input.CreateEntity, Name: p.entity, Limit: limit, Parent: p.parent, Rate: p.terms(), RequestID: p.requestID, Wait: wait, NotAfter: p.tries.notAfter,
 		}
 	case remove:
 		return &input.Change{

@@ -66,6 +66,7 @@ func (n *node) divide() {
 func (n *node) clocked() input.Now {
 	now := n.time()
 	n.calendar, n.fed = max(n.calendar, now.Wall), n.s.now
+	n.shown = max(n.shown, now.Wall)
 	return now
 }
 

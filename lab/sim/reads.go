@@ -166,7 +166,9 @@ func (o *observer) viewed(n *node, was looked, v *answer.View) {
 	if was.log != l || was.states == 0 {
 		return // Created or deleted meanwhile.
 	}
-	if !slices.ContainsFunc(l.nets[was.nets-1:], func(s span) bool { return s.least <= v.Net && v.Net <= s.most }) {
+	// A window may be over before the site begins another.
+	over := rated(v.Name) && v.Net >= 0
+	if !slices.ContainsFunc(l.nets[was.nets-1:], func(s span) bool { return (s.least <= v.Net || over) && v.Net <= s.most }) {
 		o.s.fail(Reads, "%s: %q has %d out, by its requests meanwhile %v", n.id, v.Name, v.Net, l.nets[was.nets-1:])
 	}
 	meanwhile := l.states[was.states-1:]

@@ -63,7 +63,7 @@ func (s *sim) startOperator() {
 // dies reports whether a client ends with the tokens that it has just got. The tokens are
 // in use by nobody from now on.
 func (o *operator) dies(p *op) bool {
-	if o == nil || p.ttl > 0 || o.r.IntN(1000) >= dying {
+	if o == nil || p.ttl > 0 || rated(p.entity) || o.r.IntN(1000) >= dying {
 		return false
 	}
 	s := o.s
@@ -83,7 +83,9 @@ func (o *operator) dies(p *op) bool {
 		return true
 	}
 	for _, part := range q.parts {
-		gone(part.Entity, part.Generation, part.Tokens)
+		if !rated(part.Entity) {
+			gone(part.Entity, part.Generation, part.Tokens)
+		}
 	}
 	return true
 }
@@ -101,6 +103,9 @@ func (o *operator) next() {
 		return
 	}
 	cut := &cutRead{name: s.admin.names[o.r.IntN(len(s.admin.names))], dead: make(map[uint64]core.Tokens)}
+	if rated(cut.name) {
+		return
+	}
 	for id, tokens := range s.observe.dead {
 		if id.entity == cut.name {
 			cut.dead[id.generation] = tokens - s.observe.drifted[id]

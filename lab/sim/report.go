@@ -96,6 +96,9 @@ type Report struct {
 	// Held are the acquires that waited although their site had all tokens they need, as
 	// behind another acquire.
 	Passed, Held int
+	// Windows counts the windows of rate quotas that began at a site after another, Late the
+	// times that tokens came from a later window.
+	Windows, Late int
 	// Trees are the runs with entities that stand below others. Moves are the decided
 	// moves below another parent, Prunes the deletions with everything below. Misplaced
 	// are the changes refused for where an entity stands or was to stand. GrantsBelow are
@@ -264,6 +267,8 @@ func (r *Report) counts() []count {
 		{"grants in turn", &r.InTurn},
 		{"grants past one that waits", &r.Passed},
 		{"acquires held", &r.Held},
+		{"windows begun", &r.Windows},
+		{"tokens from later windows", &r.Late},
 		{"trees", &r.Trees},
 		{"moves of entities", &r.Moves},
 		{"subtrees deleted", &r.Prunes},

@@ -60,6 +60,8 @@ type told struct {
 // requests adds up the records of requests that are about to become durable.
 func (o *observer) requests(n *node, r *stored.Records) {
 	o.mixed, o.batch = nil, r
+	clear(o.put)
+	clear(o.bequeathedTo)
 	o.replants, o.mixes = o.replanting(n, r), 0
 	defer func() { o.batch = nil }()
 	drifts := o.drifting(n, r)
@@ -84,17 +86,20 @@ func (o *observer) requests(n *node, r *stored.Records) {
 		}
 		if moved := o.recorded(n, op, q); op.kind != acquireAll {
 			o.moves(n, op.entity, moved)
+			o.put[op.entity] += moved
 		}
 	}
 	o.driftsApplied(n, drifts)
 	for _, by := range shifts {
 		o.moves(n, by.name, by.tokens)
+		o.bequeathedTo[by.name] += by.tokens
 	}
 	o.charged = o.charged || o.hands(n, r)
 	for _, number := range r.SettledClaims {
 		o.settledUnrecorded(n, r, number)
 	}
 	o.leasesEnded(n, r)
+	o.windowed(n, r)
 	for name, by := range o.mixed {
 		l := o.readLog(n, name)
 		before := l.nets[len(l.nets)-1]
@@ -353,7 +358,7 @@ func (o *observer) undoes(n *node, p *op, was *recorded) core.Tokens {
 		o.undoesAll(n, was)
 		return 0
 	}
-	if !o.sameGeneration(n, p, was) {
+	if rated(p.entity) || !o.sameGeneration(n, p, was) {
 		return 0
 	}
 	return -was.tokens

@@ -135,6 +135,9 @@ func (s *sim) takeAll() {
 	}
 	for _, name := range s.admin.names {
 		n := s.nodes[s.someSite()]
+		if rated(name) {
+			n = s.furthest()
+		}
 		if n.drained.planted(name) {
 			continue
 		}

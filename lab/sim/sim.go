@@ -48,6 +48,8 @@ type Options struct {
 	// Losses has sites lost for good, beside sites that join, and an administrator who writes
 	// them off; it needs three sites or more.
 	Losses bool
+	// Rates has some entities' tokens come back by the clock.
+	Rates bool
 	// Upgrades has a third of the seeds begin with a cluster of the version before, with
 	// builds of two versions, and raise the version. Seeds with a Disk have no upgrade.
 	Upgrades bool
@@ -180,6 +182,10 @@ type sim struct {
 	observe *observer
 	clients []*client
 	admin   *admin
+	// per are the periods of rate quotas, by name. scarcity is by how much their limits are
+	// lower than others.
+	per      map[string]string
+	scarcity int
 	// operator reconciles entities; nil in most runs.
 	operator *operator
 	// loser is nil unless sites are lost.

@@ -48,6 +48,7 @@ func (o *observer) runsAll(n *node, p *op, q *recorded) {
 	for _, part := range q.parts {
 		// An entity that the same transaction deletes takes its tokens out along.
 		o.moves(n, part.Entity, part.Tokens)
+		o.put[part.Entity] += part.Tokens
 	}
 }
 
@@ -56,7 +57,7 @@ func (o *observer) runsAll(n *node, p *op, q *recorded) {
 func (o *observer) undoesAll(n *node, was *recorded) {
 	o.s.report.BatchesUndone++
 	for _, part := range was.parts {
-		if o.stillThere(n, part.Entity, part.Generation) {
+		if !rated(part.Entity) && o.stillThere(n, part.Entity, part.Generation) {
 			o.moves(n, part.Entity, -part.Tokens)
 		}
 	}

@@ -25,9 +25,9 @@ func (c *admitting) refuseExcess(r *request, over *charged) answer.Answer {
 	return exceeded(over)
 }
 
-// waits implements till: it asks the admission module.
-func (c *admitting) waits(e *entity, tokens Tokens) bool {
-	return c.mods.Admission.Short(c.assessing.situation(e), tokens, c.assessing.refusesFor(e, tokens)) != policy.RefuseNow
+// waits implements till: it asks the admission module, unless the window ends in time.
+func (c *admitting) waits(e *entity, tokens Tokens, until Tick) bool {
+	return c.endsBy(e, until) || c.mods.Admission.Short(c.assessing.situation(e), tokens, c.assessing.refusesFor(e, tokens)) != policy.RefuseNow
 }
 
 func (c *admitting) queueFull(at *charged) answer.Answer {
@@ -68,7 +68,11 @@ func (c *admitting) refuse(r *request, lacking *charged) answer.Answer {
 }
 
 func (c *admitting) outOfTokens(e *entity) answer.Answer {
-	return answer.Answer{Code: answer.OutOfTokens, Left: e.usable(), Lacking: e.name, RetryAfter: max(c.assessing.emptyFor(e), c.cfg.GiveUp)}
+	retry := max(c.assessing.emptyFor(e), c.cfg.GiveUp)
+	if rateOf(e) != nil && c.assessing.emptyFor(e) > 0 {
+		retry = rateOf(e).rollsIn(c.now.Wall)
+	}
+	return answer.Answer{Code: answer.OutOfTokens, Left: e.usable(), Lacking: e.name, RetryAfter: retry}
 }
 
 // demandRefused counts a demand that was refused without a redistribution: the next such demand

@@ -250,6 +250,7 @@ func validateChange(ch *stored.CatalogueChange) error {
 		return fmt.Errorf("change %q of %q: it has an heir", ch.Kind, ch.Name)
 	}
 	good := ch.RequestID != "" && ch.Limit >= 0 && ch.Limit <= input.MaxTokens && (ch.Version != 0) == (ch.Kind == input.RaiseVersion)
+	good = good && (ch.Rate.None() || ch.Kind == input.CreateEntity && ch.Rate.Validate() == nil)
 	switch ch.Kind {
 	case input.CreateEntity, input.MoveEntity:
 		good = good && ch.Name != "" && ch.Mode == "" && !ch.Subtree

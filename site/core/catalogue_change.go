@@ -26,6 +26,9 @@ func changeBody(ch *input.Change) uint64 {
 	if ch.Heir != "" {
 		h = mixBody(h, textHash(string(ch.Heir)))
 	}
+	if t := &ch.Rate; !t.None() {
+		h = mixBody(mixBody(h, textHash(string(t.Kind)+"\x00"+string(t.Unit)+"\x00"+t.Zone)), uint64(t.Count))
+	}
 	if ch.Kind == input.Reconcile {
 		t := &ch.Truth
 		for _, n := range []uint64{uint64(t.InUse), uint64(t.Counted), uint64(t.Returning), t.Generation} { //nolint:gosec // only mixed
@@ -55,6 +58,7 @@ func validRequest(ch *input.Change) bool {
 		(!ch.Applied || ch.Kind == input.SetLimit || ch.Kind == input.RescueEntity) && (ch.Version != 0) == (ch.Kind == input.RaiseVersion) &&
 		(ch.Kind == input.RescueEntity) == (ch.Rescue != nil) && (ch.Rescue == nil || ch.Rescue.Valid() && ch.Expected == 0 && ch.Limit == 0) &&
 		(ch.Kind == input.Reconcile || ch.Truth == input.Truth{}) &&
+		(ch.Rate.None() || ch.Kind == input.CreateEntity && ch.Rate.Validate() == nil) &&
 		(ch.Kind != input.Reconcile || ch.Truth.Valid() && ch.Expected != 0 && ch.Limit == 0)
 }
 
@@ -106,7 +110,7 @@ func (c *cataloguing) change(ch *input.Change) {
 	}
 	p.catalogue = stored.CatalogueChange{
 		Kind: ch.Kind, Name: ch.Name, Limit: ch.Limit, Mode: ch.Mode, Generation: ch.Expected,
-		Version: ch.Version, Parent: ch.Parent, Subtree: ch.Subtree, Incarnation: ch.Incarnation, Heir: ch.Heir, RequestID: ch.RequestID, Body: body, ChangeTimes: times,
+		Version: ch.Version, Parent: ch.Parent, Subtree: ch.Subtree, Incarnation: ch.Incarnation, Heir: ch.Heir, Rate: ch.Rate, RequestID: ch.RequestID, Body: body, ChangeTimes: times,
 	}
 	c.pin(&p.catalogue)
 	c.cat.pending = append(c.cat.pending, p)

@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/internal/rates"
 	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/input"
@@ -122,6 +123,12 @@ func packChange(r *stored.Change) packedChange {
 	signed(ch.Keep - ch.Asked)
 	number(ch.Incarnation)
 	text(string(ch.Heir))
+	if !ch.Rate.None() {
+		text(string(ch.Rate.Kind))
+		number(uint64(ch.Rate.Count))
+		text(string(ch.Rate.Unit))
+		text(ch.Rate.Zone)
+	}
 	return packedChange(b)
 }
 
@@ -143,6 +150,9 @@ func (p packedChange) unpack() stored.Change {
 	ch.Asked = u.signed()
 	ch.NotAfter, ch.Keep = ch.Asked+u.signed(), ch.Asked+u.signed()
 	ch.Incarnation, ch.Heir = u.number(), SiteID(u.text())
+	if u.rest != "" {
+		ch.Rate.Kind, ch.Rate.Count, ch.Rate.Unit, ch.Rate.Zone = rates.Kind(u.text()), uint32(u.number()), rates.Unit(u.text()), u.text() //nolint:gosec // packed from 32 bits
+	}
 	return r
 }
 

@@ -8,6 +8,7 @@ import (
 	"sort"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/internal/rates"
 	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/stored"
@@ -45,6 +46,8 @@ type createdEntry struct {
 	Shape  uint64 `json:"shape,omitempty"`
 	// Born is the version of the roster whose voters share the limit; 0 is the founders'.
 	Born uint16 `json:"born,omitempty"`
+	// Rate has the terms by which the tokens come back.
+	Rate rates.Terms `json:"rate,omitzero"`
 }
 
 // Snapshot implements avantan.Ledger.
@@ -73,7 +76,7 @@ func (cat *catalogue) whole() *catalogueWhole {
 	}
 	w.Roster = cat.c.roster.changed()
 	cat.c.space.ascend("", func(e *entity) bool {
-		en := createdEntry{Name: e.name, Generation: e.generation, Limit: e.initial, Shape: cat.c.space.shapes[e]}
+		en := createdEntry{Name: e.name, Generation: e.generation, Limit: e.initial, Shape: cat.c.space.shapes[e], Rate: termsOf(e)}
 		if e.born > 1 {
 			en.Born = e.born
 		}
@@ -186,7 +189,7 @@ func (cat *catalogue) regroup(w *catalogueWhole) {
 	for _, en := range w.Entities {
 		e := c.space.find(en.Name)
 		if e == nil {
-			e = c.addEntity(en.Name, en.Generation, en.Limit, max(1, en.Born))
+			e = c.addEntity(en.Name, en.Generation, en.Limit, max(1, en.Born), en.Rate)
 		}
 		byGeneration[en.Generation] = e
 	}
@@ -211,6 +214,9 @@ func (w *catalogueWhole) validate() error {
 		_, twice := parents[en.Generation]
 		if twice || names[en.Name] || en.Name == "" || en.Generation == 0 {
 			return fmt.Errorf("entity %q, generation %d: it is named twice, or not at all", en.Name, en.Generation)
+		}
+		if err := en.Rate.Validate(); err != nil {
+			return fmt.Errorf("entity %q: %w", en.Name, err)
 		}
 		names[en.Name], parents[en.Generation] = true, en.Parent
 	}

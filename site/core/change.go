@@ -116,6 +116,9 @@ func (e *entity) classify(encoded []byte) (settledLimit, error) {
 	case ch.Truth != nil:
 		counted := ch.Truth.told()
 		r.Version, r.drift, r.unretired, r.returned = e.version+1, counted.Drift(), e.writtenOff(), e.appraised
+		if rateOf(e) != nil {
+			r.drift = 0
+		}
 	case ch.Surplus > 0:
 		r.Version, r.setAside = e.version+1, ch.Surplus
 	default:

@@ -77,8 +77,12 @@ func (ch charge) lower(tokens Tokens) {
 	}
 }
 
-// free implements till.
-func (c *charging) free(e *entity) Tokens { return max(0, e.usable()) }
+// free implements till. No tokens are granted without it, so none are granted from a window
+// that is over.
+func (c *charging) free(e *entity) Tokens {
+	c.openWindow(e)
+	return max(0, e.usable())
+}
 
 // take implements mover.
 func (c *charging) take(e *entity, tokens Tokens) {
@@ -88,13 +92,31 @@ func (c *charging) take(e *entity, tokens Tokens) {
 }
 
 // fits implements mover.
-func (c *charging) fits(e *entity, tokens Tokens) bool { return e.books.Fits(tokens) }
+func (c *charging) fits(e *entity, tokens Tokens) bool {
+	return rateOf(e) != nil || e.books.Fits(tokens)
+}
 
-// give implements mover.
+// give implements mover. Tokens that come back by the clock are not given back: it is not
+// known in which window they were granted. giveInWindow is for tokens of leases.
 func (c *charging) give(e *entity, tokens Tokens) {
+	if rateOf(e) != nil {
+		return
+	}
 	c.keepWhole(e, e.books.Return(tokens))
 	c.forecasting.returned(e, tokens)
 	c.dirtyBooks(e)
+}
+
+// giveInWindow gives back tokens that were granted in a window, if the window is not over,
+// and returns the number.
+func (c *charging) giveInWindow(e *entity, tokens Tokens, window int64) Tokens {
+	if window != rateOf(e).Window || !e.books.Fits(tokens) {
+		return 0
+	}
+	c.keepWhole(e, e.books.Return(tokens))
+	c.forecasting.returned(e, tokens)
+	c.dirtyBooks(e)
+	return tokens
 }
 
 // creditAll puts outstanding tokens back into the books, all or none, and reports whether

@@ -50,6 +50,8 @@ type common struct {
 
 	now input.Now
 	out Effects
+	// incoming is the window that the message being delivered was sent in; 0 for none.
+	incoming int64
 	// stopping is set once no acquire may wait any more.
 	stopping bool
 	// touched are the entities with something to persist.

@@ -58,6 +58,8 @@ func (c *Core) deliver(d input.Deliver) {
 		}
 		c.space.Execute([]string{env.Entity}, func(es []*entity) {
 			if e := es[0]; e != nil && e.generation == env.Generation {
+				c.openWindow(e)
+				c.incoming = env.Window
 				switch {
 				case e.halted():
 				case env.Star != nil:
@@ -73,6 +75,7 @@ func (c *Core) deliver(d input.Deliver) {
 					c.rebalancing.stepMajority(e, avantan.Input{Receive: &env.Message})
 					c.limiting.heardApplied(e, &env.Message)
 				}
+				c.incoming = 0
 				if len(c.rebalancing.consequences) == 0 {
 					c.assessing.schedule(e)
 				}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/samya-db/samya/internal/rates"
 	"github.com/samya-db/samya/predict"
 	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/core/stored"
@@ -161,7 +162,7 @@ func BenchmarkSituation(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	c.addEntity("e", 1, 1000, 1)
+	c.addEntity("e", 1, 1000, 1, rates.Terms{})
 	e := c.space.find("e")
 	c.now.Tick = 1
 	for range 100 {

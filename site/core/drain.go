@@ -60,6 +60,9 @@ func (c *Core) recordEntity(rec *stored.Records, e *entity) {
 		if e.voters > 1 {
 			r.Born, r.Voters = e.born, e.voters
 		}
+		if rateOf(e) != nil {
+			r.Rate = rateOf(e).Rate
+		}
 		r.Appraised = e.appraised
 		r.Returned, r.Rescued = settledOf(e)
 		if d := e.debt(); d != nil {

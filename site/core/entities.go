@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/samya-db/samya/internal/rates"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/books"
 	"github.com/samya-db/samya/site/core/stored"
@@ -27,8 +28,9 @@ func (c *cataloguing) newEntity(name string, generation uint64, initial Tokens, 
 }
 
 // addEntity gives a created entity its books, with this site's share.
-func (c *cataloguing) addEntity(name string, generation uint64, limit Tokens, born uint16) *entity {
+func (c *cataloguing) addEntity(name string, generation uint64, limit Tokens, born uint16, terms rates.Terms) *entity {
 	e := c.newEntity(name, generation, limit, born)
+	c.beginRate(e, terms)
 	var err error
 	e.books, err = books.Of(e.rebalance.lastGrant, 0, 0)
 	c.keepWhole(e, err)

@@ -108,6 +108,8 @@ type seldom struct {
 	surplus Tokens
 	// writtenOff is the number of tokens written off with lost sites.
 	writtenOff Tokens
+	// rate is nil for an entity whose tokens come back by releases alone; see rate.go.
+	rate *rate
 	// returned and rescued are as in stored.Entity.
 	returned uint16
 	rescued  []SiteID

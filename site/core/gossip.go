@@ -38,6 +38,7 @@ func (c *gossiping) tellBusy() {
 			continue
 		}
 		g.next++
+		c.openWindow(e)
 		own := c.assessing.summary(e)
 		summaries = append(summaries, own)
 		c.peering.hasTold(e, &own)

@@ -130,7 +130,7 @@ func (c *leaving) stepHandoff(e *entity, in handoff.Input) {
 	}
 	for i := range out.Messages {
 		c.out.Messages = append(c.out.Messages, message.Envelope{
-			Entity: e.name, Generation: e.generation, Handoff: &out.Messages[i],
+			Entity: e.name, Generation: e.generation, Handoff: &out.Messages[i], Window: windowOf(e),
 		})
 	}
 	if out.Err != nil {
@@ -206,6 +206,7 @@ func (l *handoffLedger) Debit(_ SiteID, tokens Tokens) {
 // Credit implements handoff.Ledger.
 func (l *handoffLedger) Credit(_ SiteID, tokens Tokens) {
 	l.c.keepWhole(l.e, l.e.books.Credit(tokens))
+	l.c.lateFrom(l.e, tokens, l.c.incoming)
 	l.changed(l.e)
 }
 
@@ -213,6 +214,10 @@ func (l *handoffLedger) Credit(_ SiteID, tokens Tokens) {
 func (l *handoffLedger) Count(tokens Tokens) {
 	for a := range l.e.chain() {
 		l.c.keepWhole(a, a.books.Recount(-tokens))
+		if l.c.incoming > windowOf(a) {
+			// The leaver has granted them in a window that has not begun here.
+			l.c.outUntil(a, tokens, l.c.incoming+1)
+		}
 		if a.noQuorum() {
 			*a.seldom.own += tokens
 		}

@@ -78,9 +78,13 @@ func (c *leasing) commitLease(m *input.CommitLease) {
 	}
 	e, kept := l.entity, l.part(m.Tokens)
 	returned := l.Tokens - kept
-	if returned > 0 && !c.charging.credit(e, returned) {
-		c.reply(m.Call, answer.Answer{Code: answer.Overflow, Left: e.usable()})
-		return
+	if returned > 0 {
+		back, fits := c.creditOf(l, returned)
+		if !fits {
+			c.reply(m.Call, answer.Answer{Code: answer.Overflow, Left: e.usable()})
+			return
+		}
+		returned = back
 	}
 	c.dropLease(l)
 	c.leaseEvent(l, event.LeaseCommitted)

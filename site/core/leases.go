@@ -204,7 +204,7 @@ func (c *leasing) lend(e *entity, r *request, tokens Tokens) answer.Lease {
 	l := &lease{
 		Lease: stored.Lease{
 			Number: c.leases.number, ID: r.lease.ID, Entity: e.name, Generation: e.generation, Tokens: tokens,
-			Holder: r.lease.Holder,
+			Holder: r.lease.Holder, Window: windowOf(e),
 		},
 		key: r.key, entity: e, heapAt: -1,
 	}
@@ -231,10 +231,19 @@ func (c *leasing) dropLease(l *lease) {
 	c.out.Records.EndedLeases = append(c.out.Records.EndedLeases, l.Number)
 }
 
+// creditOf puts tokens of a lease back into the books, as far as their window is not over.
+// It returns their number, and reports whether they fit.
+func (c *leasing) creditOf(l *lease, tokens Tokens) (back Tokens, fits bool) {
+	if rateOf(l.entity) != nil {
+		return c.charging.giveInWindow(l.entity, tokens, l.Window), true
+	}
+	return tokens, c.charging.credit(l.entity, tokens)
+}
+
 // takeBack puts tokens of a lease back into the books, and ends the lease if none are
 // left. It reports whether they fit. The caller goes on with freed.
 func (c *leasing) takeBack(l *lease, tokens Tokens) bool {
-	if !c.charging.credit(l.entity, tokens) {
+	if _, fits := c.creditOf(l, tokens); !fits {
 		return false
 	}
 	if l.Tokens -= tokens; l.Tokens == 0 {

@@ -41,14 +41,14 @@ func (l *entityLedger) pledge(s *policy.Situation, press avantan.Press, settles 
 	c.keepWhole(e, e.books.Pledge(offer))
 	c.dirtyBooks(e)
 	if c.roster.leaves {
-		return avantan.Contribution{Site: c.cfg.Self, Offered: offer, Kept: kept + bound}
+		return avantan.Contribution{Site: c.cfg.Self, Offered: offer, Kept: kept + bound, Window: windowOf(e)}
 	}
 	if owes && !settles && s.Left <= 0 {
 		// More tokens would be set aside here, and help nobody.
-		return avantan.Contribution{Site: c.cfg.Self, Offered: offer}
+		return avantan.Contribution{Site: c.cfg.Self, Offered: offer, Window: windowOf(e)}
 	}
 	return avantan.Contribution{
-		Site: c.cfg.Self, Offered: offer, Kept: kept + bound, Queued: queued,
+		Site: c.cfg.Self, Offered: offer, Kept: kept + bound, Queued: queued, Window: windowOf(e),
 		Median: max(queued+max(0, median-kept), s.Refused-kept), Wanted: max(queued+max(0, target-kept), s.Refused-kept),
 	}
 }
@@ -130,6 +130,16 @@ func (l *entityLedger) outcome(v *avantan.Value) (outcome, error) {
 	return o, nil
 }
 
+// windowIn is the last window in which tokens were set aside for a value.
+func windowIn(v *avantan.Value) (last int64) {
+	for _, c := range v.Contributions {
+		if c.Offered > 0 {
+			last = max(last, c.Window)
+		}
+	}
+	return last
+}
+
 // Apply implements avantan.Ledger.
 func (l *entityLedger) Apply(t avantan.Instance, v *avantan.Value) {
 	c, e := l.c, l.e
@@ -139,6 +149,7 @@ func (l *entityLedger) Apply(t avantan.Instance, v *avantan.Value) {
 	}
 	if own, member := v.Of(c.cfg.Self); member {
 		c.keepWhole(e, e.books.Grant(own.Offered, o.grant))
+		c.lateFrom(e, o.grant-max(0, own.Offered), max(windowIn(v), o.result.opens(e)))
 		e.rebalance.lastGrant = e.books.Left()
 	}
 	if o.view > 0 {

@@ -39,6 +39,10 @@ func (c *limiting) changeLimit(ch *input.Change, p *pendingChange) {
 		if ch.Rescue != nil && c.refusedRescue(e, ch) {
 			return
 		}
+		if ch.Kind == input.Reconcile && rateOf(e) != nil && ch.Truth.Drift() != 0 {
+			c.reply(ch.Call, answer.Answer{Code: answer.ByClock})
+			return
+		}
 		if ch.Kind == input.Reconcile && ch.Truth.Drift() > 0 && c.awaitsAbove(e) {
 			c.reply(ch.Call, answer.Answer{Code: answer.NoParent})
 			return

@@ -25,7 +25,9 @@ func (c *reading) list(l *input.List) {
 			ans.More = true
 			return false
 		}
-		page = append(page, e.view())
+		v := e.view()
+		showWindow(e, &v, c.now.Wall)
+		page = append(page, v)
 		return true
 	})
 	ans.Details = &answer.Details{Views: page}

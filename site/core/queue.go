@@ -256,10 +256,10 @@ func (q *queue) items() []*waiting {
 	return items
 }
 
-// hasten limits until for the items that need at most needs tokens.
-func (q *queue) hasten(until Tick, needs Tokens) {
+// hasten limits until for the items that need at most needs tokens, but for lasting ones.
+func (q *queue) hasten(until Tick, needs Tokens, lasts func(w *waiting) bool) {
 	for _, w := range q.items() {
-		if w.needs <= needs && w.until > until {
+		if w.needs <= needs && w.until > until && !lasts(w) {
 			w.until = until
 			q.fix(w)
 		}

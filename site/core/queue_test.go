@@ -35,7 +35,7 @@ func TestQueueModel(t *testing.T) {
 				q.fix(w)
 			case k == 9 && r.IntN(20) == 0:
 				needs, until := Tokens(r.IntN(50)), Tick(r.IntN(1000))
-				q.hasten(until, needs)
+				q.hasten(until, needs, func(*waiting) bool { return false })
 				for _, w := range list {
 					if w.needs <= needs && w.until > until {
 						t.Fatalf("seed %d: %d tokens wait until %d, at most %d", seed, w.needs, w.until, until)

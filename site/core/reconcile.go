@@ -73,6 +73,7 @@ func (c *rebalancing) reconciled(e *entity, v *avantan.Value, r *settledLimit) {
 		return
 	}
 	c.keepWhole(e, e.books.Recount(r.drift))
+	c.outUntil(e, -r.drift, windowOf(e)+afterLoss)
 	for a := range e.parent().chain() {
 		_, err := a.books.Shift(-r.drift)
 		c.keepWhole(a, err)

@@ -85,7 +85,7 @@ func (c *admitting) begun(call input.Call, r *request, ch charge, wait Tick) {
 	if c.stopping {
 		wait = 0
 	}
-	switch v := decide(c, r, ch, turn{mayWait: wait > 0}); {
+	switch v := decide(c, r, ch, turn{mayWait: wait > 0, until: c.remembering.until(wait, &r.tries)}); {
 	case v.over != nil:
 		c.reply(call, c.refuseExcess(r, v.over))
 	case v.refusing != nil && c.stopping:
@@ -107,7 +107,7 @@ func (c *admitting) enqueue(call input.Call, r *request, ch charge, at *charged,
 	w := &waiting{
 		request: *r, until: c.remembering.until(wait, &r.tries), named: c.charging.named(r), charge: append(charge(nil), ch...), calls: []input.Call{call},
 	}
-	if c.assessing.emptyFor(at.of) > 0 && !at.of.noQuorum() {
+	if c.assessing.emptyFor(at.of) > 0 && !at.of.noQuorum() && !c.endsBy(at.of, w.until) {
 		w.until = min(w.until, c.now.Tick+keepWaiting)
 	}
 	c.remembering.enlist(w)

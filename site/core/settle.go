@@ -60,7 +60,7 @@ func (c *rebalancing) settle() {
 		if !c.serves(e) {
 			continue
 		}
-		if changed {
+		if c.openWindow(e); changed {
 			c.admitting.serveQueue(e)
 			c.assessing.tellGain(e)
 		}
@@ -162,6 +162,9 @@ func (c *rebalancing) giveUp(e *entity) {
 	if c.mods.Admission.Patient() {
 		mostNeeded = small(e)
 	}
-	e.queue.hasten(c.now.Tick+keepWaiting, mostNeeded)
-	c.admitting.endWaiting(e, e.queue.take(func(w *waiting) bool { return w.needs > mostNeeded || w.until <= c.now.Tick }))
+	lasts := func(w *waiting) bool { return c.endsBy(e, w.until) }
+	e.queue.hasten(c.now.Tick+keepWaiting, mostNeeded, lasts)
+	c.admitting.endWaiting(e, e.queue.take(func(w *waiting) bool {
+		return !lasts(w) && (w.needs > mostNeeded || w.until <= c.now.Tick)
+	}))
 }

@@ -106,7 +106,7 @@ func (c *serving) Split(name string, on bool) bool {
 	}
 	e := c.space.find(name)
 	switch {
-	case e == nil || e.handle == nil || (e.split() != nil) == on:
+	case e == nil || e.handle == nil || (e.split() != nil) == on || on && rateOf(e) != nil:
 		return false
 	case on:
 		e.handle.split.Store(&split{stripes: make([]books.Stripe, len(c.shards.all))})

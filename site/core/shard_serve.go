@@ -63,6 +63,9 @@ func (c *serving) leafOf(name string, ms []*Machine) *entity {
 func (e *entity) chargeHere(room charge, tokens Tokens, ms []*Machine) charge {
 	n := 0
 	for a := e; a != nil; a = a.parent() {
+		if rateOf(a) != nil {
+			return nil // its window may be over
+		}
 		if a.split() == nil {
 			if n == len(ms) || ms[n] != a {
 				return nil
@@ -95,7 +98,7 @@ func (c *serving) serveAll(l *shard, a *input.AcquireAll, ms []*Machine) bool {
 	ch := l.room[:0]
 	for _, p := range a.Parts {
 		for e := c.space.find(p.Entity); ; e = e.parent() {
-			if e == nil {
+			if e == nil || rateOf(e) != nil {
 				return false
 			}
 			at, ok := l.placed[e]

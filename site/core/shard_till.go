@@ -82,7 +82,7 @@ func (l *shard) free(e *entity) Tokens {
 }
 
 // waits implements till: an acquire that lacks tokens here is for the core.
-func (l *shard) waits(*entity, Tokens) bool { return true }
+func (l *shard) waits(*entity, Tokens, Tick) bool { return true }
 
 // take implements mover.
 func (l *shard) take(e *entity, tokens Tokens) {

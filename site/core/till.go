@@ -17,9 +17,9 @@ type till interface {
 	mover
 	// free is the number of tokens of an entity that an acquire may have at most.
 	free(e *entity) Tokens
-	// waits reports whether an acquire that may wait does so for the tokens that an entity
-	// lacks.
-	waits(e *entity, tokens Tokens) bool
+	// waits reports whether an acquire that may wait until a time does so for the tokens that
+	// an entity lacks.
+	waits(e *entity, tokens Tokens, until Tick) bool
 }
 
 // turn is the state of an acquire that is to be granted, refused or to wait.
@@ -33,6 +33,8 @@ type turn struct {
 	// mayWait says that it may wait for other entities, waited that it has waited for a
 	// hold and waits for no other.
 	mayWait, waited bool
+	// until is the time until which it may wait.
+	until Tick
 }
 
 // verdict is the decision about an acquire. If all fields are nil the acquire is granted.
@@ -64,7 +66,7 @@ func decide(at till, r *request, ch charge, t turn) (v verdict) {
 		held := mayWait && !t.waited && x.of.queue.holds(t.arrived)
 		switch {
 		case !held && (free >= x.tokens || t.content && free >= least):
-		case held || mayWait && at.waits(x.of, x.tokens):
+		case held || mayWait && at.waits(x.of, x.tokens, t.until):
 			if v.waits == nil {
 				v.waits = x
 			}

@@ -66,6 +66,10 @@ func (c *Core) wake() {
 		c.timers.remove(c.timers[0])
 	}
 	for _, e := range due {
+		if c.openWindow(e); e.due && e.queue.len() > 0 {
+			// Before acquires whose time is up learn that there are no tokens.
+			c.admitting.serveQueue(e)
+		}
 		c.admitting.expireQueue(e)
 		c.auditing.forgetAudit(e)
 		e.setLimitChanges(c.expireChanges(e.limitChanges(), e.majority))

@@ -33,7 +33,7 @@ func (c *rebalancing) stepTransfer(e *entity, in transfer.Input) {
 	}
 	for i := range out.Messages {
 		c.out.Messages = append(c.out.Messages, message.Envelope{
-			Entity: e.name, Generation: e.generation, Transfer: &out.Messages[i],
+			Entity: e.name, Generation: e.generation, Transfer: &out.Messages[i], Window: windowOf(e),
 		})
 	}
 	if out.Err != nil {
@@ -78,6 +78,7 @@ func (l *transferLedger) Credit(donor SiteID, amount Tokens) error {
 		return fmt.Errorf("entity %q: %d tokens: %w", l.e.name, amount, errBooksFull)
 	}
 	l.c.keepWhole(l.e, l.e.books.Credit(amount))
+	l.c.lateFrom(l.e, amount, l.c.incoming)
 	l.c.peering.spent(l.e, donor, amount)
 	l.c.dirtyBooks(l.e)
 	return nil

@@ -24,11 +24,13 @@ func (cat *catalogue) settleCreation(ch *stored.CatalogueChange) (answer.Code, u
 	switch {
 	case code != answer.OK:
 		return code, 0
+	case parent != nil && (rateOf(parent) != nil || !ch.Rate.None()):
+		return answer.ByClock, 0
 	case parent.depth() >= MaxDepth:
 		return answer.TooDeep, 0
 	}
 	cat.generation++
-	c.relink(c.addEntity(ch.Name, cat.generation, ch.Limit, c.roster.Version), parent)
+	c.relink(c.addEntity(ch.Name, cat.generation, ch.Limit, c.roster.Version, ch.Rate), parent)
 	return answer.OK, cat.generation
 }
 
@@ -43,6 +45,8 @@ func (cat *catalogue) settleMove(e *entity, ch *stored.CatalogueChange) answer.C
 		return answer.OK
 	case parent.stands(e):
 		return answer.Looped
+	case parent != nil && (rateOf(parent) != nil || rateOf(e) != nil):
+		return answer.ByClock
 	case parent.depth()+c.space.height(e) > MaxDepth:
 		return answer.TooDeep
 	case c.roster.handsOver():

@@ -15,8 +15,12 @@ import (
 func (c *common) can(v versions.Version) bool { return c.versions.Cluster >= v }
 
 // since is the version of clusters from which on their sites know a kind of change.
-func since(kind input.ChangeKind) versions.Version {
+func since(ch *input.Change) versions.Version {
+	kind := ch.Kind
 	if kind.OfSites() || kind == input.Reconcile || kind == input.RescueEntity {
+		return versions.Members
+	}
+	if !ch.Rate.None() {
 		return versions.Members
 	}
 	return versions.First
@@ -25,7 +29,7 @@ func since(kind input.ChangeKind) versions.Version {
 // tooEarly refuses a change that an older build, which a site may have or go back to, could
 // not apply.
 func (c *common) tooEarly(ch *input.Change) bool {
-	needs := since(ch.Kind)
+	needs := since(ch)
 	if c.can(needs) {
 		return false
 	}

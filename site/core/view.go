@@ -19,6 +19,9 @@ func (e *entity) view() answer.View {
 	if e.parent() != nil {
 		v.Parent = e.parent().name
 	}
+	if rateOf(e) != nil {
+		v.Rate, v.Ends = rateOf(e).Terms, rateOf(e).ends
+	}
 	return v
 }
 

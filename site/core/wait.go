@@ -23,7 +23,7 @@ func (c *admitting) serveQueue(e *entity) {
 			e.queue.hold, waited = hold{}, true
 		}
 		e.queue.remove(w)
-		c.resume(w, turn{at: e, mayWait: true, waited: waited})
+		c.resume(w, turn{at: e, mayWait: true, waited: waited, until: w.until})
 	}
 }
 
@@ -77,7 +77,7 @@ func (c *admitting) expireQueue(e *entity) {
 // refused. Acquires with time left may go on to wait for another entity.
 func (c *admitting) endWaiting(e *entity, ws []*waiting) {
 	for _, w := range ws {
-		c.resume(w, turn{at: e, content: true, mayWait: w.until > c.now.Tick})
+		c.resume(w, turn{at: e, content: true, mayWait: w.until > c.now.Tick, until: w.until})
 	}
 	if len(ws) > 0 {
 		c.serveQueue(e)

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/internal/rates"
 	"github.com/samya-db/samya/internal/versions"
 	storev1 "github.com/samya-db/samya/proto/samya/store/v1"
 	"github.com/samya-db/samya/site/core"
@@ -78,6 +79,7 @@ func encodeEntity(e *stored.Entity) ([]byte, error) {
 		Returned: uint32(e.Returned), Debt: int64(e.Debt), DebtSince: uint64(e.DebtSince), Held: uint64(e.Held),
 	}
 	p.DebtHeard, p.Rescued = encodeSites(e.DebtHeard), encodeSites(e.Rescued)
+	p.Rate, p.Window, p.Late, p.Opens = encodeTerms(&e.Rate.Terms), e.Rate.Window, int64(e.Rate.Late), e.Rate.Opens
 	for _, r := range e.Results {
 		p.Results = append(p.Results, &storev1.LimitResult{
 			RequestId: r.RequestID, Body: r.Body, Outcome: uint32(r.Outcome), Limit: int64(r.Limit), Version: r.Version,
@@ -105,6 +107,7 @@ func decodeEntity(name string, raw []byte) (stored.Entity, error) {
 		Debt:       core.Tokens(p.GetDebt()), DebtSince: avantan.Instance(p.GetDebtSince()), Held: avantan.Instance(p.GetHeld()),
 	}
 	e.DebtHeard, e.Rescued = decodeSites(p.GetDebtHeard()), decodeSites(p.GetRescued())
+	e.Rate = stored.Rate{Terms: decodeTerms(p.GetRate()), Window: p.GetWindow(), Late: core.Tokens(p.GetLate()), Opens: p.GetOpens()}
 	for _, r := range p.GetResults() {
 		e.Results = append(e.Results, stored.LimitResult{
 			RequestID: r.GetRequestId(), Body: r.GetBody(), Outcome: answer.Code(r.GetOutcome()),
@@ -113,6 +116,17 @@ func decodeEntity(name string, raw []byte) (stored.Entity, error) {
 		})
 	}
 	return e, nil
+}
+
+func encodeTerms(t *rates.Terms) *storev1.Rate {
+	if t.None() {
+		return nil
+	}
+	return &storev1.Rate{Kind: string(t.Kind), Count: t.Count, Unit: string(t.Unit), Zone: t.Zone}
+}
+
+func decodeTerms(p *storev1.Rate) rates.Terms {
+	return rates.Terms{Kind: rates.Kind(p.GetKind()), Count: p.GetCount(), Unit: rates.Unit(p.GetUnit()), Zone: p.GetZone()}
 }
 
 func encodeSites(sites []core.SiteID) (names []string) {
@@ -208,7 +222,7 @@ func encodeChange(r *stored.Change) ([]byte, error) {
 		Expected: ch.Generation, RequestId: ch.RequestID, Body: ch.Body,
 		Outcome: uint32(r.Outcome), Generation: r.Generation, Mode: ch.Mode,
 		Parent: ch.Parent, Subtree: ch.Subtree, Asked: ch.Asked, NotAfter: ch.NotAfter, Keep: ch.Keep, Incarnation: ch.Incarnation, Heir: string(ch.Heir),
-		Version: uint32(ch.Version), Begin: uint32(ch.Begin),
+		Version: uint32(ch.Version), Begin: uint32(ch.Begin), Rate: encodeTerms(&ch.Rate),
 	})
 }
 
@@ -224,7 +238,7 @@ func decodeChange(number uint64, raw []byte) (stored.Change, error) {
 			Kind: input.ChangeKind(p.GetKind()), Name: p.GetName(), Limit: core.Tokens(p.GetLimit()), Mode: p.GetMode(),
 			Generation: p.GetExpected(), RequestID: p.GetRequestId(), Body: p.GetBody(),
 			Parent: p.GetParent(), Subtree: p.GetSubtree(), Incarnation: p.GetIncarnation(), Heir: core.SiteID(p.GetHeir()),
-			Version: versions.Version(p.GetVersion()), Begin: versions.Version(p.GetBegin()),
+			Version: versions.Version(p.GetVersion()), Begin: versions.Version(p.GetBegin()), Rate: decodeTerms(p.GetRate()),
 			ChangeTimes: stored.ChangeTimes{Asked: p.GetAsked(), NotAfter: p.GetNotAfter(), Keep: p.GetKeep()},
 		},
 	}, nil

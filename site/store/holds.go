@@ -65,7 +65,7 @@ func decodeClaim(number uint64, raw []byte) (stored.Claim, error) {
 func encodeLease(l *stored.Lease) ([]byte, error) {
 	return proto.Marshal(&storev1.Lease{
 		Id: l.ID, Entity: l.Entity, Generation: l.Generation, Tokens: int64(l.Tokens), Expires: l.Expires,
-		Ttl: int64(l.TTL), Holder: l.Holder,
+		Ttl: int64(l.TTL), Holder: l.Holder, Window: l.Window,
 	})
 }
 
@@ -77,5 +77,6 @@ func decodeLease(number uint64, raw []byte) (stored.Lease, error) {
 	return stored.Lease{
 		Number: number, ID: p.GetId(), Entity: p.GetEntity(), Generation: p.GetGeneration(),
 		Tokens: core.Tokens(p.GetTokens()), Expires: p.GetExpires(), TTL: core.Tick(p.GetTtl()), Holder: p.GetHolder(),
+		Window: p.GetWindow(),
 	}, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/samya-db/samya/avantan/handoff"
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/avantan/transfer"
+	"github.com/samya-db/samya/internal/rates"
 	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/answer"
@@ -71,10 +72,11 @@ func full() *stored.Records {
 	}
 	state := avantan.State{
 		Applied: 41, Promised: ballot(9, "us"), AcceptedAt: ballot(8, "eu"), Accepted: &value,
-		Pledge:    &avantan.Contribution{Site: "us", Offered: -3, Wanted: 4, Queued: 2, Kept: 1},
+		Pledge:    &avantan.Contribution{Site: "us", Offered: -3, Wanted: 4, Queued: 2, Kept: 1, Window: 20_785},
 		Exposures: []avantan.Ballot{ballot(3, "eu"), ballot(8, "eu"), ballot(9, "us")}, Built: true,
 		Kept: []avantan.Kept{{Peer: "as", Instance: 40, Value: value}, {Peer: "eu", Instance: 41, Value: value}},
 	}
+	day := rates.Terms{Kind: rates.Window, Count: 1, Unit: rates.Day, Zone: "Asia/Tokyo"}
 	return &stored.Records{
 		Block: stored.Block{Sequence: 7, Wall: -12, Records: []stored.Request{
 			{
@@ -102,7 +104,7 @@ func full() *stored.Records {
 			{ClaimAsk: message.ClaimAsk{Number: 9, Kind: message.ReturnLease, Lease: attempt.Key{15: 1}}, Sites: []core.SiteID{"as"}},
 		},
 		Leases: []stored.Lease{
-			{Number: 2, ID: "x/y", Entity: "a/b", Generation: 3, Tokens: 7, Expires: 1 << 41, TTL: 1000, Holder: "me"},
+			{Number: 2, ID: "x/y", Entity: "a/b", Generation: 3, Tokens: 7, Expires: 1 << 41, TTL: 1000, Holder: "me", Window: 20_785},
 		},
 		Books: []stored.Books{{Name: "a/b", Generation: 3, Left: -9, Net: 12}, {Name: "c", Generation: 4}},
 		Entities: []stored.Entity{
@@ -119,6 +121,7 @@ func full() *stored.Records {
 					Floors: []star.ID{{Leader: "eu", Counter: 7}},
 				},
 				Moved: 6, Fetches: 8, Parent: 4, Shape: 9, Born: 2, Voters: 3, Appraised: 2, Returned: 1, Rescued: []core.SiteID{"as", "eu"},
+				Rate:    stored.Rate{Terms: day, Window: 20_785, Late: 4, Opens: 20_786},
 				Surplus: 7, WrittenOff: -9, Debt: 11, DebtSince: 2, Held: 3, DebtHeard: []core.SiteID{"as", "us"},
 				Handoff: handoff.State{
 					Open: &handoff.Bequest{Heir: "as", Number: 4, Estate: handoff.Estate{
@@ -148,7 +151,7 @@ func full() *stored.Records {
 		},
 		Changes: []stored.Change{
 			{Number: 8, Instance: 3, Outcome: answer.Exists, Generation: 2, Change: stored.CatalogueChange{
-				Kind: input.CreateEntity, Name: "a/b", Limit: 10, RequestID: "r", Body: 6, Parent: "c", Incarnation: 3, Heir: "eu",
+				Kind: input.CreateEntity, Name: "a/b", Limit: 10, RequestID: "r", Body: 6, Parent: "c", Incarnation: 3, Heir: "eu", Rate: day,
 			}},
 			{Number: 9, Instance: 4, Change: stored.CatalogueChange{
 				Kind: input.DeleteEntity, Name: "d", Generation: 1, RequestID: "q", Body: 7, Subtree: true,

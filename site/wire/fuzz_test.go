@@ -28,7 +28,7 @@ func seeds() []message.Envelope {
 	value := &avantan.Value{
 		Policy: "demand", Change: []byte(`{"request_id":"r","body":1,"limit":900}`),
 		Contributions: []avantan.Contribution{
-			{Site: "a", Offered: 4, Wanted: 2}, {Site: "b", Offered: 3, Wanted: 9, Queued: 1, Median: 2, Kept: 1},
+			{Site: "a", Offered: 4, Wanted: 2}, {Site: "b", Offered: 3, Wanted: 9, Queued: 1, Median: 2, Kept: 1, Window: 7},
 		},
 	}
 	create := &avantan.Value{
@@ -69,14 +69,14 @@ func seeds() []message.Envelope {
 		}})
 	}
 	for k := transfer.Ask; k <= transfer.Ack; k++ {
-		es = append(es, message.Envelope{Entity: "e", Generation: 1, Transfer: &transfer.Message{Kind: k, Ask: 1, Seq: 1, Amount: 5, Left: 2}})
+		es = append(es, message.Envelope{Entity: "e", Generation: 1, Transfer: &transfer.Message{Kind: k, Ask: 1, Seq: 1, Amount: 5, Left: 2}, Window: 7})
 	}
 	items := []handoff.Item{{Data: []byte(`{"id":"l","ttl":1000,"remaining":500}`), Tokens: 2}}
 	es = append(
 		es,
 		message.Envelope{Entity: "e", Generation: 1, Handoff: &handoff.Message{
 			Kind: handoff.Bequeath, Number: 1, Estate: handoff.Estate{Left: 5, Net: 4, Items: items},
-		}},
+		}, Window: 7},
 		message.Envelope{Entity: "e", Generation: 1, Handoff: &handoff.Message{
 			Kind: handoff.Bequeath, Number: 2, Estate: handoff.Estate{Owed: 5, Net: -4}, Taken: 3,
 		}},

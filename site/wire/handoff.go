@@ -41,7 +41,7 @@ func decodeHandoff(p *peerv1.ProtocolMessage, from, to core.SiteID) (message.Env
 		h.Estate = EstateOf(m.GetEstate())
 	}
 	return message.Envelope{
-		Entity: p.GetEntity(), Generation: p.GetGeneration(), Mark: MarkOf(p.GetMark()), Handoff: h,
+		Entity: p.GetEntity(), Generation: p.GetGeneration(), Mark: MarkOf(p.GetMark()), Handoff: h, Window: p.GetWindow(),
 	}, nil
 }
 

@@ -32,7 +32,7 @@ func decodeTransfer(p *peerv1.ProtocolMessage, from, to core.SiteID) (message.En
 		return message.Envelope{}, fmt.Errorf("transfer message of unknown kind %d", m.GetKind())
 	}
 	return message.Envelope{
-		Entity: p.GetEntity(), Generation: p.GetGeneration(), Mark: MarkOf(p.GetMark()),
+		Entity: p.GetEntity(), Generation: p.GetGeneration(), Mark: MarkOf(p.GetMark()), Window: p.GetWindow(),
 		Transfer: &transfer.Message{
 			Kind: kind, From: from, To: to, Ask: m.GetAsk(), Seq: m.GetSeq(),
 			Amount: avantan.Tokens(m.GetAmount()), Left: avantan.Tokens(m.GetLeft()),

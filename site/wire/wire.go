@@ -40,11 +40,11 @@ func Encode(e *message.Envelope) *peerv1.ProtocolMessage {
 		}
 	case e.Transfer != nil:
 		return &peerv1.ProtocolMessage{
-			Entity: e.Entity, Generation: e.Generation, Mark: Mark(e.Mark), Transfer: encodeTransfer(e.Transfer),
+			Entity: e.Entity, Generation: e.Generation, Mark: Mark(e.Mark), Transfer: encodeTransfer(e.Transfer), Window: e.Window,
 		}
 	case e.Handoff != nil:
 		return &peerv1.ProtocolMessage{
-			Entity: e.Entity, Generation: e.Generation, Mark: Mark(e.Mark), Handoff: encodeHandoff(e.Handoff),
+			Entity: e.Entity, Generation: e.Generation, Mark: Mark(e.Mark), Handoff: encodeHandoff(e.Handoff), Window: e.Window,
 		}
 	case e.Gossip != nil:
 		return &peerv1.ProtocolMessage{Mark: Mark(e.Mark), Gossip: encodeGossip(e.Gossip)}
@@ -128,7 +128,7 @@ func contribution(c *avantan.Contribution) *peerv1.Contribution {
 	}
 	return &peerv1.Contribution{
 		Site: string(c.Site), Offered: int64(c.Offered), Wanted: int64(c.Wanted), Queued: int64(c.Queued),
-		Kept: int64(c.Kept), Median: int64(c.Median),
+		Kept: int64(c.Kept), Median: int64(c.Median), Window: c.Window,
 	}
 }
 
@@ -136,7 +136,7 @@ func contributionOf(p *peerv1.Contribution) avantan.Contribution {
 	return avantan.Contribution{
 		Site: avantan.SiteID(p.GetSite()), Offered: avantan.Tokens(p.GetOffered()),
 		Wanted: avantan.Tokens(p.GetWanted()), Queued: avantan.Tokens(p.GetQueued()),
-		Kept: avantan.Tokens(p.GetKept()), Median: avantan.Tokens(p.GetMedian()),
+		Kept: avantan.Tokens(p.GetKept()), Median: avantan.Tokens(p.GetMedian()), Window: p.GetWindow(),
 	}
 }
 

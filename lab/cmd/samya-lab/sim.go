@@ -35,6 +35,7 @@ type simOptions struct {
 	joins        bool
 	leaves       bool
 	losses       bool
+	rates        bool
 	upgrades     bool
 	json         bool
 }
@@ -76,6 +77,7 @@ also tells what happened before.`,
 	f.BoolVar(&o.joins, "joins", false, "some sites join while the cluster runs")
 	f.BoolVar(&o.leaves, "drains", false, "members leave while the cluster runs, and some sites join")
 	f.BoolVar(&o.losses, "losses", false, "members are lost for good and written off, and some sites join")
+	f.BoolVar(&o.rates, "rates", false, "some entities are rate quotas, whose tokens come back by the clock; half of the seeds at least")
 	f.BoolVar(&o.upgrades, "upgrades", true, "a third of the seeds with sites of two builds, and a raise of the version; --upgrades=false leaves them out")
 	f.BoolVar(&o.short, "short", false, "shorter seeds, none refused as trivial")
 	f.IntVar(&o.history, "history", sim.DefaultHistory, "how many of the last things that happened a violation of a single seed tells")
@@ -105,7 +107,7 @@ func (l *lab) sim(ctx context.Context, o *simOptions) error {
 		// A node reads what its own disk lacks from the others.
 		faults &^= 1 << sim.DamagedLog
 	}
-	options := sim.Options{Protocol: o.mode, Strategy: o.strategy, Nodes: o.nodes, Sites: o.sites, Faults: faults, Calm: faults == 0, Long: !o.short, Trees: o.trees, Joins: o.joins, Leaves: o.leaves, Losses: o.losses, Upgrades: o.upgrades, Bounds: o.bounds, History: o.history}
+	options := sim.Options{Protocol: o.mode, Strategy: o.strategy, Nodes: o.nodes, Sites: o.sites, Faults: faults, Calm: faults == 0, Long: !o.short, Trees: o.trees, Joins: o.joins, Leaves: o.leaves, Losses: o.losses, Rates: o.rates, Upgrades: o.upgrades, Bounds: o.bounds, History: o.history}
 	offers := []string{o.offer}
 	switch o.offer {
 	case "mixed":

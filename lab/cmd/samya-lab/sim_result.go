@@ -178,6 +178,9 @@ func (r *simResult) add(o *simOptions, run sim.Options, reports []sim.Report, v 
 	if o.leaves {
 		replay += " --drains"
 	}
+	if o.rates {
+		replay += " --rates"
+	}
 	if o.losses {
 		replay += " --losses"
 	}

@@ -34,6 +34,7 @@ func run() error {
 	flag.IntVar(&o.Sites, "sites", 0, "clusters of so many sites; 0 lets the seed choose")
 	flag.BoolVar(&o.Hungry, "hungry", false, "nothing fails, and clients ask for all there is")
 	members := flag.String("members", "", "how the members change: joins, drains, losses, with commas")
+	flag.BoolVar(&o.Rates, "rates", false, "with rate quotas")
 	first := flag.Uint64("first", 1, "the first seed")
 	seeds := flag.Uint64("seeds", 100, "how many seeds")
 	all := flag.Bool("all", false, "go on after a violation")

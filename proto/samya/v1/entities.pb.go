@@ -94,7 +94,15 @@ type Entity struct {
 	// The entity that it stands below; empty for none.
 	Parent string `protobuf:"bytes,5,opt,name=parent,proto3" json:"parent,omitempty"`
 	// How many entities stand right below it.
-	Children      int32 `protobuf:"varint,6,opt,name=children,proto3" json:"children,omitempty"`
+	Children int32 `protobuf:"varint,6,opt,name=children,proto3" json:"children,omitempty"`
+	// The period of a rate quota, such as "1m": the limit is for each window of that length,
+	// and its tokens come back as a window ends. Empty for an entity whose tokens come back
+	// by releases.
+	Per string `protobuf:"bytes,7,opt,name=per,proto3" json:"per,omitempty"`
+	// "window" for a rate quota; else empty.
+	Kind string `protobuf:"bytes,8,opt,name=kind,proto3" json:"kind,omitempty"`
+	// The time zone of windows of days or months; empty for UTC.
+	TimeZone      string `protobuf:"bytes,9,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -171,6 +179,27 @@ func (x *Entity) GetChildren() int32 {
 	return 0
 }
 
+func (x *Entity) GetPer() string {
+	if x != nil {
+		return x.Per
+	}
+	return ""
+}
+
+func (x *Entity) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Entity) GetTimeZone() string {
+	if x != nil {
+		return x.TimeZone
+	}
+	return ""
+}
+
 // Usage is what the sites' books of one entity add up to.
 type Usage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -208,8 +237,12 @@ type Usage struct {
 	// The version of the members that the site knew, as in ListMembersResponse; 0 in
 	// the answer of an app manager.
 	MembersVersion uint64 `protobuf:"varint,11,opt,name=members_version,json=membersVersion,proto3" json:"members_version,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// The end of the window of a rate quota by the clocks of the sites, the latest of the
+	// shares seen, in milliseconds since the Unix epoch; else 0. Acquired counts what was
+	// acquired in each site's window.
+	WindowEndsMs  int64 `protobuf:"varint,12,opt,name=window_ends_ms,json=windowEndsMs,proto3" json:"window_ends_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Usage) Reset() {
@@ -315,6 +348,13 @@ func (x *Usage) GetWrittenOff() int64 {
 func (x *Usage) GetMembersVersion() uint64 {
 	if x != nil {
 		return x.MembersVersion
+	}
+	return 0
+}
+
+func (x *Usage) GetWindowEndsMs() int64 {
+	if x != nil {
+		return x.WindowEndsMs
 	}
 	return 0
 }
@@ -745,7 +785,15 @@ type CreateEntityRequest struct {
 	RequestId string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// The entity to stand below; empty for none. At most 8 entities stand one below
 	// the other.
-	Parent        string `protobuf:"bytes,4,opt,name=parent,proto3" json:"parent,omitempty"`
+	Parent string `protobuf:"bytes,4,opt,name=parent,proto3" json:"parent,omitempty"`
+	// Makes a rate quota: so many tokens in each window of that length, a number and a unit
+	// such as 10s, 5m, 1h, 1d or 1month, at most a year. Its tokens come back as a window
+	// ends, and are not released. It has no parent, and no entity below it.
+	Per string `protobuf:"bytes,5,opt,name=per,proto3" json:"per,omitempty"`
+	// "window", also if empty.
+	Kind string `protobuf:"bytes,6,opt,name=kind,proto3" json:"kind,omitempty"`
+	// The time zone of windows of days or months, such as Europe/Berlin; empty for UTC.
+	TimeZone      string `protobuf:"bytes,7,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -804,6 +852,27 @@ func (x *CreateEntityRequest) GetRequestId() string {
 func (x *CreateEntityRequest) GetParent() string {
 	if x != nil {
 		return x.Parent
+	}
+	return ""
+}
+
+func (x *CreateEntityRequest) GetPer() string {
+	if x != nil {
+		return x.Per
+	}
+	return ""
+}
+
+func (x *CreateEntityRequest) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *CreateEntityRequest) GetTimeZone() string {
+	if x != nil {
+		return x.TimeZone
 	}
 	return ""
 }
@@ -2120,7 +2189,7 @@ var File_samya_v1_entities_proto protoreflect.FileDescriptor
 
 const file_samya_v1_entities_proto_rawDesc = "" +
 	"\n" +
-	"\x17samya/v1/entities.proto\x12\bsamya.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x15samya/v1/method.proto\"\xa0\x01\n" +
+	"\x17samya/v1/entities.proto\x12\bsamya.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x15samya/v1/method.proto\"\xe3\x01\n" +
 	"\x06Entity\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\x03R\x05limit\x12\x1e\n" +
@@ -2129,7 +2198,10 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"generation\x12\x18\n" +
 	"\aversion\x18\x04 \x01(\x04R\aversion\x12\x16\n" +
 	"\x06parent\x18\x05 \x01(\tR\x06parent\x12\x1a\n" +
-	"\bchildren\x18\x06 \x01(\x05R\bchildren\"\xe1\x02\n" +
+	"\bchildren\x18\x06 \x01(\x05R\bchildren\x12\x10\n" +
+	"\x03per\x18\a \x01(\tR\x03per\x12\x12\n" +
+	"\x04kind\x18\b \x01(\tR\x04kind\x12\x1b\n" +
+	"\ttime_zone\x18\t \x01(\tR\btimeZone\"\x87\x03\n" +
 	"\x05Usage\x12\x1c\n" +
 	"\tavailable\x18\x01 \x01(\x03R\tavailable\x12\x1a\n" +
 	"\bacquired\x18\x02 \x01(\x03R\bacquired\x12\x1d\n" +
@@ -2146,7 +2218,8 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"\vwritten_off\x18\n" +
 	" \x01(\x03R\n" +
 	"writtenOff\x12'\n" +
-	"\x0fmembers_version\x18\v \x01(\x04R\x0emembersVersion\"\xa7\x02\n" +
+	"\x0fmembers_version\x18\v \x01(\x04R\x0emembersVersion\x12$\n" +
+	"\x0ewindow_ends_ms\x18\f \x01(\x03R\fwindowEndsMs\"\xa7\x02\n" +
 	"\x05Share\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x12\n" +
 	"\x04left\x18\x02 \x01(\x03R\x04left\x12\x18\n" +
@@ -2182,13 +2255,16 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"\fTransferMove\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x16\n" +
-	"\x06tokens\x18\x03 \x01(\x03R\x06tokens\"v\n" +
+	"\x06tokens\x18\x03 \x01(\x03R\x06tokens\"\xb9\x01\n" +
 	"\x13CreateEntityRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\x03R\x05limit\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x03 \x01(\tR\trequestId\x12\x16\n" +
-	"\x06parent\x18\x04 \x01(\tR\x06parent\"@\n" +
+	"\x06parent\x18\x04 \x01(\tR\x06parent\x12\x10\n" +
+	"\x03per\x18\x05 \x01(\tR\x03per\x12\x12\n" +
+	"\x04kind\x18\x06 \x01(\tR\x04kind\x12\x1b\n" +
+	"\ttime_zone\x18\a \x01(\tR\btimeZone\"@\n" +
 	"\x14CreateEntityResponse\x12(\n" +
 	"\x06entity\x18\x01 \x01(\v2\x10.samya.v1.EntityR\x06entity\"\x93\x01\n" +
 	"\x10GetEntityRequest\x12\x12\n" +

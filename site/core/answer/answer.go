@@ -6,6 +6,7 @@ import (
 	"cmp"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/internal/rates"
 	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/site/core/input"
 )
@@ -80,13 +81,16 @@ const (
 	// TooEarly: the cluster has not come to the version that knows the change. Version has
 	// the one that the change needs; nothing was done.
 	TooEarly
+	// ByClock: the tokens of the entity, or of the parent, come back by the clock, which
+	// the request does not allow; nothing was done.
+	ByClock
 )
 
 var codeNames = [...]string{
 	"ok", "out_of_tokens", "not_found", "exists", "reused", "mismatch",
 	"overloaded", "no_quorum", "unknown", "overflow", "stopping", "invalid", "unvouched",
 	"queue_full", "superseded", "expired", "no_lease", "no_parent", "has_children", "looped", "too_deep",
-	"exceeds_limit", "halted", "unready", "draining", "changing", "moved", "too_early",
+	"exceeds_limit", "halted", "unready", "draining", "changing", "moved", "too_early", "by_clock",
 }
 
 // String returns the code's name.
@@ -242,6 +246,10 @@ type View struct {
 	Children int
 	// WrittenOff is the number of tokens retired with lost sites; see stored.Entity.
 	WrittenOff avantan.Tokens
+	// Rate has the terms by which the tokens come back. Ends is the end of the window, in
+	// milliseconds since the Unix epoch; 0 for an entity without windows.
+	Rate rates.Terms
+	Ends int64
 	// Count is for a cut only.
 	Count Count
 	// Moves are the moves between sites that the books contain.

@@ -5,6 +5,7 @@ package input
 
 import (
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/internal/rates"
 	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/site/core/attempt"
 	"github.com/samya-db/samya/site/core/message"
@@ -261,6 +262,9 @@ type Change struct {
 	Limit avantan.Tokens
 	// Parent is the name of the parent (CreateEntity, MoveEntity); empty for none.
 	Parent string
+	// Rate has the terms by which the tokens come back (CreateEntity); zero for releases
+	// alone.
+	Rate rates.Terms
 	// Subtree has a DeleteEntity delete the entity's descendants too; without it an
 	// entity with children is not deleted.
 	Subtree bool

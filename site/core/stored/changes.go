@@ -2,6 +2,7 @@ package stored
 
 import (
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/internal/rates"
 	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/input"
@@ -36,6 +37,8 @@ type CatalogueChange struct {
 	Limit avantan.Tokens   `json:"limit,omitempty"`
 	// Parent is the name of the parent: CreateEntity, MoveEntity.
 	Parent string `json:"parent,omitempty"`
+	// Rate has the terms by which the tokens come back: CreateEntity.
+	Rate rates.Terms `json:"rate,omitzero"`
 	// Subtree has a DeleteEntity delete the entity's descendants too.
 	Subtree bool `json:"subtree,omitempty"`
 	// Incarnation is the incarnation of the data of the site: AdmitSite.

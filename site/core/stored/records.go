@@ -3,10 +3,13 @@
 package stored
 
 import (
+	"fmt"
+
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/handoff"
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/avantan/transfer"
+	"github.com/samya-db/samya/internal/rates"
 	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/message"
@@ -148,6 +151,27 @@ type Entity struct {
 	// Rescued are the lost sites whose data has brought back what they held, in the order
 	// of their names.
 	Rescued []avantan.SiteID
+	// Rate is the state of an entity whose tokens come back by the clock; zero for others.
+	Rate Rate
+}
+
+// Rate is the state of an entity whose tokens come back by the clock.
+type Rate struct {
+	Terms rates.Terms
+	// Window is the number of the site's window.
+	Window int64
+	// Late is the number of tokens out that come back only once the window Opens begins;
+	// each is 0 for none.
+	Late  avantan.Tokens
+	Opens int64
+}
+
+// Validate reports terms or numbers out of range.
+func (r *Rate) Validate() error {
+	if r.Window < 0 || r.Late < 0 || r.Opens < 0 || r.Terms.None() && *r != (Rate{}) {
+		return fmt.Errorf("window %d with %d tokens late until window %d, per %q: out of range", r.Window, r.Late, r.Opens, r.Terms.Per())
+	}
+	return r.Terms.Validate()
 }
 
 // Catalogue is the state of the catalogue's sequence.
@@ -264,6 +288,9 @@ type Lease struct {
 	Expires int64
 	TTL     avantan.Tick
 	Holder  string
+	// Window is the number of the window in which it was granted, of an entity whose tokens
+	// come back by the clock; else 0.
+	Window int64
 }
 
 // Claim is a site's open question to other sites about a request. It is stored by

@@ -1315,7 +1315,10 @@ type ProtocolMessage struct {
 	// mark count besides it.
 	Handoff *HandoffMessage `protobuf:"bytes,21,opt,name=handoff,proto3" json:"handoff,omitempty"`
 	// About a site that leaves; if it is set, only mark counts besides it.
-	Leave         *Leave `protobuf:"bytes,22,opt,name=leave,proto3" json:"leave,omitempty"`
+	Leave *Leave `protobuf:"bytes,22,opt,name=leave,proto3" json:"leave,omitempty"`
+	// With transfer or handoff: the number of the sender's window, of an entity whose tokens
+	// come back by the clock; else 0.
+	Window        int64 `protobuf:"varint,23,opt,name=window,proto3" json:"window,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1502,6 +1505,13 @@ func (x *ProtocolMessage) GetLeave() *Leave {
 		return x.Leave
 	}
 	return nil
+}
+
+func (x *ProtocolMessage) GetWindow() int64 {
+	if x != nil {
+		return x.Window
+	}
+	return 0
 }
 
 // Leave is about a site that leaves the cluster.
@@ -2217,7 +2227,10 @@ type Contribution struct {
 	// Tokens the site kept back for itself.
 	Kept int64 `protobuf:"varint,5,opt,name=kept,proto3" json:"kept,omitempty"`
 	// The part of wanted that the site needs at even odds, queued included.
-	Median        int64 `protobuf:"varint,6,opt,name=median,proto3" json:"median,omitempty"`
+	Median int64 `protobuf:"varint,6,opt,name=median,proto3" json:"median,omitempty"`
+	// The number of the window in which the tokens were set aside, of an entity whose tokens
+	// come back by the clock; else 0.
+	Window        int64 `protobuf:"varint,7,opt,name=window,proto3" json:"window,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2290,6 +2303,13 @@ func (x *Contribution) GetKept() int64 {
 func (x *Contribution) GetMedian() int64 {
 	if x != nil {
 		return x.Median
+	}
+	return 0
+}
+
+func (x *Contribution) GetWindow() int64 {
+	if x != nil {
+		return x.Window
 	}
 	return 0
 }
@@ -2905,7 +2925,7 @@ const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"\tundecided\x18\b \x01(\bR\tundecided\x12\x12\n" +
 	"\x04term\x18\t \x01(\x03R\x04term\"C\n" +
 	"\x05Batch\x12:\n" +
-	"\bmessages\x18\x01 \x03(\v2\x1e.samya.peer.v1.ProtocolMessageR\bmessages\"\xc1\a\n" +
+	"\bmessages\x18\x01 \x03(\v2\x1e.samya.peer.v1.ProtocolMessageR\bmessages\"\xd9\a\n" +
 	"\x0fProtocolMessage\x12\x16\n" +
 	"\x06entity\x18\x01 \x01(\tR\x06entity\x12\x1e\n" +
 	"\n" +
@@ -2932,7 +2952,8 @@ const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"\x06claims\x18\x13 \x01(\v2\x15.samya.peer.v1.ClaimsR\x06claims\x12*\n" +
 	"\x05audit\x18\x14 \x01(\v2\x14.samya.peer.v1.AuditR\x05audit\x127\n" +
 	"\ahandoff\x18\x15 \x01(\v2\x1d.samya.peer.v1.HandoffMessageR\ahandoff\x12*\n" +
-	"\x05leave\x18\x16 \x01(\v2\x14.samya.peer.v1.LeaveR\x05leave\"K\n" +
+	"\x05leave\x18\x16 \x01(\v2\x14.samya.peer.v1.LeaveR\x05leave\x12\x16\n" +
+	"\x06window\x18\x17 \x01(\x03R\x06window\"K\n" +
 	"\x05Leave\x12,\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x18.samya.peer.v1.LeaveKindR\x04kind\x12\x14\n" +
 	"\x05since\x18\x02 \x01(\x04R\x05since\"k\n" +
@@ -2981,14 +3002,15 @@ const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"\x04lost\x18\a \x03(\tR\x04lost\"4\n" +
 	"\x06Ballot\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
-	"\x04site\x18\x02 \x01(\tR\x04site\"\x98\x01\n" +
+	"\x04site\x18\x02 \x01(\tR\x04site\"\xb0\x01\n" +
 	"\fContribution\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x18\n" +
 	"\aoffered\x18\x02 \x01(\x03R\aoffered\x12\x16\n" +
 	"\x06wanted\x18\x03 \x01(\x03R\x06wanted\x12\x16\n" +
 	"\x06queued\x18\x04 \x01(\x03R\x06queued\x12\x12\n" +
 	"\x04kept\x18\x05 \x01(\x03R\x04kept\x12\x16\n" +
-	"\x06median\x18\x06 \x01(\x03R\x06median\"\x92\x01\n" +
+	"\x06median\x18\x06 \x01(\x03R\x06median\x12\x16\n" +
+	"\x06window\x18\a \x01(\x03R\x06window\"\x92\x01\n" +
 	"\x0fTransferMessage\x12/\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1b.samya.peer.v1.TransferKindR\x04kind\x12\x10\n" +
 	"\x03ask\x18\x02 \x01(\x04R\x03ask\x12\x10\n" +

@@ -336,7 +336,15 @@ type EntityState struct {
 	// reconciled.
 	Returned uint32 `protobuf:"varint,23,opt,name=returned,proto3" json:"returned,omitempty"`
 	// The lost sites whose data has brought back what they held.
-	Rescued       []string `protobuf:"bytes,24,rep,name=rescued,proto3" json:"rescued,omitempty"`
+	Rescued []string `protobuf:"bytes,24,rep,name=rescued,proto3" json:"rescued,omitempty"`
+	// The terms by which its tokens come back; unset if by releases alone.
+	Rate *Rate `protobuf:"bytes,25,opt,name=rate,proto3" json:"rate,omitempty"`
+	// The number of the site's window.
+	Window int64 `protobuf:"varint,26,opt,name=window,proto3" json:"window,omitempty"`
+	// Tokens out that come back only once the window opens begins.
+	Late int64 `protobuf:"varint,27,opt,name=late,proto3" json:"late,omitempty"`
+	// The number of that window.
+	Opens         int64 `protobuf:"varint,28,opt,name=opens,proto3" json:"opens,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -539,6 +547,107 @@ func (x *EntityState) GetRescued() []string {
 	return nil
 }
 
+func (x *EntityState) GetRate() *Rate {
+	if x != nil {
+		return x.Rate
+	}
+	return nil
+}
+
+func (x *EntityState) GetWindow() int64 {
+	if x != nil {
+		return x.Window
+	}
+	return 0
+}
+
+func (x *EntityState) GetLate() int64 {
+	if x != nil {
+		return x.Late
+	}
+	return 0
+}
+
+func (x *EntityState) GetOpens() int64 {
+	if x != nil {
+		return x.Opens
+	}
+	return 0
+}
+
+// Rate has the terms by which the tokens of an entity come back by the clock.
+type Rate struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "window".
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// How many units a period has.
+	Count uint32 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	// The unit of periods, such as "minute".
+	Unit string `protobuf:"bytes,3,opt,name=unit,proto3" json:"unit,omitempty"`
+	// The time zone of days and months; empty for UTC.
+	Zone          string `protobuf:"bytes,4,opt,name=zone,proto3" json:"zone,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Rate) Reset() {
+	*x = Rate{}
+	mi := &file_samya_store_v1_store_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Rate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Rate) ProtoMessage() {}
+
+func (x *Rate) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_store_v1_store_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Rate.ProtoReflect.Descriptor instead.
+func (*Rate) Descriptor() ([]byte, []int) {
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Rate) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Rate) GetCount() uint32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *Rate) GetUnit() string {
+	if x != nil {
+		return x.Unit
+	}
+	return ""
+}
+
+func (x *Rate) GetZone() string {
+	if x != nil {
+		return x.Zone
+	}
+	return ""
+}
+
 // Claim is what the site has to find out with the sites of earlier attempts of
 // a request.
 type Claim struct {
@@ -555,7 +664,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[5]
+	mi := &file_samya_store_v1_store_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -567,7 +676,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[5]
+	mi := &file_samya_store_v1_store_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -580,7 +689,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{5}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Claim) GetAsk() *v1.ClaimAsk {
@@ -620,14 +729,16 @@ type Lease struct {
 	// For how many milliseconds it was last granted or renewed.
 	Ttl int64 `protobuf:"varint,6,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	// Whose it is, as the caller said.
-	Holder        string `protobuf:"bytes,7,opt,name=holder,proto3" json:"holder,omitempty"`
+	Holder string `protobuf:"bytes,7,opt,name=holder,proto3" json:"holder,omitempty"`
+	// The number of the window in which it was granted; 0 for none.
+	Window        int64 `protobuf:"varint,8,opt,name=window,proto3" json:"window,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Lease) Reset() {
 	*x = Lease{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[6]
+	mi := &file_samya_store_v1_store_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -639,7 +750,7 @@ func (x *Lease) String() string {
 func (*Lease) ProtoMessage() {}
 
 func (x *Lease) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[6]
+	mi := &file_samya_store_v1_store_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -652,7 +763,7 @@ func (x *Lease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lease.ProtoReflect.Descriptor instead.
 func (*Lease) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{6}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Lease) GetId() string {
@@ -704,6 +815,13 @@ func (x *Lease) GetHolder() string {
 	return ""
 }
 
+func (x *Lease) GetWindow() int64 {
+	if x != nil {
+		return x.Window
+	}
+	return 0
+}
+
 // TransferState is the durable state of the direct transfers of an entity.
 type TransferState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -719,7 +837,7 @@ type TransferState struct {
 
 func (x *TransferState) Reset() {
 	*x = TransferState{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[7]
+	mi := &file_samya_store_v1_store_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -731,7 +849,7 @@ func (x *TransferState) String() string {
 func (*TransferState) ProtoMessage() {}
 
 func (x *TransferState) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[7]
+	mi := &file_samya_store_v1_store_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -744,7 +862,7 @@ func (x *TransferState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferState.ProtoReflect.Descriptor instead.
 func (*TransferState) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{7}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *TransferState) GetReserved() uint64 {
@@ -785,7 +903,7 @@ type TransferDebit struct {
 
 func (x *TransferDebit) Reset() {
 	*x = TransferDebit{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[8]
+	mi := &file_samya_store_v1_store_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -797,7 +915,7 @@ func (x *TransferDebit) String() string {
 func (*TransferDebit) ProtoMessage() {}
 
 func (x *TransferDebit) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[8]
+	mi := &file_samya_store_v1_store_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -810,7 +928,7 @@ func (x *TransferDebit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferDebit.ProtoReflect.Descriptor instead.
 func (*TransferDebit) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{8}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *TransferDebit) GetReceiver() string {
@@ -854,7 +972,7 @@ type TransferCredit struct {
 
 func (x *TransferCredit) Reset() {
 	*x = TransferCredit{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[9]
+	mi := &file_samya_store_v1_store_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -866,7 +984,7 @@ func (x *TransferCredit) String() string {
 func (*TransferCredit) ProtoMessage() {}
 
 func (x *TransferCredit) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[9]
+	mi := &file_samya_store_v1_store_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -879,7 +997,7 @@ func (x *TransferCredit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferCredit.ProtoReflect.Descriptor instead.
 func (*TransferCredit) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{9}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *TransferCredit) GetDonor() string {
@@ -911,7 +1029,7 @@ type HandoffState struct {
 
 func (x *HandoffState) Reset() {
 	*x = HandoffState{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[10]
+	mi := &file_samya_store_v1_store_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -923,7 +1041,7 @@ func (x *HandoffState) String() string {
 func (*HandoffState) ProtoMessage() {}
 
 func (x *HandoffState) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[10]
+	mi := &file_samya_store_v1_store_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -936,7 +1054,7 @@ func (x *HandoffState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HandoffState.ProtoReflect.Descriptor instead.
 func (*HandoffState) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{10}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *HandoffState) GetOpen() *HandoffBequest {
@@ -975,7 +1093,7 @@ type HandoffBequest struct {
 
 func (x *HandoffBequest) Reset() {
 	*x = HandoffBequest{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[11]
+	mi := &file_samya_store_v1_store_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -987,7 +1105,7 @@ func (x *HandoffBequest) String() string {
 func (*HandoffBequest) ProtoMessage() {}
 
 func (x *HandoffBequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[11]
+	mi := &file_samya_store_v1_store_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1000,7 +1118,7 @@ func (x *HandoffBequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HandoffBequest.ProtoReflect.Descriptor instead.
 func (*HandoffBequest) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{11}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *HandoffBequest) GetHeir() string {
@@ -1037,7 +1155,7 @@ type HandoffGiven struct {
 
 func (x *HandoffGiven) Reset() {
 	*x = HandoffGiven{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[12]
+	mi := &file_samya_store_v1_store_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1049,7 +1167,7 @@ func (x *HandoffGiven) String() string {
 func (*HandoffGiven) ProtoMessage() {}
 
 func (x *HandoffGiven) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[12]
+	mi := &file_samya_store_v1_store_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1062,7 +1180,7 @@ func (x *HandoffGiven) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HandoffGiven.ProtoReflect.Descriptor instead.
 func (*HandoffGiven) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{12}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *HandoffGiven) GetHeir() string {
@@ -1092,7 +1210,7 @@ type HandoffTaken struct {
 
 func (x *HandoffTaken) Reset() {
 	*x = HandoffTaken{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[13]
+	mi := &file_samya_store_v1_store_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1104,7 +1222,7 @@ func (x *HandoffTaken) String() string {
 func (*HandoffTaken) ProtoMessage() {}
 
 func (x *HandoffTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[13]
+	mi := &file_samya_store_v1_store_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1117,7 +1235,7 @@ func (x *HandoffTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HandoffTaken.ProtoReflect.Descriptor instead.
 func (*HandoffTaken) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{13}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *HandoffTaken) GetLeaver() string {
@@ -1149,7 +1267,7 @@ type StarState struct {
 
 func (x *StarState) Reset() {
 	*x = StarState{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[14]
+	mi := &file_samya_store_v1_store_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1161,7 +1279,7 @@ func (x *StarState) String() string {
 func (*StarState) ProtoMessage() {}
 
 func (x *StarState) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[14]
+	mi := &file_samya_store_v1_store_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1174,7 +1292,7 @@ func (x *StarState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StarState.ProtoReflect.Descriptor instead.
 func (*StarState) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{14}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *StarState) GetReserved() uint64 {
@@ -1211,7 +1329,7 @@ type StarID struct {
 
 func (x *StarID) Reset() {
 	*x = StarID{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[15]
+	mi := &file_samya_store_v1_store_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1223,7 +1341,7 @@ func (x *StarID) String() string {
 func (*StarID) ProtoMessage() {}
 
 func (x *StarID) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[15]
+	mi := &file_samya_store_v1_store_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1236,7 +1354,7 @@ func (x *StarID) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StarID.ProtoReflect.Descriptor instead.
 func (*StarID) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{15}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *StarID) GetLeader() string {
@@ -1272,7 +1390,7 @@ type StarSlice struct {
 
 func (x *StarSlice) Reset() {
 	*x = StarSlice{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[16]
+	mi := &file_samya_store_v1_store_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1284,7 +1402,7 @@ func (x *StarSlice) String() string {
 func (*StarSlice) ProtoMessage() {}
 
 func (x *StarSlice) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[16]
+	mi := &file_samya_store_v1_store_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1297,7 +1415,7 @@ func (x *StarSlice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StarSlice.ProtoReflect.Descriptor instead.
 func (*StarSlice) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{16}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *StarSlice) GetId() *StarID {
@@ -1361,7 +1479,7 @@ type LimitResult struct {
 
 func (x *LimitResult) Reset() {
 	*x = LimitResult{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[17]
+	mi := &file_samya_store_v1_store_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1373,7 +1491,7 @@ func (x *LimitResult) String() string {
 func (*LimitResult) ProtoMessage() {}
 
 func (x *LimitResult) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[17]
+	mi := &file_samya_store_v1_store_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1386,7 +1504,7 @@ func (x *LimitResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitResult.ProtoReflect.Descriptor instead.
 func (*LimitResult) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{17}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *LimitResult) GetRequestId() string {
@@ -1470,7 +1588,7 @@ type ProtocolState struct {
 
 func (x *ProtocolState) Reset() {
 	*x = ProtocolState{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[18]
+	mi := &file_samya_store_v1_store_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1482,7 +1600,7 @@ func (x *ProtocolState) String() string {
 func (*ProtocolState) ProtoMessage() {}
 
 func (x *ProtocolState) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[18]
+	mi := &file_samya_store_v1_store_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1495,7 +1613,7 @@ func (x *ProtocolState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProtocolState.ProtoReflect.Descriptor instead.
 func (*ProtocolState) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{18}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ProtocolState) GetApplied() uint64 {
@@ -1582,7 +1700,7 @@ type Catalogue struct {
 
 func (x *Catalogue) Reset() {
 	*x = Catalogue{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[19]
+	mi := &file_samya_store_v1_store_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1594,7 +1712,7 @@ func (x *Catalogue) String() string {
 func (*Catalogue) ProtoMessage() {}
 
 func (x *Catalogue) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[19]
+	mi := &file_samya_store_v1_store_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1607,7 +1725,7 @@ func (x *Catalogue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Catalogue.ProtoReflect.Descriptor instead.
 func (*Catalogue) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{19}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Catalogue) GetGeneration() uint64 {
@@ -1690,7 +1808,7 @@ type Roster struct {
 
 func (x *Roster) Reset() {
 	*x = Roster{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[20]
+	mi := &file_samya_store_v1_store_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1702,7 +1820,7 @@ func (x *Roster) String() string {
 func (*Roster) ProtoMessage() {}
 
 func (x *Roster) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[20]
+	mi := &file_samya_store_v1_store_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1715,7 +1833,7 @@ func (x *Roster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Roster.ProtoReflect.Descriptor instead.
 func (*Roster) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{20}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Roster) GetVersion() uint32 {
@@ -1773,7 +1891,7 @@ type Seat struct {
 
 func (x *Seat) Reset() {
 	*x = Seat{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[21]
+	mi := &file_samya_store_v1_store_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1785,7 +1903,7 @@ func (x *Seat) String() string {
 func (*Seat) ProtoMessage() {}
 
 func (x *Seat) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[21]
+	mi := &file_samya_store_v1_store_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1798,7 +1916,7 @@ func (x *Seat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Seat.ProtoReflect.Descriptor instead.
 func (*Seat) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{21}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Seat) GetSite() string {
@@ -1907,14 +2025,16 @@ type ChangeResult struct {
 	Version uint32 `protobuf:"varint,16,opt,name=version,proto3" json:"version,omitempty"`
 	// In the first change of a cluster, the version that the cluster begins with; 0 for
 	// the first version.
-	Begin         uint32 `protobuf:"varint,17,opt,name=begin,proto3" json:"begin,omitempty"`
+	Begin uint32 `protobuf:"varint,17,opt,name=begin,proto3" json:"begin,omitempty"`
+	// The terms by which the tokens of the entity created come back.
+	Rate          *Rate `protobuf:"bytes,20,opt,name=rate,proto3" json:"rate,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ChangeResult) Reset() {
 	*x = ChangeResult{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[22]
+	mi := &file_samya_store_v1_store_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1926,7 +2046,7 @@ func (x *ChangeResult) String() string {
 func (*ChangeResult) ProtoMessage() {}
 
 func (x *ChangeResult) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[22]
+	mi := &file_samya_store_v1_store_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1939,7 +2059,7 @@ func (x *ChangeResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeResult.ProtoReflect.Descriptor instead.
 func (*ChangeResult) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{22}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ChangeResult) GetInstance() uint64 {
@@ -2075,6 +2195,13 @@ func (x *ChangeResult) GetBegin() uint32 {
 	return 0
 }
 
+func (x *ChangeResult) GetRate() *Rate {
+	if x != nil {
+		return x.Rate
+	}
+	return nil
+}
+
 // Forecast is the state of an entity's forecasting model.
 type Forecast struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2094,7 +2221,7 @@ type Forecast struct {
 
 func (x *Forecast) Reset() {
 	*x = Forecast{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[23]
+	mi := &file_samya_store_v1_store_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2106,7 +2233,7 @@ func (x *Forecast) String() string {
 func (*Forecast) ProtoMessage() {}
 
 func (x *Forecast) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[23]
+	mi := &file_samya_store_v1_store_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2119,7 +2246,7 @@ func (x *Forecast) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Forecast.ProtoReflect.Descriptor instead.
 func (*Forecast) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{23}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Forecast) GetGeneration() uint64 {
@@ -2176,7 +2303,7 @@ type RequestBlock struct {
 
 func (x *RequestBlock) Reset() {
 	*x = RequestBlock{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[24]
+	mi := &file_samya_store_v1_store_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2188,7 +2315,7 @@ func (x *RequestBlock) String() string {
 func (*RequestBlock) ProtoMessage() {}
 
 func (x *RequestBlock) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[24]
+	mi := &file_samya_store_v1_store_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2201,7 +2328,7 @@ func (x *RequestBlock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestBlock.ProtoReflect.Descriptor instead.
 func (*RequestBlock) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{24}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RequestBlock) GetWall() int64 {
@@ -2238,7 +2365,7 @@ type RecordTenant struct {
 
 func (x *RecordTenant) Reset() {
 	*x = RecordTenant{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[25]
+	mi := &file_samya_store_v1_store_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2250,7 +2377,7 @@ func (x *RecordTenant) String() string {
 func (*RecordTenant) ProtoMessage() {}
 
 func (x *RecordTenant) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[25]
+	mi := &file_samya_store_v1_store_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2263,7 +2390,7 @@ func (x *RecordTenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordTenant.ProtoReflect.Descriptor instead.
 func (*RecordTenant) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{25}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *RecordTenant) GetRecord() uint32 {
@@ -2303,7 +2430,7 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"generation\x18\x01 \x01(\x04R\n" +
 	"generation\x12\x12\n" +
 	"\x04left\x18\x02 \x01(\x12R\x04left\x12\x10\n" +
-	"\x03net\x18\x03 \x01(\x12R\x03net\"\x8a\x06\n" +
+	"\x03net\x18\x03 \x01(\x12R\x03net\"\xf6\x06\n" +
 	"\vEntityState\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -2334,13 +2461,22 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\ahandoff\x18\x15 \x01(\v2\x1c.samya.store.v1.HandoffStateR\ahandoff\x12\x1c\n" +
 	"\tappraised\x18\x16 \x01(\rR\tappraised\x12\x1a\n" +
 	"\breturned\x18\x17 \x01(\rR\breturned\x12\x18\n" +
-	"\arescued\x18\x18 \x03(\tR\arescued\"h\n" +
+	"\arescued\x18\x18 \x03(\tR\arescued\x12(\n" +
+	"\x04rate\x18\x19 \x01(\v2\x14.samya.store.v1.RateR\x04rate\x12\x16\n" +
+	"\x06window\x18\x1a \x01(\x03R\x06window\x12\x12\n" +
+	"\x04late\x18\x1b \x01(\x03R\x04late\x12\x14\n" +
+	"\x05opens\x18\x1c \x01(\x03R\x05opens\"X\n" +
+	"\x04Rate\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\rR\x05count\x12\x12\n" +
+	"\x04unit\x18\x03 \x01(\tR\x04unit\x12\x12\n" +
+	"\x04zone\x18\x04 \x01(\tR\x04zone\"h\n" +
 	"\x05Claim\x12)\n" +
 	"\x03ask\x18\x01 \x01(\v2\x17.samya.peer.v1.ClaimAskR\x03ask\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x02 \x01(\x04R\n" +
 	"generation\x12\x14\n" +
-	"\x05sites\x18\x03 \x03(\tR\x05sites\"\xab\x01\n" +
+	"\x05sites\x18\x03 \x03(\tR\x05sites\"\xc3\x01\n" +
 	"\x05Lease\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06entity\x18\x02 \x01(\tR\x06entity\x12\x1e\n" +
@@ -2350,7 +2486,8 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\x06tokens\x18\x04 \x01(\x03R\x06tokens\x12\x18\n" +
 	"\aexpires\x18\x05 \x01(\x03R\aexpires\x12\x10\n" +
 	"\x03ttl\x18\x06 \x01(\x03R\x03ttl\x12\x16\n" +
-	"\x06holder\x18\a \x01(\tR\x06holder\"\x9c\x01\n" +
+	"\x06holder\x18\a \x01(\tR\x06holder\x12\x16\n" +
+	"\x06window\x18\b \x01(\x03R\x06window\"\x9c\x01\n" +
 	"\rTransferState\x12\x1a\n" +
 	"\breserved\x18\x01 \x01(\x04R\breserved\x125\n" +
 	"\x06debits\x18\x02 \x03(\v2\x1d.samya.store.v1.TransferDebitR\x06debits\x128\n" +
@@ -2437,7 +2574,7 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\x04heir\x18\x06 \x01(\tR\x04heir\x12\x12\n" +
 	"\x04lost\x18\a \x01(\rR\x04lost\x12\x18\n" +
 	"\arescued\x18\b \x01(\bR\arescued\x12\x1c\n" +
-	"\tunsettled\x18\t \x01(\bR\tunsettled\"\xe4\x03\n" +
+	"\tunsettled\x18\t \x01(\bR\tunsettled\"\x8e\x04\n" +
 	"\fChangeResult\x12\x1a\n" +
 	"\binstance\x18\x01 \x01(\x04R\binstance\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x12\n" +
@@ -2461,7 +2598,8 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\vincarnation\x18\x12 \x01(\x06R\vincarnation\x12\x12\n" +
 	"\x04heir\x18\x13 \x01(\tR\x04heir\x12\x18\n" +
 	"\aversion\x18\x10 \x01(\rR\aversion\x12\x14\n" +
-	"\x05begin\x18\x11 \x01(\rR\x05begin\"|\n" +
+	"\x05begin\x18\x11 \x01(\rR\x05begin\x12(\n" +
+	"\x04rate\x18\x14 \x01(\v2\x14.samya.store.v1.RateR\x04rate\"|\n" +
 	"\bForecast\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -2490,76 +2628,79 @@ func file_samya_store_v1_store_proto_rawDescGZIP() []byte {
 	return file_samya_store_v1_store_proto_rawDescData
 }
 
-var file_samya_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_samya_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_samya_store_v1_store_proto_goTypes = []any{
 	(*Identity)(nil),         // 0: samya.store.v1.Identity
 	(*MemberSet)(nil),        // 1: samya.store.v1.MemberSet
 	(*Remembered)(nil),       // 2: samya.store.v1.Remembered
 	(*Books)(nil),            // 3: samya.store.v1.Books
 	(*EntityState)(nil),      // 4: samya.store.v1.EntityState
-	(*Claim)(nil),            // 5: samya.store.v1.Claim
-	(*Lease)(nil),            // 6: samya.store.v1.Lease
-	(*TransferState)(nil),    // 7: samya.store.v1.TransferState
-	(*TransferDebit)(nil),    // 8: samya.store.v1.TransferDebit
-	(*TransferCredit)(nil),   // 9: samya.store.v1.TransferCredit
-	(*HandoffState)(nil),     // 10: samya.store.v1.HandoffState
-	(*HandoffBequest)(nil),   // 11: samya.store.v1.HandoffBequest
-	(*HandoffGiven)(nil),     // 12: samya.store.v1.HandoffGiven
-	(*HandoffTaken)(nil),     // 13: samya.store.v1.HandoffTaken
-	(*StarState)(nil),        // 14: samya.store.v1.StarState
-	(*StarID)(nil),           // 15: samya.store.v1.StarID
-	(*StarSlice)(nil),        // 16: samya.store.v1.StarSlice
-	(*LimitResult)(nil),      // 17: samya.store.v1.LimitResult
-	(*ProtocolState)(nil),    // 18: samya.store.v1.ProtocolState
-	(*Catalogue)(nil),        // 19: samya.store.v1.Catalogue
-	(*Roster)(nil),           // 20: samya.store.v1.Roster
-	(*Seat)(nil),             // 21: samya.store.v1.Seat
-	(*ChangeResult)(nil),     // 22: samya.store.v1.ChangeResult
-	(*Forecast)(nil),         // 23: samya.store.v1.Forecast
-	(*RequestBlock)(nil),     // 24: samya.store.v1.RequestBlock
-	(*RecordTenant)(nil),     // 25: samya.store.v1.RecordTenant
-	(*v1.Mark)(nil),          // 26: samya.peer.v1.Mark
-	(*v1.ClaimAsk)(nil),      // 27: samya.peer.v1.ClaimAsk
-	(*v1.HandoffEstate)(nil), // 28: samya.peer.v1.HandoffEstate
-	(*v1.Contribution)(nil),  // 29: samya.peer.v1.Contribution
-	(*v1.Value)(nil),         // 30: samya.peer.v1.Value
-	(*v1.Ballot)(nil),        // 31: samya.peer.v1.Ballot
-	(*v1.Kept)(nil),          // 32: samya.peer.v1.Kept
+	(*Rate)(nil),             // 5: samya.store.v1.Rate
+	(*Claim)(nil),            // 6: samya.store.v1.Claim
+	(*Lease)(nil),            // 7: samya.store.v1.Lease
+	(*TransferState)(nil),    // 8: samya.store.v1.TransferState
+	(*TransferDebit)(nil),    // 9: samya.store.v1.TransferDebit
+	(*TransferCredit)(nil),   // 10: samya.store.v1.TransferCredit
+	(*HandoffState)(nil),     // 11: samya.store.v1.HandoffState
+	(*HandoffBequest)(nil),   // 12: samya.store.v1.HandoffBequest
+	(*HandoffGiven)(nil),     // 13: samya.store.v1.HandoffGiven
+	(*HandoffTaken)(nil),     // 14: samya.store.v1.HandoffTaken
+	(*StarState)(nil),        // 15: samya.store.v1.StarState
+	(*StarID)(nil),           // 16: samya.store.v1.StarID
+	(*StarSlice)(nil),        // 17: samya.store.v1.StarSlice
+	(*LimitResult)(nil),      // 18: samya.store.v1.LimitResult
+	(*ProtocolState)(nil),    // 19: samya.store.v1.ProtocolState
+	(*Catalogue)(nil),        // 20: samya.store.v1.Catalogue
+	(*Roster)(nil),           // 21: samya.store.v1.Roster
+	(*Seat)(nil),             // 22: samya.store.v1.Seat
+	(*ChangeResult)(nil),     // 23: samya.store.v1.ChangeResult
+	(*Forecast)(nil),         // 24: samya.store.v1.Forecast
+	(*RequestBlock)(nil),     // 25: samya.store.v1.RequestBlock
+	(*RecordTenant)(nil),     // 26: samya.store.v1.RecordTenant
+	(*v1.Mark)(nil),          // 27: samya.peer.v1.Mark
+	(*v1.ClaimAsk)(nil),      // 28: samya.peer.v1.ClaimAsk
+	(*v1.HandoffEstate)(nil), // 29: samya.peer.v1.HandoffEstate
+	(*v1.Contribution)(nil),  // 30: samya.peer.v1.Contribution
+	(*v1.Value)(nil),         // 31: samya.peer.v1.Value
+	(*v1.Ballot)(nil),        // 32: samya.peer.v1.Ballot
+	(*v1.Kept)(nil),          // 33: samya.peer.v1.Kept
 }
 var file_samya_store_v1_store_proto_depIdxs = []int32{
-	26, // 0: samya.store.v1.Remembered.mark:type_name -> samya.peer.v1.Mark
-	17, // 1: samya.store.v1.EntityState.results:type_name -> samya.store.v1.LimitResult
-	18, // 2: samya.store.v1.EntityState.protocol:type_name -> samya.store.v1.ProtocolState
-	14, // 3: samya.store.v1.EntityState.star:type_name -> samya.store.v1.StarState
-	7,  // 4: samya.store.v1.EntityState.transfer:type_name -> samya.store.v1.TransferState
-	10, // 5: samya.store.v1.EntityState.handoff:type_name -> samya.store.v1.HandoffState
-	27, // 6: samya.store.v1.Claim.ask:type_name -> samya.peer.v1.ClaimAsk
-	8,  // 7: samya.store.v1.TransferState.debits:type_name -> samya.store.v1.TransferDebit
-	9,  // 8: samya.store.v1.TransferState.credits:type_name -> samya.store.v1.TransferCredit
-	11, // 9: samya.store.v1.HandoffState.open:type_name -> samya.store.v1.HandoffBequest
-	12, // 10: samya.store.v1.HandoffState.given:type_name -> samya.store.v1.HandoffGiven
-	13, // 11: samya.store.v1.HandoffState.taken:type_name -> samya.store.v1.HandoffTaken
-	28, // 12: samya.store.v1.HandoffBequest.estate:type_name -> samya.peer.v1.HandoffEstate
-	16, // 13: samya.store.v1.StarState.slices:type_name -> samya.store.v1.StarSlice
-	15, // 14: samya.store.v1.StarState.floors:type_name -> samya.store.v1.StarID
-	15, // 15: samya.store.v1.StarSlice.id:type_name -> samya.store.v1.StarID
-	29, // 16: samya.store.v1.StarSlice.pledge:type_name -> samya.peer.v1.Contribution
-	30, // 17: samya.store.v1.StarSlice.value:type_name -> samya.peer.v1.Value
-	31, // 18: samya.store.v1.ProtocolState.promised:type_name -> samya.peer.v1.Ballot
-	31, // 19: samya.store.v1.ProtocolState.accepted_at:type_name -> samya.peer.v1.Ballot
-	30, // 20: samya.store.v1.ProtocolState.accepted:type_name -> samya.peer.v1.Value
-	29, // 21: samya.store.v1.ProtocolState.pledge:type_name -> samya.peer.v1.Contribution
-	31, // 22: samya.store.v1.ProtocolState.exposures:type_name -> samya.peer.v1.Ballot
-	32, // 23: samya.store.v1.ProtocolState.kept:type_name -> samya.peer.v1.Kept
-	18, // 24: samya.store.v1.Catalogue.protocol:type_name -> samya.store.v1.ProtocolState
-	20, // 25: samya.store.v1.Catalogue.roster:type_name -> samya.store.v1.Roster
-	21, // 26: samya.store.v1.Roster.seats:type_name -> samya.store.v1.Seat
-	25, // 27: samya.store.v1.RequestBlock.tenants:type_name -> samya.store.v1.RecordTenant
-	28, // [28:28] is the sub-list for method output_type
-	28, // [28:28] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	27, // 0: samya.store.v1.Remembered.mark:type_name -> samya.peer.v1.Mark
+	18, // 1: samya.store.v1.EntityState.results:type_name -> samya.store.v1.LimitResult
+	19, // 2: samya.store.v1.EntityState.protocol:type_name -> samya.store.v1.ProtocolState
+	15, // 3: samya.store.v1.EntityState.star:type_name -> samya.store.v1.StarState
+	8,  // 4: samya.store.v1.EntityState.transfer:type_name -> samya.store.v1.TransferState
+	11, // 5: samya.store.v1.EntityState.handoff:type_name -> samya.store.v1.HandoffState
+	5,  // 6: samya.store.v1.EntityState.rate:type_name -> samya.store.v1.Rate
+	28, // 7: samya.store.v1.Claim.ask:type_name -> samya.peer.v1.ClaimAsk
+	9,  // 8: samya.store.v1.TransferState.debits:type_name -> samya.store.v1.TransferDebit
+	10, // 9: samya.store.v1.TransferState.credits:type_name -> samya.store.v1.TransferCredit
+	12, // 10: samya.store.v1.HandoffState.open:type_name -> samya.store.v1.HandoffBequest
+	13, // 11: samya.store.v1.HandoffState.given:type_name -> samya.store.v1.HandoffGiven
+	14, // 12: samya.store.v1.HandoffState.taken:type_name -> samya.store.v1.HandoffTaken
+	29, // 13: samya.store.v1.HandoffBequest.estate:type_name -> samya.peer.v1.HandoffEstate
+	17, // 14: samya.store.v1.StarState.slices:type_name -> samya.store.v1.StarSlice
+	16, // 15: samya.store.v1.StarState.floors:type_name -> samya.store.v1.StarID
+	16, // 16: samya.store.v1.StarSlice.id:type_name -> samya.store.v1.StarID
+	30, // 17: samya.store.v1.StarSlice.pledge:type_name -> samya.peer.v1.Contribution
+	31, // 18: samya.store.v1.StarSlice.value:type_name -> samya.peer.v1.Value
+	32, // 19: samya.store.v1.ProtocolState.promised:type_name -> samya.peer.v1.Ballot
+	32, // 20: samya.store.v1.ProtocolState.accepted_at:type_name -> samya.peer.v1.Ballot
+	31, // 21: samya.store.v1.ProtocolState.accepted:type_name -> samya.peer.v1.Value
+	30, // 22: samya.store.v1.ProtocolState.pledge:type_name -> samya.peer.v1.Contribution
+	32, // 23: samya.store.v1.ProtocolState.exposures:type_name -> samya.peer.v1.Ballot
+	33, // 24: samya.store.v1.ProtocolState.kept:type_name -> samya.peer.v1.Kept
+	19, // 25: samya.store.v1.Catalogue.protocol:type_name -> samya.store.v1.ProtocolState
+	21, // 26: samya.store.v1.Catalogue.roster:type_name -> samya.store.v1.Roster
+	22, // 27: samya.store.v1.Roster.seats:type_name -> samya.store.v1.Seat
+	5,  // 28: samya.store.v1.ChangeResult.rate:type_name -> samya.store.v1.Rate
+	26, // 29: samya.store.v1.RequestBlock.tenants:type_name -> samya.store.v1.RecordTenant
+	30, // [30:30] is the sub-list for method output_type
+	30, // [30:30] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_samya_store_v1_store_proto_init() }
@@ -2573,7 +2714,7 @@ func file_samya_store_v1_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_samya_store_v1_store_proto_rawDesc), len(file_samya_store_v1_store_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   26,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

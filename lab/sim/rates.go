@@ -1,0 +1,156 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/samya-db/samya/internal/rates"
+	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/stored"
+)
+
+// A run with rates has entities whose tokens come back by the clock, with windows of
+// seconds. Their clients release nothing. Sites' clocks differ, jump and drift, so sites
+// are in different windows, and tokens move between them all the time. For each window,
+// as each site's clock draws it, the grants of all sites are added up.
+
+// rateNames is how the names of rate quotas begin.
+const rateNames = "rate"
+
+// rated reports whether the tokens of an entity come back by the clock.
+func rated(name string) bool { return strings.HasPrefix(name, rateNames) }
+
+// periods are the periods of rate quotas.
+var periods = []string{"1s", "2s", "5s", "10s", "1m", "1h"}
+
+// addRates adds rate quotas to the entities of a run.
+func (s *sim) addRates() {
+	if !s.o.Rates || s.o.Hungry {
+		return
+	}
+	s.per, s.scarcity = make(map[string]string), 1+s.r.IntN(40)
+	for i := range 1 + s.r.IntN(2) {
+		name := fmt.Sprintf("%s%d", rateNames, i)
+		s.per[name] = periods[s.r.IntN(len(periods))]
+		s.admin.names = append(s.admin.names, name)
+	}
+}
+
+// rateLimit is a limit of a rate quota, for one of another entity: with short windows few
+// tokens are asked for in each.
+func (s *sim) rateLimit(limit core.Tokens) core.Tokens {
+	return limit/core.Tokens(s.scarcity) + 1
+}
+
+// terms are the terms of an entity to be created.
+func (p *op) terms() rates.Terms {
+	if !rated(p.entity) {
+		return rates.Terms{}
+	}
+	t, err := rates.Parse("", p.s.per[p.entity], "")
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+// windows are the grants of an entity in each window, at all sites together.
+type windows map[int64]core.Tokens
+
+// windowed checks the rate quotas of a transaction that is about to become durable.
+func (o *observer) windowed(n *node, r *stored.Records) {
+	states := make(map[string]*stored.Entity)
+	for i := range r.Entities {
+		states[r.Entities[i].Name] = &r.Entities[i]
+	}
+	for i := range r.Books {
+		b := &r.Books[i]
+		if !rated(b.Name) {
+			continue
+		}
+		was, known := n.durable.Entities[b.Name]
+		is := states[b.Name]
+		if is == nil {
+			is = &was
+		}
+		known = known && was.Generation == is.Generation
+		if !known {
+			// The transaction creates it.
+			was, o.net[n.i][b.Name] = stored.Entity{Rate: stored.Rate{Window: is.Rate.Window}}, o.put[b.Name]
+		}
+		o.inWindow(n, b, &was.Rate, &is.Rate, o.put[b.Name])
+	}
+}
+
+// inWindow checks the step of a site's books of a rate quota.
+func (o *observer) inWindow(n *node, b *stored.Books, was, is *stored.Rate, granted core.Tokens) {
+	q := o.sequence(sequenceID{b.Name, b.Generation})
+	before, after := granted, core.Tokens(0)
+	switch {
+	case is.Window < was.Window:
+		o.s.fail(Rates, "%s: %v goes from window %d back to %d", n.id, q.id, was.Window, is.Window)
+		return
+	case is.Window == was.Window:
+		late := is.Late - was.Late
+		if inherited := o.bequeathedTo[b.Name]; inherited > 0 && o.net[n.i][b.Name]+late != b.Net {
+			late -= inherited // tokens of the bequest that are out are among those that are late
+		}
+		o.movesOne(n, b.Name, late)
+	default:
+		o.s.report.Windows++
+		if latest := o.latestWindow(n, b.Name); is.Window > latest {
+			o.s.fail(Rates, "%s: %v is in window %d, by its calendar at most in %d", n.id, q.id, is.Window, latest)
+			return
+		}
+		// What is out is late, was granted since the window began, or is a bequest.
+		out, bequeathed := b.Net-is.Late, max(0, o.bequeathedTo[b.Name])
+		if out < 0 || out > granted+bequeathed {
+			o.s.fail(Rates, "%s: %v has %d out in window %d, of them %d late; %d were granted, %d bequeathed", n.id, q.id, b.Net, is.Window, is.Late, granted, bequeathed)
+			return
+		}
+		after = max(0, min(granted, out-bequeathed))
+		before = granted - after
+		o.movesOne(n, b.Name, b.Net-o.net[n.i][b.Name])
+	}
+	if is.Late > was.Late {
+		o.s.report.Late++
+	}
+	o.grantedIn(q, was.Window, before)
+	o.grantedIn(q, is.Window, after)
+}
+
+// latestWindow is the last window that a site's calendar has ever shown.
+func (o *observer) latestWindow(n *node, name string) int64 {
+	t, err := rates.Parse("", o.s.per[name], "")
+	if err != nil {
+		panic(err)
+	}
+	window, _ := rates.NewCalendar(&t).At(n.shown)
+	return window
+}
+
+// grantedIn adds up the grants of a window at all sites, which never exceed the limit.
+func (o *observer) grantedIn(q *sequence, window int64, tokens core.Tokens) {
+	if tokens == 0 {
+		return
+	}
+	if o.windows[q.id] == nil {
+		o.windows[q.id] = make(windows)
+	}
+	o.windows[q.id][window] += tokens
+	most := core.Tokens(0)
+	for _, l := range q.limits {
+		most = max(most, l.limit)
+	}
+	if sum := o.windows[q.id][window]; q.limits != nil && sum > most {
+		o.s.fail(Rates, "%v: %d tokens are granted in window %d, the limit is at most %d", q.id, sum, window, most)
+	}
+}
+
+// furthest is the site with the calendar that is furthest ahead: tokens of all others are
+// good there at once.
+func (s *sim) furthest() *node {
+	return slices.MaxFunc(s.inside(), func(a, b *node) int { return cmp.Compare(a.time().Wall, b.time().Wall) })
+}
