@@ -175,6 +175,33 @@ func TestAgainstSites(t *testing.T) {
 		}
 	})
 
+	t.Run("a rate quota", func(t *testing.T) {
+		if err := c.CreateEntity(ctx, "llm/day", 90, client.Per("day"), client.InTimeZone("Asia/Tokyo")); err != nil {
+			t.Fatal(err)
+		}
+		before := time.Now()
+		if g, err := c.Acquire(ctx, "llm/day", 5); err != nil || g.Tokens != 5 {
+			t.Errorf("granted %+v, %v", g, err)
+		}
+		e, err := c.Entity(ctx, "llm/day", client.Local())
+		if err != nil || e.Per != "1d" || e.TimeZone != "Asia/Tokyo" || e.WindowEnds.Before(before) || e.WindowEnds.After(before.Add(25*time.Hour)) {
+			t.Errorf("read %+v, %v", e, err)
+		}
+		if _, err := c.Release(ctx, "llm/day", 5); !errors.Is(err, client.ErrInvalid) {
+			t.Errorf("%v, want ErrInvalid", err)
+		}
+		for what, err := range map[string]error{
+			"a period of a week": c.CreateEntity(ctx, "llm/odd", 90, client.Per("week")),
+			"hours in a zone":    c.CreateEntity(ctx, "llm/odd", 90, client.Per("5h"), client.InTimeZone("Asia/Tokyo")),
+			"with a parent":      c.CreateEntity(ctx, "llm/odd", 90, client.Per("1m"), client.Below("acme/vm")),
+			"a parent":           c.CreateEntity(ctx, "llm/odd", 90, client.Below("llm/day")),
+		} {
+			if !errors.Is(err, client.ErrInvalid) {
+				t.Errorf("%s: %v, want ErrInvalid", what, err)
+			}
+		}
+	})
+
 	t.Run("limits", func(t *testing.T) {
 		change, err := c.SetLimit(ctx, "acme/seats", 200, client.WaitApplied(), client.ExpectedVersion(1), client.RequestID("lower"))
 		if err != nil || change.Limit != 200 || change.Version != 2 || change.MayExceedBy != 0 || len(change.MissingSites) != 0 {

@@ -165,7 +165,7 @@ func (s *Site) refusal(ctx context.Context, a answer.Answer, ch *input.Change) e
 		if ch.Kind == input.Reconcile {
 			return apierr.Invalid("in_use", "tokens of a rate quota come back by the clock: pass the in_use of the cut")
 		}
-		return apierr.Invalid("parent", "a rate quota, or for a rate quota, whose tokens come back by the clock: it has no parent and no entity below")
+		return apierr.Invalid("parent", "a rate quota has no parent, and no entity below it")
 	case answer.Looped:
 		return apierr.Invalid("parent", "the entity itself, or one that stands below it")
 	case answer.TooDeep:

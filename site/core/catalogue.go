@@ -159,7 +159,9 @@ func (cat *catalogue) answer(r stored.Change, body uint64) answer.Answer {
 	if e := cat.c.space.find(r.Change.Name); r.Change.Kind == input.MoveEntity && e != nil && e.generation == r.Generation {
 		v = e.view()
 	}
-	v.Parent = r.Change.Parent
+	if v.Parent = r.Change.Parent; r.Change.Kind == input.CreateEntity {
+		v.Rate = r.Change.Rate
+	}
 	details := &answer.Details{View: v}
 	if r.Outcome == answer.Changing {
 		details.Members = cat.c.handOvers()

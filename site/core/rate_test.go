@@ -22,7 +22,9 @@ func rated(t *testing.T, tweak func(*core.Config)) *rig {
 	r.advance(core.Tick(60_000 - r.now.Wall%60_000 - 2000))
 	call := r.changeAsync("a", input.Change{Kind: input.CreateEntity, Name: "llm", Limit: 30, RequestID: "create", Rate: minute})
 	r.advance(2000)
-	r.wantCode(r.answer(call), answer.OK)
+	if a := r.answer(call); a.Code != answer.OK || a.View().Rate != minute {
+		t.Fatalf("creating a rate quota: %+v", a)
+	}
 	return r
 }
 
