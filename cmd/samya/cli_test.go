@@ -332,7 +332,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		"unknown command":   {"entity make a", exitUsage, "samya entity --help"},
 		"unknown flag":      {"sites --all", exitUsage, "--all"},
 		"bad output":        {"sites -o json", exitUsage, "--output is --json now"},
-		"bad demo":          {"demo --rate 0", exitUsage, "rate: 0, must be above 0"},
+		"bad demo":          {"demo --load 0", exitUsage, "load: 0, must be above 0"},
 		"bad workload":      {"demo --workload forest", exitUsage, `workload: "forest", must be one of entity, hierarchy`},
 		"entity of a tree":  {"demo --workload hierarchy --entity acme", exitUsage, "entity: the workload hierarchy has entities of its own"},
 		"site without name": {"site --data x --members us", exitUsage, "name: empty"},

@@ -77,7 +77,7 @@ differ.`,
 	f.DurationVar(&opts.Duration, "duration", 60*time.Second, "how long to make load")
 	f.StringVar(&opts.Workload, "workload", demo.OneEntity, "workload: "+strings.Join(demo.Workloads(), ", "))
 	f.Int64Var(&opts.Limit, "limit", 5000, "limit of the entity, or of each organisation")
-	f.Float64Var(&opts.Rate, "rate", 600, "requests per second of all regions together")
+	f.Float64Var(&opts.Rate, "load", 600, "requests per second of all regions together")
 	f.StringVar(&opts.Entity, "entity", "acme/vm", "the entity")
 	f.DurationVar(&opts.Day, "day", 20*time.Second, "length of a compressed day")
 	f.Uint64Var(&opts.Seed, "seed", 1, "what is left to chance: makes the load repeatable")

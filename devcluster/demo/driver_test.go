@@ -262,7 +262,7 @@ func TestOptionsAreChecked(t *testing.T) {
 	tests := map[string]func(*Options){
 		"duration": func(o *Options) { o.Duration = 0 },
 		"day":      func(o *Options) { o.Day = -1 },
-		"rate":     func(o *Options) { o.Rate = 0 },
+		"load":     func(o *Options) { o.Rate = 0 },
 		"limit":    func(o *Options) { o.Limit = 1 << 53 },
 		"workload": func(o *Options) { o.Workload = "forest" },
 		"entity":   func(o *Options) { o.Entity = "a//b" },

@@ -73,7 +73,7 @@ func (o *Options) Check() error {
 	case o.Day <= 0:
 		return fmt.Errorf("day: %s, must be above 0s", o.Day)
 	case !(o.Rate > 0) || math.IsInf(o.Rate, 0):
-		return fmt.Errorf("rate: %v, must be above 0", o.Rate)
+		return fmt.Errorf("load: %v, must be above 0", o.Rate)
 	case o.Limit < 1:
 		return fmt.Errorf("limit: %d, at least 1", o.Limit)
 	case o.Workload != "" && !slices.Contains(Workloads(), o.Workload):

@@ -74,7 +74,7 @@ func TestATerminatedSiteEnds(t *testing.T) {
 // and looks for leftover processes and ports.
 func TestAnInterruptedDemoLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
-	cmd := exec.Command(samya(t), "demo", "--duration", "10m", "--dir", dir, "--rate", "100")
+	cmd := exec.Command(samya(t), "demo", "--duration", "10m", "--dir", dir, "--load", "100")
 	cmd.Stderr = os.Stderr
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
