@@ -47,12 +47,12 @@ func (b Boundary) Acquire(r *samyav1.AcquireRequest) error {
 	)
 }
 
-// Create checks all fields of a creation but its request id, and returns the terms of a rate
-// quota.
+// Create checks all fields of a creation, and returns the terms of a rate quota.
 func Create(r *samyav1.CreateEntityRequest) (rates.Terms, error) {
 	terms, err := rates.Parse(r.GetKind(), r.GetPer(), r.GetTimeZone())
 	return terms, errors.Join(
 		name.Entity("name", r.GetName()), name.Limit("limit", r.GetLimit()), name.Parent("parent", r.GetParent()), err,
+		RequestID("request_id", r.GetRequestId()),
 	)
 }
 
