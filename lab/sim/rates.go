@@ -144,6 +144,10 @@ func (o *observer) grantedIn(q *sequence, window int64, tokens core.Tokens) {
 	for _, l := range q.limits {
 		most = max(most, l.limit)
 	}
+	if len(o.s.nodes) == 1 {
+		// A site alone decides without a message that the model could follow.
+		most = max(most, o.highest[q.id.entity])
+	}
 	if sum := o.windows[q.id][window]; q.limits != nil && sum > most {
 		o.s.fail(Rates, "%v: %d tokens are granted in window %d, the limit is at most %d", q.id, sum, window, most)
 	}
