@@ -99,7 +99,7 @@ func (o *observer) reply(n *node, r core.Reply) {
 		o.unvouched(n, c, a)
 		return
 	}
-	if n.out && c.look == nil && a.Code != answer.Draining && a.Code != answer.Moved {
+	if n.out && c.look == nil && a.Code != answer.Draining && a.Code != answer.Moved && a.Code != answer.Expired {
 		// Started once more, it may find only sites that have not heard that it has left. So
 		// it reads what it has, which is nothing, and does nothing for anybody.
 		o.s.fail(Leaving, "%s, which has left, answers %v: %+v", n.id, c.op, a)

@@ -93,7 +93,7 @@ func (o *observer) inWindow(n *node, b *stored.Books, was, is *stored.Rate, gran
 		o.s.fail(Rates, "%s: %v goes from window %d back to %d", n.id, q.id, was.Window, is.Window)
 		return
 	case is.Window == was.Window:
-		late := is.Late - was.Late
+		late := max(0, is.Late-was.Late) // late tokens of a bequest leave with it
 		if inherited := o.bequeathedTo[b.Name]; inherited > 0 && o.net[n.i][b.Name]+late != b.Net {
 			late -= inherited // tokens of the bequest that are out are among those that are late
 		}
@@ -143,6 +143,10 @@ func (o *observer) grantedIn(q *sequence, window int64, tokens core.Tokens) {
 	most := core.Tokens(0)
 	for _, l := range q.limits {
 		most = max(most, l.limit)
+	}
+	if q.lowered {
+		// Tokens of a later window may pay the debt, and a raise comes on top then.
+		most += q.raised
 	}
 	if len(o.s.nodes) == 1 {
 		// A site alone decides without a message that the model could follow.

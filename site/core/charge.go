@@ -78,8 +78,12 @@ func (ch charge) lower(tokens Tokens) {
 }
 
 // free implements till. No tokens are granted without it, so none are granted from a window
-// that is over.
+// that is over. Acquires that wait come first in the next window.
 func (c *charging) free(e *entity) Tokens {
+	if c.windowDue(e) && e.queue.len() > 0 {
+		c.later(e)
+		return 0
+	}
 	c.openWindow(e)
 	return max(0, e.usable())
 }

@@ -130,7 +130,7 @@ func (c *leaving) stepHandoff(e *entity, in handoff.Input) {
 	}
 	for i := range out.Messages {
 		c.out.Messages = append(c.out.Messages, message.Envelope{
-			Entity: e.name, Generation: e.generation, Handoff: &out.Messages[i], Window: windowOf(e),
+			Entity: e.name, Generation: e.generation, Handoff: &out.Messages[i], Window: rateOf(e).handsOver(),
 		})
 	}
 	if out.Err != nil {
@@ -217,6 +217,9 @@ func (l *handoffLedger) Count(tokens Tokens) {
 		if l.c.incoming > windowOf(a) {
 			// The leaver has granted them in a window that has not begun here.
 			l.c.outUntil(a, tokens, l.c.incoming+1)
+		}
+		if tokens < 0 {
+			l.c.handedOver(a, -tokens)
 		}
 		if a.noQuorum() {
 			*a.seldom.own += tokens

@@ -69,17 +69,29 @@ func termsOf(e *entity) rates.Terms {
 // rollsIn is the time until the window ends, at least 1.
 func (r *rate) rollsIn(wall int64) Tick { return Tick(max(1, r.ends-wall)) }
 
+// windowDue reports whether another window is to begin.
+func (c *common) windowDue(e *entity) bool {
+	r := rateOf(e)
+	if r == nil || c.now.Wall < r.ends || !c.serves(e) || c.roster.leaves || e.handoff() != nil && e.handoff().Open() {
+		return false
+	}
+	window, ends := r.calendar.At(c.now.Wall)
+	if window <= r.Window {
+		r.ends = ends
+		return false
+	}
+	return true
+}
+
 // openWindow begins the window that is due, and marks the entity. At a site that leaves no
 // window begins: tokens out that are on their way to an heir must not come back here too.
 func (c *common) openWindow(e *entity) {
+	if !c.windowDue(e) {
+		return
+	}
 	r := rateOf(e)
-	if r == nil || c.now.Wall < r.ends || !c.serves(e) || c.roster.leaves || e.handoff() != nil && e.handoff().Open() {
-		return
-	}
 	window, ends := r.calendar.At(c.now.Wall)
-	if r.ends = ends; window <= r.Window {
-		return
-	}
+	r.ends = ends
 	back := r.comesBack(e, window)
 	if r.Window = window; window >= r.Opens {
 		r.Late, r.Opens = 0, 0
@@ -121,6 +133,25 @@ func showWindow(e *entity, v *answer.View, wall int64) {
 	if v.Ends = ends; window > r.Window {
 		back := r.comesBack(e, window)
 		v.Left, v.Usable, v.Net = v.Left+back, v.Usable+back, v.Net-back
+	}
+}
+
+// handsOver is the window to tell with a bequest: late tokens are among those out, and must
+// not come back earlier at the heir.
+func (r *rate) handsOver() int64 {
+	if r == nil {
+		return 0
+	}
+	return max(r.Window, r.Opens)
+}
+
+// handedOver counts tokens out that went to an heir: late ones first.
+func (c *common) handedOver(e *entity, tokens Tokens) {
+	if r := rateOf(e); r != nil && r.Late > 0 {
+		if r.Late = max(0, r.Late-tokens); r.Late == 0 {
+			r.Opens = 0
+		}
+		c.dirtyRecord(e)
 	}
 }
 

@@ -217,3 +217,33 @@ func TestLimitsOfWindows(t *testing.T) {
 		t.Errorf("lowered: %d left, %d out", left, net)
 	}
 }
+
+// TestLateTokensInABequest: tokens that are late at a leaver are late at its heir, too.
+func TestLateTokensInABequest(t *testing.T) {
+	r := rated(t, func(c *core.Config) { c.Retention, c.Strategy = leavingRetention, "transfer" })
+	for _, site := range r.names {
+		r.wantCode(r.acquire(site, "llm", 10, "use "+string(site)), answer.OK)
+	}
+	// c is two minutes ahead, and has its tokens again. b asks for more than it has.
+	r.ahead["c"] = 120_000
+	r.wantCode(r.answer(r.acquireAsync("c", "llm", 1, "c begins its window", 0)), answer.OK)
+	late := r.acquireAsync("b", "llm", 3, "b lacks tokens", 4000)
+	r.advance(5000)
+	r.wantCode(r.answer(late), answer.OutOfTokens)
+	got := r.view("b", "llm").Net - 10
+	if got <= 0 {
+		t.Fatalf("b has %+v", r.view("b", "llm"))
+	}
+	r.drainSite("a", "b", "a")
+	r.advance(20_000)
+	total := r.view("a", "llm").Net
+	if total < 20+got {
+		t.Fatalf("a has %+v", r.view("a", "llm"))
+	}
+	r.advance(60_000)
+	if v := r.view("a", "llm"); v.Net < got {
+		t.Errorf("%d tokens are out, %d must be late: %+v", v.Net, got, v)
+	}
+	r.advance(120_000)
+	r.wantWindow("a", total, 0)
+}

@@ -78,6 +78,10 @@ func (c *admitting) acquire(a *input.Acquire) {
 func (c *admitting) begun(call input.Call, r *request, ch charge, wait Tick) {
 	for i := range ch {
 		// An acquire of more than a limit leaves no trace.
+		if e := ch[i].of; c.windowDue(e) && ch.exceeds(r) == nil {
+			c.openWindow(e)
+			c.serveQueue(e)
+		}
 		if e := ch[i].of; e.queue.holdIsOver(c.now.Tick) && ch.exceeds(r) == nil {
 			c.endHold(e)
 		}
