@@ -61,9 +61,8 @@ type Contribution struct {
 	// Kept is the number of tokens that the site kept for itself beside the offer,
 	// never negative. Where all sites kept nothing, there are no more tokens to be had.
 	Kept Tokens
-	// Window orders offers by the time at which their tokens were set aside, where tokens
-	// come back by the clock: the number of the site's window. It is 0 where they do not,
-	// and opaque to this package.
+	// Window is, of a rate quota, the number of the site's window in which the offer was set
+	// aside; else 0. It is opaque to this package.
 	Window int64
 }
 

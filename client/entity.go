@@ -25,7 +25,7 @@ type Entity struct {
 	// Children is the number of entities right below it.
 	Children int
 	// Per is the length of the windows of a rate quota, such as "1m", TimeZone the time zone
-	// of days and months; empty for an entity whose tokens come back by releases.
+	// of days and months; empty for other entities.
 	Per, TimeZone string
 	// WindowEnds is the end of the window of a rate quota; zero for other entities.
 	WindowEnds time.Time

@@ -13,8 +13,8 @@ type Creation struct {
 	Limit int64 `json:"limit"`
 	// Parent is the entity to stand below; empty for none.
 	Parent string `json:"parent,omitempty"`
-	// Per is the length of the windows of a rate quota, such as "1m"; empty for an entity
-	// whose tokens come back by releases. Kind is "window" or empty.
+	// Per is the length of the windows of a rate quota, such as "1m"; empty for other
+	// entities. Kind is "window" or empty.
 	Per  string `json:"per,omitempty"`
 	Kind string `json:"kind,omitempty"`
 	// TimeZone is the time zone of windows of days or months; empty for UTC.

@@ -17,7 +17,7 @@ type Entity struct {
 	// Children is how many entities stand right below it.
 	Children int `json:"children,omitempty"`
 	// Per is the length of the windows of a rate quota, such as "1m", and Kind "window";
-	// empty for an entity whose tokens come back by releases.
+	// both are empty for other entities.
 	Per  string `json:"per,omitempty"`
 	Kind string `json:"kind,omitempty"`
 	// TimeZone is the time zone of windows of days or months; empty for UTC.

@@ -6,7 +6,8 @@
 // tokens it granted come back by the clock and not by a release. So a site grants at most
 // its escrow in each window, and the escrows of all sites add up to the limit.
 //
-// Package rates refuses to hold balances: package books does. It reads no clock.
+// Package rates refuses to hold balances: package books does. It reads no clock. Time
+// zones come from the machine, or else from the program.
 package rates
 
 import (
@@ -50,8 +51,7 @@ const (
 )
 
 // Terms are the terms of a rate quota beside its limit: so many tokens in so many units.
-// The zero Terms are those of an entity without a period, whose tokens come back by
-// releases alone.
+// The zero Terms are for an entity that is no rate quota.
 type Terms struct {
 	Kind Kind `json:"kind,omitempty"`
 	// Count is the number of units in a period, at least 1.

@@ -56,7 +56,7 @@ type observer struct {
 	// messages are the messages of the batch that is handed over.
 	messages []message.Envelope
 	// put are the tokens that the requests of a transaction put out, by entity, bequeathedTo
-	// those of bequests. windows are the grants of rate quotas.
+	// the tokens that bequests put out. windows are the grants of rate quotas.
 	put, bequeathedTo map[string]core.Tokens
 
 	windows map[sequenceID]windows

@@ -11,15 +11,15 @@ import (
 	"github.com/samya-db/samya/site/core/stored"
 )
 
-// A run with rates has entities whose tokens come back by the clock, with windows of
-// seconds. Their clients release nothing. Sites' clocks differ, jump and drift, so sites
+// A run with rates has rate quotas, with windows of a second to an hour. Their clients
+// release nothing. Sites' clocks differ, jump and drift, so sites
 // are in different windows, and tokens move between them all the time. For each window,
 // as each site's clock draws it, the grants of all sites are added up.
 
 // rateNames is how the names of rate quotas begin.
 const rateNames = "rate"
 
-// rated reports whether the tokens of an entity come back by the clock.
+// rated reports whether an entity is a rate quota.
 func rated(name string) bool { return strings.HasPrefix(name, rateNames) }
 
 // periods are the periods of rate quotas.
@@ -38,8 +38,7 @@ func (s *sim) addRates() {
 	}
 }
 
-// rateLimit is a limit of a rate quota, for one of another entity: with short windows few
-// tokens are asked for in each.
+// rateLimit lowers a limit for a rate quota: clients ask for few tokens in a short window.
 func (s *sim) rateLimit(limit core.Tokens) core.Tokens {
 	return limit/core.Tokens(s.scarcity) + 1
 }
@@ -95,7 +94,7 @@ func (o *observer) inWindow(n *node, b *stored.Books, was, is *stored.Rate, gran
 	case is.Window == was.Window:
 		late := max(0, is.Late-was.Late) // late tokens of a bequest leave with it
 		if inherited := o.bequeathedTo[b.Name]; inherited > 0 && o.net[n.i][b.Name]+late != b.Net {
-			late -= inherited // tokens of the bequest that are out are among those that are late
+			late -= inherited // the bequest's tokens out are late, and counted already
 		}
 		o.movesOne(n, b.Name, late)
 	default:
@@ -104,7 +103,7 @@ func (o *observer) inWindow(n *node, b *stored.Books, was, is *stored.Rate, gran
 			o.s.fail(Rates, "%s: %v is in window %d, by its calendar at most in %d", n.id, q.id, is.Window, latest)
 			return
 		}
-		// What is out is late, was granted since the window began, or is a bequest.
+		// Tokens out are late, were granted since the window began, or are a bequest.
 		out, bequeathed := b.Net-is.Late, max(0, o.bequeathedTo[b.Name])
 		if out < 0 || out > granted+bequeathed {
 			o.s.fail(Rates, "%s: %v has %d out in window %d, of them %d late; %d were granted, %d bequeathed", n.id, q.id, b.Net, is.Window, is.Late, granted, bequeathed)

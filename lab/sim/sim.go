@@ -48,7 +48,7 @@ type Options struct {
 	// Losses has sites lost for good, beside sites that join, and an administrator who writes
 	// them off; it needs three sites or more.
 	Losses bool
-	// Rates has some entities' tokens come back by the clock.
+	// Rates makes some entities rate quotas, in seeds without trees.
 	Rates bool
 	// Upgrades has a third of the seeds begin with a cluster of the version before, with
 	// builds of two versions, and raise the version. Seeds with a Disk have no upgrade.

@@ -46,7 +46,7 @@ type createdEntry struct {
 	Shape  uint64 `json:"shape,omitempty"`
 	// Born is the version of the roster whose voters share the limit; 0 is the founders'.
 	Born uint16 `json:"born,omitempty"`
-	// Rate has the terms by which the tokens come back.
+	// Rate has the terms of a rate quota.
 	Rate rates.Terms `json:"rate,omitzero"`
 }
 

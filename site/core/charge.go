@@ -100,12 +100,17 @@ func (c *charging) fits(e *entity, tokens Tokens) bool {
 	return rateOf(e) != nil || e.books.Fits(tokens)
 }
 
-// give implements mover. Tokens that come back by the clock are not given back: it is not
-// known in which window they were granted. giveInWindow is for tokens of leases.
+// give implements mover. Tokens of a rate quota are not given back: the window of their
+// grant is not known. giveInWindow is for tokens of leases.
 func (c *charging) give(e *entity, tokens Tokens) {
 	if rateOf(e) != nil {
 		return
 	}
+	c.putBack(e, tokens)
+}
+
+// putBack puts outstanding tokens back into the books.
+func (c *charging) putBack(e *entity, tokens Tokens) {
 	c.keepWhole(e, e.books.Return(tokens))
 	c.forecasting.returned(e, tokens)
 	c.dirtyBooks(e)
@@ -117,9 +122,7 @@ func (c *charging) giveInWindow(e *entity, tokens Tokens, window int64) Tokens {
 	if window != rateOf(e).Window || !e.books.Fits(tokens) {
 		return 0
 	}
-	c.keepWhole(e, e.books.Return(tokens))
-	c.forecasting.returned(e, tokens)
-	c.dirtyBooks(e)
+	c.putBack(e, tokens)
 	return tokens
 }
 

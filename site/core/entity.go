@@ -108,7 +108,7 @@ type seldom struct {
 	surplus Tokens
 	// writtenOff is the number of tokens written off with lost sites.
 	writtenOff Tokens
-	// rate is nil for an entity whose tokens come back by releases alone; see rate.go.
+	// rate is nil unless the entity is a rate quota; see rate.go.
 	rate *rate
 	// returned and rescued are as in stored.Entity.
 	returned uint16

@@ -219,7 +219,7 @@ func (l *handoffLedger) Count(tokens Tokens) {
 			l.c.outUntil(a, tokens, l.c.incoming+1)
 		}
 		if tokens < 0 {
-			l.c.handedOver(a, -tokens)
+			l.c.handedOver(a)
 		}
 		if a.noQuorum() {
 			*a.seldom.own += tokens

@@ -26,7 +26,7 @@ func (c *reading) list(l *input.List) {
 			return false
 		}
 		v := e.view()
-		showWindow(e, &v, c.now.Wall)
+		c.showWindow(e, &v)
 		page = append(page, v)
 		return true
 	})

@@ -6,8 +6,8 @@ import (
 	"github.com/samya-db/samya/site/core/stored"
 )
 
-// The tokens of some entities come back by the clock, not by releases: so many may be
-// granted in each window. Their books are as any other entity's. At the start of a window
+// The tokens of a rate quota come back by the clock, not by releases: so many may be
+// granted in each window. Its books are as any other entity's. At the start of a window
 // the tokens out return to the tokens left, so a site grants its escrow again.
 //
 // The clocks of sites differ, so sites are in different windows for a while. Tokens that a
@@ -18,7 +18,7 @@ import (
 // A window begins late if nobody looks at the entity. That harms nobody: fewer tokens
 // come back. Nor does a clock that is set back, as windows never go back.
 
-// rate is the state of an entity whose tokens come back by the clock.
+// rate is the state of a rate quota.
 type rate struct {
 	stored.Rate
 	calendar *rates.Calendar
@@ -26,7 +26,7 @@ type rate struct {
 	ends int64
 }
 
-// newRate restores the state of an entity, nil if its tokens come back by releases alone.
+// newRate restores the state of a rate quota; nil for other entities.
 func newRate(r *stored.Rate) *rate {
 	if r.Terms.None() {
 		return nil
@@ -34,7 +34,7 @@ func newRate(r *stored.Rate) *rate {
 	return &rate{Rate: *r, calendar: rates.NewCalendar(&r.Terms)}
 }
 
-// beginRate has the tokens of a created entity come back by the clock.
+// beginRate makes a created entity a rate quota, unless it has no period.
 func (c *common) beginRate(e *entity, t rates.Terms) {
 	if r := newRate(&stored.Rate{Terms: t}); r != nil {
 		r.Window, r.ends = r.calendar.At(c.now.Wall)
@@ -42,7 +42,7 @@ func (c *common) beginRate(e *entity, t rates.Terms) {
 	}
 }
 
-// rateOf is the rate of an entity, nil if its tokens come back by releases alone.
+// rateOf is the state of a rate quota; nil for other entities.
 func rateOf(e *entity) *rate {
 	if e.seldom == nil {
 		return nil
@@ -50,7 +50,7 @@ func rateOf(e *entity) *rate {
 	return e.seldom.rate
 }
 
-// windowOf is the number of the site's window; 0 for an entity without windows.
+// windowOf is the number of the site's window; 0 for other entities than rate quotas.
 func windowOf(e *entity) int64 {
 	if r := rateOf(e); r != nil {
 		return r.Window
@@ -58,7 +58,7 @@ func windowOf(e *entity) int64 {
 	return 0
 }
 
-// termsOf are the terms by which the tokens of an entity come back.
+// termsOf are the terms of a rate quota; zero for other entities.
 func termsOf(e *entity) rates.Terms {
 	if r := rateOf(e); r != nil {
 		return r.Terms
@@ -98,7 +98,7 @@ func (c *common) openWindow(e *entity) {
 	}
 	c.keepWhole(e, e.books.Return(back))
 	if e.exhaustion != nil {
-		// What others lacked in the last window, they have in this one.
+		// Other sites have their tokens again, too.
 		*e.exhaustion = exhaustion{}
 	}
 	c.dirtyBooks(e)
@@ -121,23 +121,18 @@ func (r *rate) comesBack(e *entity, window int64) Tokens {
 }
 
 // showWindow has a view show the window that is due, which nobody may have begun yet.
-func showWindow(e *entity, v *answer.View, wall int64) {
+func (c *common) showWindow(e *entity, v *answer.View) {
+	if !c.windowDue(e) {
+		return
+	}
 	r := rateOf(e)
-	if r == nil || e.halted() {
-		return
-	}
-	if wall < r.ends {
-		return
-	}
-	window, ends := r.calendar.At(wall)
-	if v.Ends = ends; window > r.Window {
-		back := r.comesBack(e, window)
-		v.Left, v.Usable, v.Net = v.Left+back, v.Usable+back, v.Net-back
-	}
+	window, ends := r.calendar.At(c.now.Wall)
+	back := r.comesBack(e, window)
+	v.Left, v.Usable, v.Net, v.Ends = v.Left+back, v.Usable+back, v.Net-back, ends
 }
 
-// handsOver is the window to tell with a bequest: late tokens are among those out, and must
-// not come back earlier at the heir.
+// handsOver is the window to tell with a bequest: tokens out may be late, and must not come
+// back earlier at the heir.
 func (r *rate) handsOver() int64 {
 	if r == nil {
 		return 0
@@ -145,10 +140,11 @@ func (r *rate) handsOver() int64 {
 	return max(r.Window, r.Opens)
 }
 
-// handedOver counts tokens out that went to an heir: late ones first.
-func (c *common) handedOver(e *entity, tokens Tokens) {
-	if r := rateOf(e); r != nil && r.Late > 0 {
-		if r.Late = max(0, r.Late-tokens); r.Late == 0 {
+// handedOver follows up on tokens out that went to an heir. The rest may be late as far as
+// it was.
+func (c *common) handedOver(e *entity) {
+	if r := rateOf(e); r != nil && r.Late > e.books.Net() {
+		if r.Late = max(0, e.books.Net()); r.Late == 0 {
 			r.Opens = 0
 		}
 		c.dirtyRecord(e)

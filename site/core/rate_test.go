@@ -30,7 +30,7 @@ func rated(t *testing.T, tweak func(*core.Config)) *rig {
 
 var minute = rates.Terms{Kind: rates.Window, Count: 1, Unit: rates.Minute}
 
-// wantWindow checks what a site tells of its books.
+// wantWindow checks the books of a site, by its answer to a read.
 func (r *rig) wantWindow(site core.SiteID, left, net core.Tokens) {
 	r.t.Helper()
 	if v := r.view(site, "llm"); v.Left != left || v.Net != net || v.Ends%60_000 != 0 {
@@ -38,7 +38,7 @@ func (r *rig) wantWindow(site core.SiteID, left, net core.Tokens) {
 	}
 }
 
-// TestWindows: what was granted comes back as the next window begins, and not before.
+// TestWindows: granted tokens come back as the next window begins, and not before.
 func TestWindows(t *testing.T) {
 	r := rated(t, nil)
 	for n := range 3 {
@@ -104,8 +104,8 @@ func TestTokensFromALaterWindow(t *testing.T) {
 	}
 }
 
-// TestBequestOfALaterWindow: what a leaver ahead has granted comes back at its heir a window
-// after the leaver's.
+// TestBequestOfALaterWindow: tokens that a leaver ahead has granted come back at its heir a
+// window after the leaver's.
 func TestBequestOfALaterWindow(t *testing.T) {
 	r := rated(t, func(c *core.Config) { c.Retention = leavingRetention })
 	r.wantCode(r.acquire("a", "llm", 10, "a uses all"), answer.OK)
@@ -141,8 +141,8 @@ func TestWaitForTheNextWindow(t *testing.T) {
 	r.wantWindow("a", 6, 4)
 }
 
-// TestLeasesInWindows: what a lease does not use comes back to its window, and to no later
-// one.
+// TestLeasesInWindows: unused tokens of a lease come back to the lease's window, and not to a
+// later window.
 func TestLeasesInWindows(t *testing.T) {
 	r := rated(t, nil)
 	r.wantCode(r.lease("a", "llm", 8, "estimate", 200_000), answer.OK)
@@ -169,7 +169,7 @@ func TestLeasesInWindows(t *testing.T) {
 	r.wantWindow("a", 10, 0)
 }
 
-// TestByClockAlone: what does not go with tokens that come back by the clock.
+// TestByClockAlone: requests that do not go with a rate quota.
 func TestByClockAlone(t *testing.T) {
 	r := rated(t, nil)
 	r.create("acme", 10)
@@ -198,7 +198,7 @@ func TestByClockAlone(t *testing.T) {
 }
 
 // TestLimitsOfWindows: a raised limit can be used in the same window; a lowered limit takes
-// effect at once as well, and what was used beyond it comes back as any other.
+// effect at once as well, and tokens used beyond it come back as any other.
 func TestLimitsOfWindows(t *testing.T) {
 	r := rated(t, nil)
 	for _, site := range r.names {

@@ -15,7 +15,7 @@ func (c *Core) readEntity(r *input.Read) {
 			return
 		}
 		v := c.reading.read(es[0])
-		showWindow(es[0], &v, c.now.Wall)
+		c.showWindow(es[0], &v)
 		if r.Cut {
 			v.Count = c.counted(es[0])
 		}

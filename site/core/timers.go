@@ -67,7 +67,7 @@ func (c *Core) wake() {
 	}
 	for _, e := range due {
 		if c.openWindow(e); e.due && e.queue.len() > 0 {
-			// Before acquires whose time is up learn that there are no tokens.
+			// Acquires get tokens of the new window even if their time is up now.
 			c.admitting.serveQueue(e)
 		}
 		c.admitting.expireQueue(e)

@@ -77,7 +77,7 @@ also tells what happened before.`,
 	f.BoolVar(&o.joins, "joins", false, "some sites join while the cluster runs")
 	f.BoolVar(&o.leaves, "drains", false, "members leave while the cluster runs, and some sites join")
 	f.BoolVar(&o.losses, "losses", false, "members are lost for good and written off, and some sites join")
-	f.BoolVar(&o.rates, "rates", false, "some entities are rate quotas, whose tokens come back by the clock; half of the seeds at least")
+	f.BoolVar(&o.rates, "rates", false, "some entities of half of the seeds are rate quotas")
 	f.BoolVar(&o.upgrades, "upgrades", true, "a third of the seeds with sites of two builds, and a raise of the version; --upgrades=false leaves them out")
 	f.BoolVar(&o.short, "short", false, "shorter seeds, none refused as trivial")
 	f.IntVar(&o.history, "history", sim.DefaultHistory, "how many of the last things that happened a violation of a single seed tells")

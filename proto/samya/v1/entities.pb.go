@@ -96,8 +96,7 @@ type Entity struct {
 	// How many entities stand right below it.
 	Children int32 `protobuf:"varint,6,opt,name=children,proto3" json:"children,omitempty"`
 	// The period of a rate quota, such as "1m": the limit is for each window of that length,
-	// and its tokens come back as a window ends. Empty for an entity whose tokens come back
-	// by releases.
+	// and tokens come back as a window ends. Empty for other entities.
 	Per string `protobuf:"bytes,7,opt,name=per,proto3" json:"per,omitempty"`
 	// "window" for a rate quota; else empty.
 	Kind string `protobuf:"bytes,8,opt,name=kind,proto3" json:"kind,omitempty"`
@@ -238,8 +237,8 @@ type Usage struct {
 	// the answer of an app manager.
 	MembersVersion uint64 `protobuf:"varint,11,opt,name=members_version,json=membersVersion,proto3" json:"members_version,omitempty"`
 	// The end of the window of a rate quota by the clocks of the sites, the latest of the
-	// shares seen, in milliseconds since the Unix epoch; else 0. Acquired counts what was
-	// acquired in each site's window.
+	// shares seen, in milliseconds since the Unix epoch; else 0. Acquired counts
+	// the tokens acquired in each site's window.
 	WindowEndsMs  int64 `protobuf:"varint,12,opt,name=window_ends_ms,json=windowEndsMs,proto3" json:"window_ends_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -81,8 +81,8 @@ const (
 	// TooEarly: the cluster has not come to the version that knows the change. Version has
 	// the one that the change needs; nothing was done.
 	TooEarly
-	// ByClock: the tokens of the entity, or of the parent, come back by the clock, which
-	// the request does not allow; nothing was done.
+	// ByClock: the request does not go with a rate quota, which the entity or its parent is;
+	// nothing was done.
 	ByClock
 )
 
@@ -246,8 +246,8 @@ type View struct {
 	Children int
 	// WrittenOff is the number of tokens retired with lost sites; see stored.Entity.
 	WrittenOff avantan.Tokens
-	// Rate has the terms by which the tokens come back. Ends is the end of the window, in
-	// milliseconds since the Unix epoch; 0 for an entity without windows.
+	// Rate has the terms of a rate quota; zero for other entities. Ends is the end of the
+	// window, in milliseconds since the Unix epoch; 0 for other entities.
 	Rate rates.Terms
 	Ends int64
 	// Count is for a cut only.

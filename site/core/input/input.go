@@ -262,8 +262,7 @@ type Change struct {
 	Limit avantan.Tokens
 	// Parent is the name of the parent (CreateEntity, MoveEntity); empty for none.
 	Parent string
-	// Rate has the terms by which the tokens come back (CreateEntity); zero for releases
-	// alone.
+	// Rate has the terms of a rate quota (CreateEntity); zero for other entities.
 	Rate rates.Terms
 	// Subtree has a DeleteEntity delete the entity's descendants too; without it an
 	// entity with children is not deleted.

@@ -34,9 +34,8 @@ type Envelope struct {
 	Leave *Leave
 	// Vouch, if set, is about data, and all other fields but Mark are empty.
 	Vouch *Vouch
-	// Window is the number of the sender's window when a Transfer or Handoff left, of an
-	// entity whose tokens come back by the clock; else 0. The tokens were set aside in that
-	// window, or before.
+	// Window is, with a Transfer or Handoff of a rate quota, the number of the sender's window
+	// when the message left; else 0. The tokens were set aside in that window, or before.
 	Window int64
 	// Mark is the state of the sender's data when the message left: the message rests on
 	// nothing later.

@@ -37,7 +37,7 @@ type CatalogueChange struct {
 	Limit avantan.Tokens   `json:"limit,omitempty"`
 	// Parent is the name of the parent: CreateEntity, MoveEntity.
 	Parent string `json:"parent,omitempty"`
-	// Rate has the terms by which the tokens come back: CreateEntity.
+	// Rate has the terms of a rate quota: CreateEntity.
 	Rate rates.Terms `json:"rate,omitzero"`
 	// Subtree has a DeleteEntity delete the entity's descendants too.
 	Subtree bool `json:"subtree,omitempty"`

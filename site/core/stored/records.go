@@ -151,11 +151,11 @@ type Entity struct {
 	// Rescued are the lost sites whose data has brought back what they held, in the order
 	// of their names.
 	Rescued []avantan.SiteID
-	// Rate is the state of an entity whose tokens come back by the clock; zero for others.
+	// Rate is the state of a rate quota; zero for other entities.
 	Rate Rate
 }
 
-// Rate is the state of an entity whose tokens come back by the clock.
+// Rate is the state of a rate quota.
 type Rate struct {
 	Terms rates.Terms
 	// Window is the number of the site's window.
@@ -288,8 +288,7 @@ type Lease struct {
 	Expires int64
 	TTL     avantan.Tick
 	Holder  string
-	// Window is the number of the window in which it was granted, of an entity whose tokens
-	// come back by the clock; else 0.
+	// Window is, of a rate quota, the number of the window of the grant; else 0.
 	Window int64
 }
 

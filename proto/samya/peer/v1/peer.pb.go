@@ -1316,8 +1316,7 @@ type ProtocolMessage struct {
 	Handoff *HandoffMessage `protobuf:"bytes,21,opt,name=handoff,proto3" json:"handoff,omitempty"`
 	// About a site that leaves; if it is set, only mark counts besides it.
 	Leave *Leave `protobuf:"bytes,22,opt,name=leave,proto3" json:"leave,omitempty"`
-	// With transfer or handoff: the number of the sender's window, of an entity whose tokens
-	// come back by the clock; else 0.
+	// With transfer or handoff of a rate quota: the number of the sender's window; else 0.
 	Window        int64 `protobuf:"varint,23,opt,name=window,proto3" json:"window,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2228,8 +2227,7 @@ type Contribution struct {
 	Kept int64 `protobuf:"varint,5,opt,name=kept,proto3" json:"kept,omitempty"`
 	// The part of wanted that the site needs at even odds, queued included.
 	Median int64 `protobuf:"varint,6,opt,name=median,proto3" json:"median,omitempty"`
-	// The number of the window in which the tokens were set aside, of an entity whose tokens
-	// come back by the clock; else 0.
+	// Of a rate quota: the number of the window in which the tokens were set aside; else 0.
 	Window        int64 `protobuf:"varint,7,opt,name=window,proto3" json:"window,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

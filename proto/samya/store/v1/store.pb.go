@@ -337,7 +337,7 @@ type EntityState struct {
 	Returned uint32 `protobuf:"varint,23,opt,name=returned,proto3" json:"returned,omitempty"`
 	// The lost sites whose data has brought back what they held.
 	Rescued []string `protobuf:"bytes,24,rep,name=rescued,proto3" json:"rescued,omitempty"`
-	// The terms by which its tokens come back; unset if by releases alone.
+	// The terms of a rate quota; unset for other entities.
 	Rate *Rate `protobuf:"bytes,25,opt,name=rate,proto3" json:"rate,omitempty"`
 	// The number of the site's window.
 	Window int64 `protobuf:"varint,26,opt,name=window,proto3" json:"window,omitempty"`
@@ -575,7 +575,7 @@ func (x *EntityState) GetOpens() int64 {
 	return 0
 }
 
-// Rate has the terms by which the tokens of an entity come back by the clock.
+// Rate has the terms of a rate quota.
 type Rate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "window".
@@ -2026,7 +2026,7 @@ type ChangeResult struct {
 	// In the first change of a cluster, the version that the cluster begins with; 0 for
 	// the first version.
 	Begin uint32 `protobuf:"varint,17,opt,name=begin,proto3" json:"begin,omitempty"`
-	// The terms by which the tokens of the entity created come back.
+	// The terms of a created rate quota; unset for other entities.
 	Rate          *Rate `protobuf:"bytes,20,opt,name=rate,proto3" json:"rate,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
