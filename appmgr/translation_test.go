@@ -34,9 +34,9 @@ func TestNothingOfARequestIsLost(t *testing.T) {
 		want                 proto.Message
 	}{
 		{
-			"POST", "/v1/entities", `{"name":"a/b","limit":7,"parent":"a","request_id":"r","per":"1d","kind":"window","time_zone":"Asia/Tokyo"}`,
+			"POST", "/v1/entities", `{"name":"a/b","limit":7,"parent":"a","request_id":"r","per":"1d","kind":"window","time_zone":"Asia/Tokyo","durable":false}`,
 			&samyav1.CreateEntityRequest{
-				Name: "a/b", Limit: 7, Parent: "a", RequestId: "r", Per: "1d", Kind: "window", TimeZone: "Asia/Tokyo",
+				Name: "a/b", Limit: 7, Parent: "a", RequestId: "r", Per: "1d", Kind: "window", TimeZone: "Asia/Tokyo", Durable: new(bool),
 			},
 		},
 		{

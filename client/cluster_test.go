@@ -176,7 +176,7 @@ func TestAgainstSites(t *testing.T) {
 	})
 
 	t.Run("a rate quota", func(t *testing.T) {
-		if err := c.CreateEntity(ctx, "llm/day", 90, client.Per("day"), client.InTimeZone("Asia/Tokyo")); err != nil {
+		if err := c.CreateEntity(ctx, "llm/day", 90, client.Rate{Per: "day", TimeZone: "Asia/Tokyo"}); err != nil {
 			t.Fatal(err)
 		}
 		before := time.Now()
@@ -184,16 +184,16 @@ func TestAgainstSites(t *testing.T) {
 			t.Errorf("granted %+v, %v", g, err)
 		}
 		e, err := c.Entity(ctx, "llm/day", client.Local())
-		if err != nil || e.Per != "1d" || e.TimeZone != "Asia/Tokyo" || e.WindowEnds.Before(before) || e.WindowEnds.After(before.Add(25*time.Hour)) {
+		if err != nil || e.Rate.Per != "1d" || e.Rate.Kind != "window" || e.Rate.TimeZone != "Asia/Tokyo" || !*e.Rate.Durable || e.WindowEnds.Before(before) || e.WindowEnds.After(before.Add(25*time.Hour)) {
 			t.Errorf("read %+v, %v", e, err)
 		}
 		if _, err := c.Release(ctx, "llm/day", 5); !errors.Is(err, client.ErrInvalid) {
 			t.Errorf("%v, want ErrInvalid", err)
 		}
 		for what, err := range map[string]error{
-			"a period of a week": c.CreateEntity(ctx, "llm/odd", 90, client.Per("week")),
-			"hours in a zone":    c.CreateEntity(ctx, "llm/odd", 90, client.Per("5h"), client.InTimeZone("Asia/Tokyo")),
-			"with a parent":      c.CreateEntity(ctx, "llm/odd", 90, client.Per("1m"), client.Below("acme/vm")),
+			"a period of a week": c.CreateEntity(ctx, "llm/odd", 90, client.Rate{Per: "week"}),
+			"hours in a zone":    c.CreateEntity(ctx, "llm/odd", 90, client.Rate{Per: "5h", TimeZone: "Asia/Tokyo"}),
+			"with a parent":      c.CreateEntity(ctx, "llm/odd", 90, client.Rate{Per: "1m"}, client.Below("acme/vm")),
 			"a parent":           c.CreateEntity(ctx, "llm/odd", 90, client.Below("llm/day")),
 		} {
 			if !errors.Is(err, client.ErrInvalid) {

@@ -24,10 +24,9 @@ type Entity struct {
 	Parent string
 	// Children is the number of entities right below it.
 	Children int
-	// Per is the length of the windows of a rate quota, such as "1m", TimeZone the time zone
-	// of days and months; empty for other entities.
-	Per, TimeZone string
-	// WindowEnds is the end of the window of a rate quota; zero for other entities.
+	// Rate has the terms of a rate quota; zero for other entities.
+	Rate Rate
+	// WindowEnds is the end of the window of a rate quota of windows; zero for all others.
 	WindowEnds time.Time
 	// Available are the tokens that can be acquired now, over the sites seen. It is
 	// negative if the limit was lowered below the tokens that are out.
@@ -83,7 +82,8 @@ func (c *Client) Entity(ctx context.Context, entity string, opts ...ReadOption) 
 	}
 	return Entity{
 		Name: e.GetName(), Limit: e.GetLimit(), Generation: e.GetGeneration(), Version: e.GetVersion(),
-		Parent: e.GetParent(), Children: int(e.GetChildren()), Per: e.GetPer(), TimeZone: e.GetTimeZone(), WindowEnds: ends,
+		Parent: e.GetParent(), Children: int(e.GetChildren()), WindowEnds: ends,
+		Rate:      Rate{Per: e.GetPer(), Kind: e.GetKind(), TimeZone: e.GetTimeZone(), Durable: e.Durable},
 		Available: u.GetAvailable(), Acquired: u.GetAcquired(), InTransit: u.GetInTransit(),
 		Complete: u.GetComplete(), Consistent: u.GetConsistent(), MayExceedBy: u.GetMayExceedBy(),
 	}, nil
@@ -104,17 +104,25 @@ func Below(parent string) EntityOption {
 	return entityOption(func(r *samyav1.CreateEntityRequest) { r.Parent = parent })
 }
 
-// Per makes the entity a rate quota: its limit is for each window of that length, a number
-// and a unit such as 10s, 5m, 1h, 1d or 1month. Tokens come back as a window ends, and are
-// not released.
-func Per(window string) EntityOption {
-	return entityOption(func(r *samyav1.CreateEntityRequest) { r.Per = window })
+// Rate makes the entity a rate quota: its limit is for each period. Tokens come back by the
+// clock, and are not released.
+type Rate struct {
+	// Per is the period, a number and a unit such as 10s, 5m, 1h, 1d or 1month.
+	Per string
+	// Kind tells when tokens come back: "window", also if empty, for all at the end of a
+	// window; "bucket" for evenly, all within a period; "sliding" for each a period after
+	// its grant.
+	Kind string
+	// TimeZone is the time zone of windows of days or months, such as Europe/Berlin; empty
+	// for UTC.
+	TimeZone string
+	// Durable has each grant durable before its answer. A site that starts anew takes all
+	// tokens of other rate quotas for granted. Nil is true for windows of an hour and longer.
+	Durable *bool
 }
 
-// InTimeZone has the windows of days or months of a rate quota begin at midnight of a time
-// zone, such as Europe/Berlin, and not of UTC.
-func InTimeZone(zone string) EntityOption {
-	return entityOption(func(r *samyav1.CreateEntityRequest) { r.TimeZone = zone })
+func (o Rate) toEntity(r *samyav1.CreateEntityRequest) {
+	r.Per, r.Kind, r.TimeZone, r.Durable = o.Per, o.Kind, o.TimeZone, o.Durable
 }
 
 // CreateEntity creates an entity with a limit, 0 to 2^53-1, by decision of a majority of

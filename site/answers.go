@@ -222,8 +222,13 @@ func (s *Site) broken(err error, q asked) error {
 }
 
 func entityOf(v *answer.View) *samyav1.Entity {
-	return &samyav1.Entity{
+	e := &samyav1.Entity{
 		Name: v.Name, Limit: int64(v.Limit), Generation: v.Generation, Version: v.Version,
 		Parent: v.Parent, Children: int32(v.Children), Per: v.Rate.Per(), Kind: string(v.Rate.Kind), TimeZone: v.Rate.Zone,
 	}
+	if !v.Rate.None() {
+		durable := !v.Rate.Volatile
+		e.Durable = &durable
+	}
+	return e
 }

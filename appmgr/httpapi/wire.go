@@ -20,6 +20,7 @@ type entity struct {
 	Per        string `json:"per,omitempty"`
 	Kind       string `json:"kind,omitempty"`
 	TimeZone   string `json:"time_zone,omitempty"`
+	Durable    *bool  `json:"durable,omitempty"`
 }
 
 // changedLimit is the answer to a change of a limit.
@@ -121,7 +122,7 @@ type siteJSON struct {
 func entityJSON(e *samyav1.Entity) entity {
 	return entity{
 		Name: e.GetName(), Limit: e.GetLimit(), Generation: e.GetGeneration(), Version: e.GetVersion(),
-		Parent: e.GetParent(), Children: e.GetChildren(), Per: e.GetPer(), Kind: e.GetKind(), TimeZone: e.GetTimeZone(),
+		Parent: e.GetParent(), Children: e.GetChildren(), Per: e.GetPer(), Kind: e.GetKind(), TimeZone: e.GetTimeZone(), Durable: e.Durable,
 	}
 }
 

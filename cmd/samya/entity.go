@@ -8,16 +8,15 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/oklog/ulid/v2"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/samya-db/samya/internal/httpapi"
 	"github.com/samya-db/samya/internal/name"
-	"github.com/samya-db/samya/internal/rates"
 	"github.com/samya-db/samya/internal/settings"
 )
 
@@ -36,22 +35,21 @@ func (p *program) entityCommand() *cobra.Command {
 
 func (t *talker) entityCreate() *cobra.Command {
 	var limit int64
-	var parent, rate, zone, requestID string
+	var parent, requestID string
+	var quota rateFlags
 	cmd := &cobra.Command{
 		Use:     "create NAME {--limit N | --rate N/PERIOD}",
 		Short:   "Create an entity",
-		Example: "  samya entity create acme --limit 5000\n  samya entity create acme/vm --limit 1000 --parent acme\n  samya entity create llm/acme --rate 2000000/day --time-zone Europe/Berlin",
+		Example: "  samya entity create acme --limit 5000\n  samya entity create acme/vm --limit 1000 --parent acme\n  samya entity create llm/acme --rate 2000000/day --time-zone Europe/Berlin\n  samya entity create calls/acme --rate 100/s --kind bucket --burst 20",
 		Args:    exactly("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if requestID == "" {
 				requestID = ulid.Make().String()
 			}
-			of, per, err := rated(limit, rate, cmd.Flags().Changed("limit"))
-			if err == nil {
-				_, err = rates.Parse("", per, zone)
-			}
+			e, err := quota.creation(limit, cmd.Flags())
+			e.Name, e.Parent, e.RequestID = args[0], parent, requestID
 			if err := errors.Join(
-				name.Entity("name", args[0]), err, name.Limit("limit", of), name.Parent("parent", parent), name.RequestID("request-id", requestID),
+				name.Entity("name", args[0]), err, name.Limit("limit", e.Limit), name.Parent("parent", parent), name.RequestID("request-id", requestID),
 			); err != nil {
 				return err
 			}
@@ -60,7 +58,7 @@ func (t *talker) entityCreate() *cobra.Command {
 				return err
 			}
 			return within(cmd.Context(), 0, func(ctx context.Context) error {
-				e, err := client.Create(ctx, httpapi.Creation{Name: args[0], Limit: of, Parent: parent, Per: per, TimeZone: zone, RequestID: requestID})
+				e, err := client.Create(ctx, e)
 				if err != nil {
 					err = fmt.Errorf("create %s: %w", args[0], err)
 					if !doubtful(err) {
@@ -68,63 +66,31 @@ func (t *talker) entityCreate() *cobra.Command {
 					}
 					// Without the id a repeat could fail because the entity exists
 					// already.
-					again := fmt.Sprintf("find out with: samya entity create %s --limit %d --request-id %s", args[0], limit, requestID)
-					if rate != "" {
-						again = fmt.Sprintf("find out with: samya entity create %s --rate %s --request-id %s", args[0], rate, requestID)
-					}
-					if zone != "" {
-						again += " --time-zone " + zone
-					}
-					if parent != "" {
-						again += " --parent " + parent
-					}
-					return &hintError{err, again}
+					again := "find out with: samya entity create " + args[0]
+					cmd.Flags().Visit(func(f *pflag.Flag) {
+						if f.Name != "request-id" {
+							again += " --" + f.Name + "=" + f.Value.String()
+						}
+					})
+					return &hintError{err, again + " --request-id=" + requestID}
 				}
 				return t.print(e, func(w io.Writer) {
 					below := ""
 					if e.Parent != "" {
 						below = " below " + e.Parent
 					}
-					row(w, fmt.Sprintf("created %s with limit %d%s%s", e.Name, e.Limit, inWindows(&e), below))
+					row(w, fmt.Sprintf("created %s with limit %d%s%s", e.Name, e.Limit, inPeriods(&e), below))
 				})
 			})
 		},
 	}
 	cmd.Flags().Int64Var(&limit, "limit", 0, "limit of the entity: most tokens that may be out at once")
 	cmd.Flags().StringVar(&parent, "parent", "", "entity to stand below: what is acquired of this one is acquired of that one too (default: none)")
-	cmd.Flags().StringVar(&rate, "rate", "", "makes a rate quota, whose tokens come back by the clock: tokens and a period, such as 100/10s, 5000/m or 2000000/day")
-	cmd.Flags().StringVar(&zone, "time-zone", "", "time zone of the days or months of a rate quota, such as Europe/Berlin (default UTC)")
+	quota.add(cmd.Flags())
 	cmd.Flags().StringVar(&requestID, "request-id", "", requestIDUsage)
 	return cmd
 }
 
-// rated returns limit and period of an entity: limit alone, or a rate such as 100/10s.
-func rated(limit int64, rate string, limited bool) (of int64, per string, err error) {
-	switch tokens, period, found := strings.Cut(rate, "/"); {
-	case limited == (rate != ""):
-		return 0, "", &name.Error{Field: "limit", Problem: "pass either --limit or --rate"}
-	case rate == "":
-		return limit, "", nil
-	case !found || period == "":
-		return 0, "", &name.Error{Field: "rate", Problem: "must be tokens and a period, such as 100/10s"}
-	default:
-		if of, err = strconv.ParseInt(tokens, 10, 64); err != nil {
-			return 0, "", &name.Error{Field: "rate", Problem: "must begin with a number of tokens, such as 100/10s"}
-		}
-		return of, period, nil
-	}
-}
-
-// inWindows says how the tokens of a rate quota come back; empty for other entities.
-func inWindows(e *httpapi.Entity) string {
-	switch {
-	case e.Per == "":
-		return ""
-	case e.TimeZone == "":
-		return " in each window of " + e.Per
-	}
-	return " in each window of " + e.Per + " of " + e.TimeZone
-}
 
 func (t *talker) entityGet() *cobra.Command {
 	var consistency string
@@ -174,7 +140,7 @@ func printStatus(w io.Writer, s httpapi.Status) {
 	row(w, s.Name, s.Limit, s.Available, s.Acquired, transit, s.Version)
 	if s.Per != "" {
 		row(w)
-		row(w, fmt.Sprintf("The limit is%s. This one ends at %s.", inWindows(&s.Entity), time.UnixMilli(s.WindowEndsMS).UTC().Format(time.RFC3339)))
+		row(w, fmt.Sprintf("The limit is%s. This one ends at %s.", inPeriods(&s.Entity), time.UnixMilli(s.WindowEndsMS).UTC().Format(time.RFC3339)))
 	}
 	if s.Parent != "" || s.Children > 0 {
 		row(w)

@@ -174,7 +174,7 @@ func (e *entity) first() int64 {
 
 func (im *importing) create(ctx context.Context, e *entity) (bool, error) {
 	_, err := im.api.Create(ctx, httpapi.Creation{
-		Name: e.Name, Limit: e.first(), Parent: e.Parent, Per: e.Per, Kind: e.Kind, TimeZone: e.TimeZone, RequestID: im.requestID("create", e),
+		Name: e.Name, Limit: e.first(), Parent: e.Parent, Per: e.Per, Kind: e.Kind, TimeZone: e.TimeZone, Durable: e.Durable, RequestID: im.requestID("create", e),
 	})
 	if !errors.Is(err, apierr.EntityExists) {
 		return err == nil, err
@@ -184,8 +184,8 @@ func (im *importing) create(ctx context.Context, e *entity) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if s.Parent != e.Parent || s.Per != e.Per || s.TimeZone != e.TimeZone || s.Limit != e.first() && s.Limit != e.Limit {
-		return false, fmt.Errorf("%w: it has limit %d, parent %q and windows %q", errOther, s.Limit, s.Parent, s.Per)
+	if s.Parent != e.Parent || s.Per != e.Per || s.Kind != e.Kind || s.TimeZone != e.TimeZone || s.Limit != e.first() && s.Limit != e.Limit {
+		return false, fmt.Errorf("%w: it has limit %d, parent %q, kind %q and period %q", errOther, s.Limit, s.Parent, s.Kind, s.Per)
 	}
 	return false, nil
 }

@@ -49,7 +49,7 @@ func (b Boundary) Acquire(r *samyav1.AcquireRequest) error {
 
 // Create checks all fields of a creation, and returns the terms of a rate quota.
 func Create(r *samyav1.CreateEntityRequest) (rates.Terms, error) {
-	terms, err := rates.Parse(r.GetKind(), r.GetPer(), r.GetTimeZone())
+	terms, err := rates.Parse(r.GetKind(), r.GetPer(), r.GetTimeZone(), r.Durable)
 	return terms, errors.Join(
 		name.Entity("name", r.GetName()), name.Limit("limit", r.GetLimit()), name.Parent("parent", r.GetParent()), err,
 		RequestID("request_id", r.GetRequestId()),

@@ -13,12 +13,15 @@ type Creation struct {
 	Limit int64 `json:"limit"`
 	// Parent is the entity to stand below; empty for none.
 	Parent string `json:"parent,omitempty"`
-	// Per is the length of the windows of a rate quota, such as "1m"; empty for other
-	// entities. Kind is "window" or empty.
+	// Per is the period of a rate quota, such as "1m"; empty for other entities. Kind is
+	// "window", "bucket" or "sliding", or empty for window.
 	Per  string `json:"per,omitempty"`
 	Kind string `json:"kind,omitempty"`
 	// TimeZone is the time zone of windows of days or months; empty for UTC.
 	TimeZone string `json:"time_zone,omitempty"`
+	// Durable says whether grants of a rate quota are durable; nil for other entities, and
+	// in a creation for the default.
+	Durable *bool `json:"durable,omitempty"`
 	// RequestID names the request; if empty, samya makes an id.
 	RequestID string `json:"request_id,omitempty"`
 }

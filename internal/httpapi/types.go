@@ -16,12 +16,15 @@ type Entity struct {
 	Parent string `json:"parent,omitempty"`
 	// Children is how many entities stand right below it.
 	Children int `json:"children,omitempty"`
-	// Per is the length of the windows of a rate quota, such as "1m", and Kind "window";
-	// both are empty for other entities.
+	// Per is the period of a rate quota, such as "1m", and Kind "window", "bucket" or
+	// "sliding"; both are empty for other entities.
 	Per  string `json:"per,omitempty"`
 	Kind string `json:"kind,omitempty"`
 	// TimeZone is the time zone of windows of days or months; empty for UTC.
 	TimeZone string `json:"time_zone,omitempty"`
+	// Durable says whether grants of a rate quota are durable; nil for other entities, and
+	// in a creation for the default.
+	Durable *bool `json:"durable,omitempty"`
 }
 
 // Change is a change of a limit.

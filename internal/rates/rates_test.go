@@ -15,7 +15,7 @@ import (
 
 // terms parses terms, which are valid.
 func terms(t interface{ Fatal(args ...any) }, per, zone string) rates.Terms {
-	parsed, err := rates.Parse("", per, zone)
+	parsed, err := rates.Parse("", per, zone, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,13 +41,19 @@ func TestParse(t *testing.T) {
 		{per: "99999999999s", field: "per"},
 		{per: "week", field: "per"},
 		{kind: "window", field: "per"},
+		{kind: "bucket", per: "200ms", want: "200ms"},
+		{kind: "bucket", per: "1month", field: "per"},
+		{kind: "bucket", per: "1d", zone: "Europe/Berlin", field: "time_zone"},
+		{kind: "sliding", per: "1h", want: "1h"},
+		{kind: "sliding", per: "200ms", field: "per"},
+		{per: "200ms", field: "per"},
 		{kind: "sum", per: "1s", field: "kind"},
 		{per: "1h", zone: "Europe/Berlin", field: "time_zone"},
 		{per: "1d", zone: "Europe/Nowhere", field: "time_zone"},
 		{per: "1d", zone: "Local", field: "time_zone"},
 		{per: "1d", zone: "../Berlin", field: "time_zone"},
 	} {
-		got, err := rates.Parse(c.kind, c.per, c.zone)
+		got, err := rates.Parse(c.kind, c.per, c.zone, nil)
 		if c.field != "" {
 			if bad, ok := errors.AsType[*name.Error](err); !ok || bad.Field != c.field {
 				t.Errorf("%+v: %v", c, err)
@@ -136,12 +142,42 @@ func FuzzParse(tf *testing.F) {
 		f.Add("", seed, "Europe/Berlin")
 	}
 	f.Fuzz(func(t *testing.T, kind, per, zone string) {
-		parsed, err := rates.Parse(kind, per, zone)
+		parsed, err := rates.Parse(kind, per, zone, nil)
 		if err != nil {
 			return
 		}
-		if again, err := rates.Parse(string(parsed.Kind), parsed.Per(), parsed.Zone); err != nil || again != parsed {
+		durable := !parsed.Volatile
+		if again, err := rates.Parse(string(parsed.Kind), parsed.Per(), parsed.Zone, &durable); !parsed.None() && (err != nil || again != parsed) {
 			t.Fatalf("%+v is written as %q: %+v, %v", parsed, parsed.Per(), again, err)
 		}
 	})
+}
+
+// TestBurst: a bucket of another size fills at the same rate.
+func TestBurst(t *testing.T) {
+	for _, c := range []struct {
+		per          string
+		limit, burst int64
+		want, field  string
+	}{
+		{"1s", 100, 20, "200ms", ""},
+		{"1m", 1000, 10, "600ms", ""},
+		{"1s", 3, 1, "333334us", ""},
+		{"1s", 100, 500, "5s", ""},
+		{"1h", 1, 24, "1d", ""},
+		{"1d", 1, 367, "", "per"},
+		{"366d", 1, 1 << 50, "", "burst"},
+		{"1s", 0, 1, "", "burst"},
+		{"1s", 1, 0, "", "burst"},
+	} {
+		terms := *flowTerms(rates.Bucket, c.per)
+		limit, err := terms.Burst(c.limit, c.burst)
+		if c.field != "" {
+			if bad, ok := errors.AsType[*name.Error](err); !ok || bad.Field != c.field {
+				t.Errorf("%+v: %v", c, err)
+			}
+		} else if err != nil || terms.Per() != c.want || limit != c.burst {
+			t.Errorf("%+v: %d per %q, %v", c, limit, terms.Per(), err)
+		}
+	}
 }

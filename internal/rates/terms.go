@@ -13,6 +13,8 @@ package rates
 import (
 	"cmp"
 	"fmt"
+	"math"
+	"math/bits"
 	"strconv"
 	"strings"
 	"time"
@@ -27,27 +29,39 @@ type Kind string
 const (
 	// Window counts from the start of each window: at its end all tokens come back.
 	Window Kind = "window"
+	// Bucket has the tokens come back evenly: all within a period, if none are left.
+	Bucket Kind = "bucket"
+	// Sliding has each token come back a period after it was granted.
+	Sliding Kind = "sliding"
 )
 
 // Unit is a unit of periods.
 type Unit string
 
-// The units. Days and months are of the calendar in a time zone.
+// The units. Days and months of windows are of the calendar in a time zone; all other days
+// have 24 hours. Parts of a second are for buckets.
 const (
-	Second Unit = "second"
-	Minute Unit = "minute"
-	Hour   Unit = "hour"
-	Day    Unit = "day"
-	Month  Unit = "month"
+	Microsecond Unit = "microsecond"
+	Millisecond Unit = "millisecond"
+	Second      Unit = "second"
+	Minute      Unit = "minute"
+	Hour        Unit = "hour"
+	Day         Unit = "day"
+	Month       Unit = "month"
 )
 
-// lengths are the lengths of the units in milliseconds. A month has none.
-var lengths = map[Unit]int64{Second: 1000, Minute: 60_000, Hour: 3_600_000, Day: 86_400_000}
+// lengths are the lengths of the units in microseconds. A month has none.
+var lengths = map[Unit]int64{
+	Microsecond: 1, Millisecond: 1000, Second: 1_000_000, Minute: 60_000_000, Hour: 3_600_000_000, Day: 86_400_000_000,
+}
 
-// maxPeriod bounds a period, in milliseconds, and maxMonths the number of its months: a year.
+// maxPeriod bounds a period, in microseconds, and maxMonths the number of its months: a year.
 const (
-	maxPeriod = 366 * 86_400_000
+	maxPeriod = 366 * 86_400_000_000
 	maxMonths = 12
+	// longPeriod is the shortest period, in microseconds, of windows that are durable unless
+	// their maker says otherwise.
+	longPeriod = 3_600_000_000
 )
 
 // Terms are the terms of a rate quota beside its limit: so many tokens in so many units.
@@ -59,7 +73,13 @@ type Terms struct {
 	Unit  Unit   `json:"unit,omitempty"`
 	// Zone is the name of a time zone, of windows of days or months; empty for UTC.
 	Zone string `json:"zone,omitempty"`
+	// Volatile says that grants are not made durable. A site that starts anew takes all its
+	// tokens for granted.
+	Volatile bool `json:"volatile,omitempty"`
 }
+
+// micros is the length of a period in microseconds; 0 for months.
+func (t *Terms) micros() int64 { return int64(t.Count) * lengths[t.Unit] }
 
 // None reports whether these are the terms of an entity without a period.
 func (t *Terms) None() bool { return *t == Terms{} }
@@ -70,14 +90,18 @@ func (t *Terms) Validate() error {
 	switch {
 	case t.None():
 		return nil
-	case t.Kind != Window:
-		return &name.Error{Field: "kind", Problem: fmt.Sprintf("must be %q", Window)}
+	case t.Kind != Window && t.Kind != Bucket && t.Kind != Sliding:
+		return &name.Error{Field: "kind", Problem: fmt.Sprintf("must be %q, %q or %q", Window, Bucket, Sliding)}
 	case !known && t.Unit != Month:
 		return &name.Error{Field: "per", Problem: "must be in seconds, minutes, hours, days or months"}
+	case t.Unit == Month && t.Kind != Window:
+		return &name.Error{Field: "per", Problem: "must be at most 366d, as months are for windows"}
+	case known && length < lengths[Second] && t.Kind != Bucket:
+		return &name.Error{Field: "per", Problem: "must be at least a second, as parts of a second are for buckets"}
 	case t.Count < 1 || t.Unit == Month && t.Count > maxMonths || known && int64(t.Count) > maxPeriod/length:
 		return &name.Error{Field: "per", Problem: "must be at least a second and at most a year"}
-	case t.Zone != "" && t.Unit != Day && t.Unit != Month:
-		return &name.Error{Field: "time_zone", Problem: "is for days and months"}
+	case t.Zone != "" && (t.Kind != Window || t.Unit != Day && t.Unit != Month):
+		return &name.Error{Field: "time_zone", Problem: "is for windows of days and months"}
 	}
 	if t.Zone != "" {
 		if _, err := time.LoadLocation(t.Zone); err != nil || t.Zone == "Local" {
@@ -89,6 +113,7 @@ func (t *Terms) Validate() error {
 
 // abbreviations are the texts of the units in Parse.
 var abbreviations = map[string]Unit{
+	"us": Microsecond, "ms": Millisecond,
 	"s": Second, "second": Second, "seconds": Second,
 	"m": Minute, "min": Minute, "minute": Minute, "minutes": Minute,
 	"h": Hour, "hour": Hour, "hours": Hour,
@@ -97,10 +122,14 @@ var abbreviations = map[string]Unit{
 }
 
 // Parse returns the terms of a kind, a period such as "5m", "day" or "3 months", and a time
-// zone; the zero Terms if all are empty. Without a kind it is Window. Its error is a
-// [name.Error].
-func Parse(kind, per, zone string) (Terms, error) {
+// zone; the zero Terms if all are empty. Without a kind it is Window. If durable is nil the
+// grants of windows of an hour and longer are durable, and all others volatile. Its error is
+// a [name.Error].
+func Parse(kind, per, zone string, durable *bool) (Terms, error) {
 	if kind == "" && per == "" && zone == "" {
+		if durable != nil {
+			return Terms{}, &name.Error{Field: "durable", Problem: "is for rate quotas; all other entities are durable"}
+		}
 		return Terms{}, nil
 	}
 	rest := strings.TrimLeft(per, "0123456789")
@@ -113,11 +142,16 @@ func Parse(kind, per, zone string) (Terms, error) {
 		return Terms{}, &name.Error{Field: "per", Problem: "must be a number and a unit, such as 10s, 5m, 1h, 1d or 1month"}
 	}
 	t := Terms{Kind: Kind(cmp.Or(kind, string(Window))), Count: uint32(count), Unit: unit, Zone: zone} //nolint:gosec // parsed as 32 bits
+	if durable != nil {
+		t.Volatile = !*durable
+	} else {
+		t.Volatile = t.Kind != Window || t.Unit != Month && t.micros() < longPeriod
+	}
 	return t, t.Validate()
 }
 
 // short are the canonical texts of the units.
-var short = map[Unit]string{Second: "s", Minute: "m", Hour: "h", Day: "d", Month: "month"}
+var short = map[Unit]string{Microsecond: "us", Millisecond: "ms", Second: "s", Minute: "m", Hour: "h", Day: "d", Month: "month"}
 
 // Per is the period as Parse takes it; empty for None.
 func (t *Terms) Per() string {
@@ -125,4 +159,33 @@ func (t *Terms) Per() string {
 		return ""
 	}
 	return strconv.FormatUint(uint64(t.Count), 10) + short[t.Unit]
+}
+
+// Burst changes the terms of a bucket: it holds at most burst tokens, and they come back at
+// the same rate. It returns burst as its limit. The period is rounded up to a microsecond.
+// Its error is a [name.Error].
+func (t *Terms) Burst(limit, burst int64) (int64, error) {
+	switch {
+	case t.Kind != Bucket:
+		return limit, &name.Error{Field: "burst", Problem: "is for buckets"}
+	case burst < 1 || burst > name.MaxTokens:
+		return limit, &name.Error{Field: "burst", Problem: fmt.Sprintf("must be at least 1 and at most %d", int64(name.MaxTokens))}
+	case limit < 1:
+		return limit, &name.Error{Field: "burst", Problem: "is for a limit of at least 1"}
+	}
+	high, low := bits.Mul64(uint64(t.micros()), uint64(burst)) //nolint:gosec // both are above 0
+	if high >= uint64(limit) {
+		return limit, &name.Error{Field: "burst", Problem: "would take more than a year to come back"}
+	}
+	micros, rest := bits.Div64(high, low, uint64(limit))
+	if rest > 0 {
+		micros++
+	}
+	for _, unit := range []Unit{Day, Hour, Minute, Second, Millisecond, Microsecond} {
+		if length := uint64(lengths[unit]); micros%length == 0 && micros/length <= math.MaxUint32 { //nolint:gosec // above 0
+			t.Count, t.Unit = uint32(micros/length), unit //nolint:gosec // as tested
+			return burst, t.Validate()
+		}
+	}
+	return limit, &name.Error{Field: "burst", Problem: "would take a period that has too many microseconds"}
 }

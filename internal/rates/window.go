@@ -5,6 +5,9 @@ import (
 	"time"
 )
 
+// dayLength is the length of a day of 24 hours in milliseconds.
+const dayLength = 86_400_000
+
 // Calendar finds windows. It remembers the last, so that most questions cost a comparison.
 // Windows are numbered from 1, the window of the Unix epoch; all before are 0. A number
 // stands for dates: whatever a site knows of a time zone, a date has the same number at all
@@ -27,7 +30,7 @@ func NewCalendar(t *Terms) *Calendar {
 		c.months = true
 	case t.Unit == Day && t.Zone != "":
 	default:
-		c.length = int64(t.Count) * lengths[t.Unit]
+		c.length = t.micros() / 1000
 	}
 	if t.Zone != "" {
 		// The zone is known: Validate has found it.
@@ -46,7 +49,7 @@ func (c *Calendar) At(wall int64) (number, ends int64) {
 		c.begins, c.ends = c.first(c.number), c.first(c.number+1)
 		if wall < c.begins || wall >= c.ends {
 			// Where a zone sets its clocks back over midnight, a date comes twice.
-			c.begins, c.ends = wall, c.search(c.number+1, wall, wall+2*lengths[Day])
+			c.begins, c.ends = wall, c.search(c.number+1, wall, wall+2*dayLength)
 		}
 	}
 	return c.number, c.ends
@@ -85,7 +88,7 @@ func (c *Calendar) first(number int64) int64 {
 		return at
 	}
 	// Midnight does not exist on that day, or exists twice.
-	return c.search(number, at-lengths[Day], at+lengths[Day])
+	return c.search(number, at-dayLength, at+dayLength)
 }
 
 // search finds where a window begins: after before, and not after after.

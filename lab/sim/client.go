@@ -41,6 +41,7 @@ func (s *sim) startClients() {
 			a.names = a.names[:1]
 		}
 		s.addRates()
+		s.startDrawing()
 		for _, name := range a.names {
 			limit := core.Tokens(20 + s.r.IntN(400))
 			if rated(name) {
@@ -191,7 +192,7 @@ func (a *admin) next() {
 		return
 	}
 	p := &op{
-		kind: setLimit, entity: a.names[s.r.IntN(len(a.names))], limit: core.Tokens(s.r.IntN(500)),
+		kind: setLimit, entity: s.administered(), limit: core.Tokens(s.r.IntN(500)),
 		wait: micros(s.r.IntN(8000)) * millisecond, site: -1,
 	}
 	if rated(p.entity) {
@@ -222,6 +223,15 @@ func (a *admin) next() {
 		pause = min(pause, 1500)
 	}
 	s.after(micros(1+s.r.IntN(2*pause))*millisecond, a.next)
+}
+
+// administered is an entity to be changed.
+func (s *sim) administered() string {
+	i := s.r.IntN(len(s.admin.names) + len(s.drawn))
+	if i >= len(s.admin.names) {
+		return s.drawn[i-len(s.admin.names)]
+	}
+	return s.admin.names[i]
 }
 
 // someGeneration is a generation that an entity has or had at some site; 0 for any.

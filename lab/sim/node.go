@@ -83,6 +83,9 @@ type node struct {
 	// aheadBy is by how much its calendar was set ahead while it was down, beyond
 	// everything that its neighbours show.
 	aheadBy int64
+	// drainedTo is when it handed over its last batch, drainedWall its calendar then.
+	drainedTo   micros
+	drainedWall int64
 	// jumped is when its calendar was last set.
 	jumped micros
 	// drainedBefore says that the site knew of its drain before the last batch became durable.

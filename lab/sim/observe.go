@@ -60,6 +60,8 @@ type observer struct {
 	put, bequeathedTo map[string]core.Tokens
 
 	windows map[sequenceID]windows
+	// flow has the last grants of buckets and sliding windows.
+	flow map[sequenceID][]flowing
 	// underWay is how many direct transfers are under way, by the durable records.
 	underWay int
 }
@@ -69,7 +71,7 @@ func newObserver(s *sim) *observer {
 		s: s, sequences: make(map[sequenceID]*sequence),
 		created: make(map[string][]*sequence), highest: make(map[string]core.Tokens), outstanding: make(map[string]core.Tokens),
 		dead: make(map[sequenceID]core.Tokens), drifted: make(map[sequenceID]core.Tokens),
-		put: make(map[string]core.Tokens), bequeathedTo: make(map[string]core.Tokens), windows: make(map[sequenceID]windows),
+		put: make(map[string]core.Tokens), bequeathedTo: make(map[string]core.Tokens), windows: make(map[sequenceID]windows), flow: make(map[sequenceID][]flowing),
 		departing: make(map[core.SiteID]bool), stayed: make(map[core.SiteID]bool),
 		ledgers: make(map[sequenceID]*ledger), names: make(map[uint64]string), planted: make(map[string]bool), children: make(map[string]map[string]bool), ghosts: make(map[string]core.Tokens),
 		catalogue: catalogueModel{

@@ -80,6 +80,8 @@ type op struct {
 	tries tries
 	// at are the sites' records of the operation.
 	at []recorded
+	// flowed are the sites of which a grant of a bucket or sliding window was judged.
+	flowed []int
 	// taken is the site that gave the answer its client has taken as OK; -1 for none.
 	taken int
 

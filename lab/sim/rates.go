@@ -11,10 +11,11 @@ import (
 	"github.com/samya-db/samya/site/core/stored"
 )
 
-// A run with rates has rate quotas, with windows of a second to an hour. Their clients
-// release nothing. Sites' clocks differ, jump and drift, so sites
-// are in different windows, and tokens move between them all the time. For each window,
-// as each site's clock draws it, the grants of all sites are added up.
+// A run with rates has rate quotas of all kinds, with periods of a second to an hour. Their
+// clients release nothing. Sites' clocks differ, jump and drift, so sites are in different
+// windows, and tokens move between them all the time. For each window, as each site's clock
+// draws it, the grants of all sites are added up; for buckets and sliding windows, those of
+// each interval (flows.go). Volatile rate quotas have clients of their own (draws.go).
 
 // rateNames is how the names of rate quotas begin.
 const rateNames = "rate"
@@ -30,13 +31,24 @@ func (s *sim) addRates() {
 	if !s.o.Rates || s.o.Hungry {
 		return
 	}
-	s.per, s.scarcity = make(map[string]string), 1+s.r.IntN(40)
-	for i := range 1 + s.r.IntN(2) {
-		name := fmt.Sprintf("%s%d", rateNames, i)
-		s.per[name] = periods[s.r.IntN(len(periods))]
-		s.admin.names = append(s.admin.names, name)
+	s.rates, s.scarcity = make(map[string]rates.Terms), 1+s.r.IntN(40)
+	for i := range 1 + s.r.IntN(3) {
+		name, durable := fmt.Sprintf("%s%d", rateNames, i), s.chance(600)
+		t, err := rates.Parse(string(kinds[s.r.IntN(len(kinds))]), periods[s.r.IntN(len(periods))], "", &durable)
+		if err != nil {
+			panic(err)
+		}
+		s.rates[name] = t
+		if durable {
+			s.admin.names = append(s.admin.names, name)
+		} else {
+			s.drawn = append(s.drawn, name)
+		}
 	}
 }
+
+// kinds are the kinds of rate quotas.
+var kinds = []rates.Kind{rates.Window, rates.Bucket, rates.Sliding}
 
 // rateLimit lowers a limit for a rate quota: clients ask for few tokens in a short window.
 func (s *sim) rateLimit(limit core.Tokens) core.Tokens {
@@ -45,14 +57,7 @@ func (s *sim) rateLimit(limit core.Tokens) core.Tokens {
 
 // terms are the terms of an entity to be created.
 func (p *op) terms() rates.Terms {
-	if !rated(p.entity) {
-		return rates.Terms{}
-	}
-	t, err := rates.Parse("", p.s.per[p.entity], "")
-	if err != nil {
-		panic(err)
-	}
-	return t
+	return p.s.rates[p.entity]
 }
 
 // windows are the grants of an entity in each window, at all sites together.
@@ -91,6 +96,10 @@ func (o *observer) inWindow(n *node, b *stored.Books, was, is *stored.Rate, gran
 	case is.Window < was.Window:
 		o.s.fail(Rates, "%s: %v goes from window %d back to %d", n.id, q.id, was.Window, is.Window)
 		return
+	case is.Terms.Kind != rates.Window || is.Terms.Volatile:
+		// Intervals are judged, not the books.
+		o.movesOne(n, b.Name, b.Net-o.net[n.i][b.Name])
+		return
 	case is.Window == was.Window:
 		late := max(0, is.Late-was.Late) // late tokens of a bequest leave with it
 		if inherited := o.bequeathedTo[b.Name]; inherited > 0 && o.net[n.i][b.Name]+late != b.Net {
@@ -122,12 +131,7 @@ func (o *observer) inWindow(n *node, b *stored.Books, was, is *stored.Rate, gran
 
 // latestWindow is the last window that a site's calendar has ever shown.
 func (o *observer) latestWindow(n *node, name string) int64 {
-	t, err := rates.Parse("", o.s.per[name], "")
-	if err != nil {
-		panic(err)
-	}
-	window, _ := rates.NewCalendar(&t).At(n.shown)
-	return window
+	return o.s.windowAt(name, n.shown)
 }
 
 // grantedIn adds up the grants of a window at all sites, which never exceed the limit.
@@ -139,21 +143,33 @@ func (o *observer) grantedIn(q *sequence, window int64, tokens core.Tokens) {
 		o.windows[q.id] = make(windows)
 	}
 	o.windows[q.id][window] += tokens
-	most := core.Tokens(0)
-	for _, l := range q.limits {
-		most = max(most, l.limit)
-	}
+	most := o.mostOf(q)
 	if q.lowered {
 		// Tokens of a later window may pay the debt, and a raise comes on top then.
 		most += q.raised
+	}
+	if sum := o.windows[q.id][window]; q.limits != nil && sum > most {
+		o.s.fail(Rates, "%v: %d tokens are granted in window %d, the limit is at most %d", q.id, sum, window, most)
+	}
+}
+
+// mostOf is the highest limit that an entity ever had.
+func (o *observer) mostOf(q *sequence) (most core.Tokens) {
+	for _, l := range q.limits {
+		most = max(most, l.limit)
 	}
 	if len(o.s.nodes) == 1 {
 		// A site alone decides without a message that the model could follow.
 		most = max(most, o.highest[q.id.entity])
 	}
-	if sum := o.windows[q.id][window]; q.limits != nil && sum > most {
-		o.s.fail(Rates, "%v: %d tokens are granted in window %d, the limit is at most %d", q.id, sum, window, most)
-	}
+	return most
+}
+
+// windowAt is the number of the window of a rate quota at a time.
+func (s *sim) windowAt(name string, wall int64) int64 {
+	t := s.rates[name]
+	window, _ := rates.NewCalendar(&t).At(wall)
+	return window
 }
 
 // furthest is the site with the calendar that is furthest ahead: tokens of all others are

@@ -98,7 +98,9 @@ type Report struct {
 	Passed, Held int
 	// Windows counts the windows of rate quotas that began at a site after another, Late the
 	// times that tokens came from a later window.
-	Windows, Late int
+	// Flows counts the grants of buckets and sliding windows that are judged, Draws those of
+	// volatile rate quotas.
+	Windows, Late, Flows, Draws int
 	// Trees are the runs with entities that stand below others. Moves are the decided
 	// moves below another parent, Prunes the deletions with everything below. Misplaced
 	// are the changes refused for where an entity stands or was to stand. GrantsBelow are
@@ -269,6 +271,8 @@ func (r *Report) counts() []count {
 		{"acquires held", &r.Held},
 		{"windows begun", &r.Windows},
 		{"tokens from later windows", &r.Late},
+		{"grants of buckets and sliding windows", &r.Flows},
+		{"grants of volatile rate quotas", &r.Draws},
 		{"trees", &r.Trees},
 		{"moves of entities", &r.Moves},
 		{"subtrees deleted", &r.Prunes},

@@ -31,6 +31,7 @@ func (n *node) drain() {
 			n.parts.Drained()
 		}
 	})
+	draws := drawsOf(batch)
 	if n.refusing {
 		s.observe.barren(n, batch)
 	}
@@ -92,9 +93,13 @@ func (n *node) drain() {
 		}
 		s.observe.granting(n, &batch.Records)
 		s.observe.standsStill(n, &batch.Records)
+		windows := n.windowsOf()
 		if err := n.drained.Commit(&batch.Records); err != nil {
 			s.fail(Sound, "%s: %w", n.id, err)
 		}
+		s.observe.flowRecords(n, &batch.Records)
+		s.observe.drew(n, draws, &batch.Records, windows)
+		n.drainedTo, n.drainedWall = s.now, n.time().Wall
 		s.observe.drained(n, batch)
 	}
 	n.flights = append(n.flights, batch)

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/samya-db/samya/internal/rates"
 	"github.com/samya-db/samya/lab/due"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/answer"
@@ -182,10 +183,13 @@ type sim struct {
 	observe *observer
 	clients []*client
 	admin   *admin
-	// per are the periods of rate quotas, by name. scarcity is by how much their limits are
+	// rates are the terms of rate quotas, by name, drawn the volatile ones among them, and
+	// draws the number of acquires of these. scarcity is by how much their limits are
 	// lower than others.
-	per      map[string]string
+	rates    map[string]rates.Terms
 	scarcity int
+	drawn    []string
+	draws    int
 	// operator reconciles entities; nil in most runs.
 	operator *operator
 	// loser is nil unless sites are lost.

@@ -27,7 +27,7 @@ func (c *admitting) refuseExcess(r *request, over *charged) answer.Answer {
 
 // waits implements till: it asks the admission module, unless the window ends in time.
 func (c *admitting) waits(e *entity, tokens Tokens, until Tick) bool {
-	return c.endsBy(e, until) || c.mods.Admission.Short(c.assessing.situation(e), tokens, c.assessing.refusesFor(e, tokens)) != policy.RefuseNow
+	return c.endsBy(e, tokens, until) || c.mods.Admission.Short(c.assessing.situation(e), tokens, c.assessing.refusesFor(e, tokens)) != policy.RefuseNow
 }
 
 func (c *admitting) queueFull(at *charged) answer.Answer {
@@ -64,13 +64,14 @@ func (c *admitting) grant(r *request, ch charge) answer.Answer {
 // the answer. Without the record a late duplicate could be granted unnoticed.
 func (c *admitting) refuse(r *request, lacking *charged) answer.Answer {
 	c.asking.remember(r, lacking.of, stored.Refused, 0)
-	return c.outOfTokens(lacking.of)
+	return c.outOfTokens(lacking)
 }
 
-func (c *admitting) outOfTokens(e *entity) answer.Answer {
+func (c *admitting) outOfTokens(lacking *charged) answer.Answer {
+	e, tokens := lacking.of, lacking.tokens
 	retry := max(c.assessing.emptyFor(e), c.cfg.GiveUp)
-	if rateOf(e) != nil && c.assessing.emptyFor(e) > 0 {
-		retry = rateOf(e).rollsIn(c.now.Wall)
+	if in, ok := c.hasIn(e, tokens); ok && c.assessing.emptyFor(e) > 0 {
+		retry = in
 	}
 	return answer.Answer{Code: answer.OutOfTokens, Left: e.usable(), Lacking: e.name, RetryAfter: retry}
 }

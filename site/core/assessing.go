@@ -148,9 +148,7 @@ func (c *assessing) schedule(e *entity) {
 	if h := e.handoff(); h != nil {
 		t = earlier(t, wakeOf(h))
 	}
-	if rateOf(e) != nil && (e.queue.len() > 0 || e.watch != nil) {
-		t = earlier(t, c.now.Tick+rateOf(e).rollsIn(c.now.Wall))
-	}
+	t = earlier(t, c.wakeOfRate(e))
 	if e.queue.len() > 0 {
 		t = earlier(t, max(1, e.queue.next()))
 		if e.seldom != nil && e.seldom.turns != 0 {

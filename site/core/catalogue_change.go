@@ -28,6 +28,9 @@ func changeBody(ch *input.Change) uint64 {
 	}
 	if t := &ch.Rate; !t.None() {
 		h = mixBody(mixBody(h, textHash(string(t.Kind)+"\x00"+string(t.Unit)+"\x00"+t.Zone)), uint64(t.Count))
+		if t.Volatile {
+			h = mixBody(h, 1)
+		}
 	}
 	if ch.Kind == input.Reconcile {
 		t := &ch.Truth

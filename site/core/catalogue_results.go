@@ -91,6 +91,13 @@ func packChange(r *stored.Change) packedChange {
 	number := func(n uint64) { b = binary.AppendUvarint(b, n) }
 	signed := func(n int64) { b = binary.AppendVarint(b, n) }
 	text := func(s string) { number(uint64(len(s))); b = append(b, s...) }
+	flag := func(set bool) {
+		n := uint64(0)
+		if set {
+			n = 1
+		}
+		number(n)
+	}
 
 	number(r.Number)
 	number(uint64(r.Instance))
@@ -107,11 +114,7 @@ func packChange(r *stored.Change) packedChange {
 	text(ch.Name)
 	signed(int64(ch.Limit))
 	text(ch.Parent)
-	subtree := uint64(0)
-	if ch.Subtree {
-		subtree = 1
-	}
-	number(subtree)
+	flag(ch.Subtree)
 	text(ch.Mode)
 	number(uint64(ch.Version))
 	number(uint64(ch.Begin))
@@ -128,6 +131,7 @@ func packChange(r *stored.Change) packedChange {
 		number(uint64(ch.Rate.Count))
 		text(string(ch.Rate.Unit))
 		text(ch.Rate.Zone)
+		flag(ch.Rate.Volatile)
 	}
 	return packedChange(b)
 }
@@ -152,6 +156,7 @@ func (p packedChange) unpack() stored.Change {
 	ch.Incarnation, ch.Heir = u.number(), SiteID(u.text())
 	if u.rest != "" {
 		ch.Rate.Kind, ch.Rate.Count, ch.Rate.Unit, ch.Rate.Zone = rates.Kind(u.text()), uint32(u.number()), rates.Unit(u.text()), u.text() //nolint:gosec // packed from 32 bits
+		ch.Rate.Volatile = u.number() == 1
 	}
 	return r
 }

@@ -78,13 +78,13 @@ func (ch charge) lower(tokens Tokens) {
 }
 
 // free implements till. No tokens are granted without it, so none are granted from a window
-// that is over. Acquires that wait come first in the next window.
+// that is over. Acquires that wait come first to tokens that come back.
 func (c *charging) free(e *entity) Tokens {
-	if c.windowDue(e) && e.queue.len() > 0 {
+	if c.replenishes(e) && e.queue.len() > 0 {
 		c.later(e)
 		return 0
 	}
-	c.openWindow(e)
+	c.replenish(e)
 	return max(0, e.usable())
 }
 
@@ -92,7 +92,7 @@ func (c *charging) free(e *entity) Tokens {
 func (c *charging) take(e *entity, tokens Tokens) {
 	c.keepWhole(e, e.books.Take(tokens))
 	c.forecasting.demanded(e, tokens)
-	c.dirtyBooks(e)
+	c.movedBooks(e)
 }
 
 // fits implements mover.
@@ -101,7 +101,7 @@ func (c *charging) fits(e *entity, tokens Tokens) bool {
 }
 
 // give implements mover. Tokens of a rate quota are not given back: the window of their
-// grant is not known. giveInWindow is for tokens of leases.
+// grant is not known. giveUnused is for tokens of leases.
 func (c *charging) give(e *entity, tokens Tokens) {
 	if rateOf(e) != nil {
 		return
@@ -116,10 +116,18 @@ func (c *charging) putBack(e *entity, tokens Tokens) {
 	c.dirtyBooks(e)
 }
 
-// giveInWindow gives back tokens that were granted in a window, if the window is not over,
-// and returns the number.
-func (c *charging) giveInWindow(e *entity, tokens Tokens, window int64) Tokens {
-	if window != rateOf(e).Window || !e.books.Fits(tokens) {
+// giveUnused gives back tokens of a rate quota that were not used, as far as they have not
+// come back by the clock, and returns the number. mark tells when they were granted; see
+// markOf.
+func (c *charging) giveUnused(e *entity, tokens Tokens, mark int64) Tokens {
+	r := rateOf(e)
+	if r.flow != nil {
+		c.replenish(e)
+		tokens = Tokens(r.flow.Unused(mark, int64(tokens)))
+	} else if mark != r.Window {
+		return 0
+	}
+	if tokens <= 0 || !e.books.Fits(tokens) {
 		return 0
 	}
 	c.putBack(e, tokens)

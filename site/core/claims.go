@@ -393,6 +393,22 @@ func (c *asking) cameUp(sites []SiteID) {
 	}
 }
 
+// fleeting reports whether a request need not be durable: a crash takes its record along, as
+// it takes all tokens of its entities for granted.
+func (c *asking) fleeting(r *request) bool {
+	if r.lease != nil || len(r.tries.Tried) > 0 || r.kind != stored.AcquireRequest && r.kind != stored.AllRequest {
+		return false
+	}
+	for _, e := range c.charging.named(r) {
+		for a := range e.chain() {
+			if !volatile(a) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // remember records the outcome of a request by the entity that it rests on, and opens a
 // claim with the sites of its earlier attempts.
 func (c *asking) remember(r *request, e *entity, state stored.RequestState, tokens Tokens) {
@@ -402,7 +418,11 @@ func (c *asking) remember(r *request, e *entity, state stored.RequestState, toke
 		// The request lacked tokens of another tenant's entity.
 		q.Tenant = tenant
 	}
-	c.remembering.record(q, c.requests.held.Take(tenant, 1))
+	if at := c.requests.held.Take(tenant, 1); c.fleeting(r) {
+		c.remembering.recordFleeting(&q, at)
+	} else {
+		c.remembering.record(q, at)
+	}
 	if len(r.tries.Tried) > 0 {
 		c.claim(r, e.generation, state)
 	}

@@ -142,8 +142,16 @@ func (c *common) touch(e *entity) {
 
 func (c *common) dirtyBooks(e *entity) {
 	e.dirtyBooks = true
+	c.touchBooks(e)
+}
+
+// touchBooks follows up on changed books.
+func (c *common) touchBooks(e *entity) {
 	if e.audit != nil {
 		e.audit.note(e.books.Net())
+	}
+	if r := rateOf(e); r != nil {
+		r.pass(e, c.now.Tick)
 	}
 	c.touch(e)
 }

@@ -58,7 +58,7 @@ func (c *Core) deliver(d input.Deliver) {
 		}
 		c.space.Execute([]string{env.Entity}, func(es []*entity) {
 			if e := es[0]; e != nil && e.generation == env.Generation {
-				c.openWindow(e)
+				c.replenish(e)
 				c.incoming = env.Window
 				switch {
 				case e.halted():

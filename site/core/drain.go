@@ -30,9 +30,7 @@ func (c *Core) Drain(e *Effects) {
 			Version: c.cat.recordedVersion(), Destroyed: slices.Clone(c.roster.without),
 		}
 	}
-	if len(rec.Block.Records) > 0 {
-		c.requests.seal(&rec.Block, c.now)
-	}
+	c.requests.seal(&rec.Block, c.now)
 	if c.fence.open {
 		c.forecasting.storeForecasts(rec)
 	}

@@ -38,7 +38,7 @@ func (c *gossiping) tellBusy() {
 			continue
 		}
 		g.next++
-		c.openWindow(e)
+		c.replenish(e)
 		own := c.assessing.summary(e)
 		summaries = append(summaries, own)
 		c.peering.hasTold(e, &own)

@@ -44,6 +44,7 @@ func (c *leasing) inheritLease(e *entity, p packedLease, tokens Tokens) {
 	key := attempt.KeyOf(p.ID)
 	if l, ok := c.leases.byKey[key]; ok && l.entity == e {
 		l.Tokens += tokens
+		l.Window = foreignMark(e)
 		c.storeLease(l)
 		return
 	}
@@ -51,6 +52,7 @@ func (c *leasing) inheritLease(e *entity, p packedLease, tokens Tokens) {
 	l := &lease{
 		Lease: stored.Lease{
 			Number: c.leases.number, ID: p.ID, Entity: e.name, Generation: e.generation, Tokens: tokens, Holder: p.Holder,
+			Window: foreignMark(e),
 		},
 		key: key, entity: e, heapAt: -1,
 	}

@@ -3,6 +3,7 @@ package core
 import (
 	"cmp"
 
+	"github.com/samya-db/samya/internal/rates"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/attempt"
 	"github.com/samya-db/samya/site/core/event"
@@ -111,6 +112,9 @@ func (c *leasing) restoreLeases(records []stored.Lease) {
 		c.leases.number = max(c.leases.number, r.Number)
 		if e := c.space.find(r.Entity); e != nil && e.generation == r.Generation {
 			l.entity = e
+			if rateOf(e) != nil && rateOf(e).flow != nil {
+				l.Window = rates.Void
+			}
 		} else {
 			l.Generation = 0
 			c.leases.lost = []uint64{0}
@@ -204,7 +208,7 @@ func (c *leasing) lend(e *entity, r *request, tokens Tokens) answer.Lease {
 	l := &lease{
 		Lease: stored.Lease{
 			Number: c.leases.number, ID: r.lease.ID, Entity: e.name, Generation: e.generation, Tokens: tokens,
-			Holder: r.lease.Holder, Window: windowOf(e),
+			Holder: r.lease.Holder, Window: markOf(e),
 		},
 		key: r.key, entity: e, heapAt: -1,
 	}
@@ -231,11 +235,11 @@ func (c *leasing) dropLease(l *lease) {
 	c.out.Records.EndedLeases = append(c.out.Records.EndedLeases, l.Number)
 }
 
-// creditOf puts tokens of a lease back into the books, as far as their window is not over.
+// creditOf puts tokens of a lease back into the books, as far as they have not come back by the clock.
 // It returns their number, and reports whether they fit.
 func (c *leasing) creditOf(l *lease, tokens Tokens) (back Tokens, fits bool) {
 	if rateOf(l.entity) != nil {
-		return c.charging.giveInWindow(l.entity, tokens, l.Window), true
+		return c.charging.giveUnused(l.entity, tokens, l.Window), true
 	}
 	return tokens, c.charging.credit(l.entity, tokens)
 }

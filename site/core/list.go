@@ -26,7 +26,7 @@ func (c *reading) list(l *input.List) {
 			return false
 		}
 		v := e.view()
-		c.showWindow(e, &v)
+		c.showRate(e, &v)
 		page = append(page, v)
 		return true
 	})

@@ -1,27 +1,38 @@
 package core
 
 import (
+	"fmt"
+
 	"github.com/samya-db/samya/internal/rates"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/stored"
 )
 
-// The tokens of a rate quota come back by the clock, not by releases: so many may be
-// granted in each window. Its books are as any other entity's. At the start of a window
-// the tokens out return to the tokens left, so a site grants its escrow again.
+// The tokens of a rate quota come back by the clock, not by releases. Its books are as any
+// other entity's: a site grants the tokens left of its escrow, and as time passes tokens out
+// return to the tokens left (replenish). Package rates knows when: at the start of a window
+// all of them, in a bucket evenly, and in a sliding window each a period after its grant.
 //
 // The clocks of sites differ, so sites are in different windows for a while. Tokens that a
 // site has not used in its window may be used elsewhere in that window or a later one. In
 // an earlier window the site may have granted the same tokens already: there they count
-// as out, and come back only once the window of the giver begins ("late").
+// as out, and come back only once the window of the giver begins ("late"). Buckets and
+// sliding windows need no tags: a token that was granted comes back at a site before any
+// site may grant it again, and the clocks of sites run equally fast.
 //
-// A window begins late if nobody looks at the entity. That harms nobody: fewer tokens
-// come back. Nor does a clock that is set back, as windows never go back.
+// Tokens come back late if nobody looks at the entity. That harms nobody: fewer tokens
+// come back. Nor does a clock that is set back, as windows never go back, and buckets go
+// by a clock that is never set.
+//
+// The grants of a volatile rate quota are not durable. A site that starts anew takes all
+// its tokens for granted.
 
 // rate is the state of a rate quota.
 type rate struct {
 	stored.Rate
+	// calendar has the windows, flow tells when other tokens come back; the other is nil.
 	calendar *rates.Calendar
+	flow     rates.Flow
 	// ends is the end of the window by the wall clock; 0 before the first look.
 	ends int64
 }
@@ -31,15 +42,42 @@ func newRate(r *stored.Rate) *rate {
 	if r.Terms.None() {
 		return nil
 	}
-	return &rate{Rate: *r, calendar: rates.NewCalendar(&r.Terms)}
+	q := &rate{Rate: *r, flow: rates.NewFlow(&r.Terms)}
+	if q.flow == nil {
+		q.calendar = rates.NewCalendar(&r.Terms)
+	}
+	return q
 }
 
 // beginRate makes a created entity a rate quota, unless it has no period.
 func (c *common) beginRate(e *entity, t rates.Terms) {
-	if r := newRate(&stored.Rate{Terms: t}); r != nil {
-		r.Window, r.ends = r.calendar.At(c.now.Wall)
-		e.rarely().rate = r
+	r := newRate(&stored.Rate{Terms: t})
+	if r == nil {
+		return
 	}
+	if e.rarely().rate = r; r.calendar != nil {
+		r.Window, r.ends = r.calendar.At(c.now.Wall)
+	}
+}
+
+// restoreRate makes a restored entity a rate quota, unless it has no period. Nobody knows
+// which grants of a volatile rate quota were not durable.
+func (e *entity) restoreRate(from *stored.Rate) error {
+	if err := from.Validate(); err != nil {
+		return fmt.Errorf("entity %q: %w", e.name, err)
+	}
+	r := newRate(from)
+	if r == nil {
+		return nil
+	}
+	e.rarely().rate = r
+	if !r.Terms.Volatile || e.books.Left() <= 0 {
+		return nil
+	}
+	if _, err := e.books.Shift(e.books.Left()); err != nil {
+		return fmt.Errorf("entity %q: %w", e.name, err)
+	}
+	return nil
 }
 
 // rateOf is the state of a rate quota; nil for other entities.
@@ -50,10 +88,27 @@ func rateOf(e *entity) *rate {
 	return e.seldom.rate
 }
 
-// windowOf is the number of the site's window; 0 for other entities than rate quotas.
+// windowOf is the number of the site's window; 0 for entities without windows.
 func windowOf(e *entity) int64 {
 	if r := rateOf(e); r != nil {
 		return r.Window
+	}
+	return 0
+}
+
+// markOf stands for tokens that a site grants now; 0 for other entities than rate quotas.
+func markOf(e *entity) int64 {
+	if r := rateOf(e); r != nil && r.flow != nil {
+		return r.flow.Mark()
+	}
+	return windowOf(e)
+}
+
+// foreignMark stands for tokens of another site, or of an earlier life: when they come back
+// is not known.
+func foreignMark(e *entity) int64 {
+	if r := rateOf(e); r != nil && r.flow != nil {
+		return rates.Void
 	}
 	return 0
 }
@@ -66,14 +121,78 @@ func termsOf(e *entity) rates.Terms {
 	return rates.Terms{}
 }
 
+// volatile reports whether grants of an entity need not be durable.
+func volatile(e *entity) bool {
+	r := rateOf(e)
+	return r != nil && r.Terms.Volatile
+}
+
 // rollsIn is the time until the window ends, at least 1.
 func (r *rate) rollsIn(wall int64) Tick { return Tick(max(1, r.ends-wall)) }
 
-// windowDue reports whether another window is to begin.
-func (c *common) windowDue(e *entity) bool {
+// pass has the clock of an entity without windows note the time and the books. It is called
+// after each change of the books.
+func (r *rate) pass(e *entity, now Tick) {
+	if r.flow != nil {
+		r.flow.Pass(uint64(now), int64(e.books.Left()+e.books.Net()), int64(e.books.Net()))
+	}
+}
+
+// hasIn is the time until an entity has so many tokens left by its clock alone, at least 1;
+// false if it never has.
+func (c *common) hasIn(e *entity, tokens Tokens) (Tick, bool) {
 	r := rateOf(e)
-	if r == nil || c.now.Wall < r.ends || !c.serves(e) || c.roster.leaves || e.handoff() != nil && e.handoff().Open() {
+	if r == nil || c.roster.leaves {
+		return 0, false
+	}
+	if r.calendar != nil {
+		return r.rollsIn(c.now.Wall), true
+	}
+	r.pass(e, c.now.Tick)
+	in, ok := r.flow.Until(int64(tokens-e.books.Left()) - r.flow.Due())
+	return max(1, Tick(in)), ok
+}
+
+// endsBy reports whether an entity may have tokens for an acquire by its clock before a
+// time: then the acquire may wait until that time.
+func (c *common) endsBy(e *entity, tokens Tokens, until Tick) bool {
+	in, ok := c.hasIn(e, tokens)
+	return ok && c.now.Tick+in < until
+}
+
+// wakeOfRate is the time at which an entity that somebody watches or waits for is to be
+// looked at for its clock; 0 for never.
+func (c *common) wakeOfRate(e *entity) Tick {
+	r := rateOf(e)
+	switch {
+	case r == nil || e.queue.len() == 0 && e.watch == nil:
+		return 0
+	case r.calendar != nil:
+		return c.now.Tick + r.rollsIn(c.now.Wall)
+	case e.queue.len() > 0:
+		if in, ok := c.hasIn(e, e.queue.fewest()); ok {
+			return c.now.Tick + in
+		}
+	case e.books.Net() > 0:
+		return c.now.Tick + showEvery
+	}
+	return 0
+}
+
+// showEvery is the time in milliseconds after which a watcher of a bucket sees the tokens
+// that have come back.
+const showEvery = 1000
+
+// replenishes reports whether tokens of an entity are to come back now: another window is
+// to begin, or tokens are due.
+func (c *common) replenishes(e *entity) bool {
+	r := rateOf(e)
+	switch {
+	case r == nil || r.calendar != nil && c.now.Wall < r.ends || !c.serves(e) || c.roster.leaves || e.handoff() != nil && e.handoff().Open():
 		return false
+	case r.flow != nil:
+		r.pass(e, c.now.Tick)
+		return r.flow.Due() > 0
 	}
 	window, ends := r.calendar.At(c.now.Wall)
 	if window <= r.Window {
@@ -83,12 +202,23 @@ func (c *common) windowDue(e *entity) bool {
 	return true
 }
 
-// openWindow begins the window that is due, and marks the entity. At a site that leaves no
-// window begins: tokens out that are on their way to an heir must not come back here too.
-func (c *common) openWindow(e *entity) {
-	if !c.windowDue(e) {
+// replenish has tokens come back that are to, and marks the entity. At a site that leaves no
+// tokens come back: tokens out that are on their way to an heir must not come back here too.
+func (c *common) replenish(e *entity) {
+	switch {
+	case !c.replenishes(e):
 		return
+	case rateOf(e).flow != nil:
+		c.keepWhole(e, e.books.Return(Tokens(rateOf(e).flow.Take())))
+		c.movedBooks(e)
+	default:
+		c.openWindow(e)
 	}
+	c.later(e)
+}
+
+// openWindow begins the window that is due.
+func (c *common) openWindow(e *entity) {
 	r := rateOf(e)
 	window, ends := r.calendar.At(c.now.Wall)
 	r.ends = ends
@@ -103,13 +233,16 @@ func (c *common) openWindow(e *entity) {
 	}
 	c.dirtyBooks(e)
 	c.dirtyRecord(e)
-	c.later(e)
 }
 
-// endsBy reports whether the window of an entity ends before a time: then an acquire that
-// waits until that time may get tokens.
-func (c *common) endsBy(e *entity, until Tick) bool {
-	return rateOf(e) != nil && !c.roster.leaves && c.now.Tick+rateOf(e).rollsIn(c.now.Wall) < until
+// movedBooks notes changed books of a request. Books that are not durable need not be
+// written, unless they change otherwise.
+func (c *common) movedBooks(e *entity) {
+	if !volatile(e) {
+		c.dirtyBooks(e)
+		return
+	}
+	c.touchBooks(e)
 }
 
 // comesBack is the number of tokens out that come back as a window begins.
@@ -120,15 +253,21 @@ func (r *rate) comesBack(e *entity, window int64) Tokens {
 	return max(0, e.books.Net()-r.Late)
 }
 
-// showWindow has a view show the window that is due, which nobody may have begun yet.
-func (c *common) showWindow(e *entity, v *answer.View) {
-	if !c.windowDue(e) {
+// showRate has a view show the tokens that are to come back, as if they had.
+func (c *common) showRate(e *entity, v *answer.View) {
+	if !c.replenishes(e) {
 		return
 	}
 	r := rateOf(e)
-	window, ends := r.calendar.At(c.now.Wall)
-	back := r.comesBack(e, window)
-	v.Left, v.Usable, v.Net, v.Ends = v.Left+back, v.Usable+back, v.Net-back, ends
+	back := Tokens(0)
+	if r.flow != nil {
+		back = Tokens(r.flow.Due())
+	} else {
+		var window int64
+		window, v.Ends = r.calendar.At(c.now.Wall)
+		back = r.comesBack(e, window)
+	}
+	v.Left, v.Usable, v.Net = v.Left+back, v.Usable+back, v.Net-back
 }
 
 // handsOver is the window to tell with a bequest: tokens out may be late, and must not come
@@ -177,7 +316,7 @@ func (r *settledLimit) opens(e *entity) int64 {
 
 // outUntil has tokens out come back only once a window opens.
 func (c *common) outUntil(e *entity, tokens Tokens, opens int64) {
-	if r := rateOf(e); r != nil && tokens > 0 && opens > r.Window {
+	if r := rateOf(e); r != nil && r.calendar != nil && tokens > 0 && opens > r.Window {
 		r.Late, r.Opens = r.Late+tokens, max(r.Opens, opens)
 		c.dirtyRecord(e)
 	}

@@ -15,7 +15,7 @@ func (c *Core) readEntity(r *input.Read) {
 			return
 		}
 		v := c.reading.read(es[0])
-		c.showWindow(es[0], &v)
+		c.showRate(es[0], &v)
 		if r.Cut {
 			v.Count = c.counted(es[0])
 		}

@@ -88,6 +88,12 @@ func (c *remembering) record(r stored.Request, tenant portion.Slot) {
 	c.out.Records.Block.Records = append(c.out.Records.Block.Records, r)
 }
 
+// recordFleeting is record for a request that need not be durable.
+func (c *remembering) recordFleeting(r *stored.Request, tenant portion.Slot) {
+	c.requests.add(r, tenant)
+	c.requests.fleeting++
+}
+
 // enlist counts an acquire as waiting; join has it wait for an entity.
 func (c *remembering) enlist(w *waiting) {
 	c.arrivals++

@@ -90,6 +90,8 @@ type requestTable struct {
 	next uint64
 	// forgotten is the lowest sequence not yet deleted from disk.
 	forgotten uint64
+	// fleeting is the number of records being gathered that are in no block on disk.
+	fleeting int
 	// restored says that some restored blocks have no time yet.
 	restored bool
 	// lost is no earlier than the wall time of any forgotten block.
@@ -214,27 +216,34 @@ func (t *requestTable) forget() {
 	}
 }
 
-// seal numbers a gathered block and notes it for expiry.
+// seal notes the gathered records for expiry, and numbers the block of the durable ones.
 func (t *requestTable) seal(b *stored.Block, now input.Now) {
-	b.Sequence, b.Wall = t.next, now.Wall
-	t.next++
-	t.note(*b, now.Tick)
+	records := len(b.Records) + t.fleeting
+	if t.fleeting = 0; records == 0 {
+		return
+	}
+	noted := rememberedBlock{sequence: t.next, wall: now.Wall, at: now.Tick, records: records}
+	if len(b.Records) > 0 {
+		b.Sequence, b.Wall = t.next, now.Wall
+		t.next++
+	}
+	t.note(noted)
 }
 
 func (t *requestTable) remember(b stored.Block, tenants *tenantsOf) {
 	for i := range b.Records {
 		t.add(&b.Records[i], tenants.take(&t.held, &b.Records[i]))
 	}
-	t.note(b, 0)
+	t.note(rememberedBlock{sequence: b.Sequence, wall: b.Wall, records: len(b.Records)})
 }
 
-func (t *requestTable) note(b stored.Block, at Tick) {
+func (t *requestTable) note(b rememberedBlock) {
 	if t.head > 1024 && t.head > len(t.blocks)/2 {
 		n := copy(t.blocks, t.blocks[t.head:])
 		clear(t.blocks[n:])
 		t.blocks, t.head = t.blocks[:n], 0
 	}
-	t.blocks = append(t.blocks, rememberedBlock{sequence: b.Sequence, wall: b.Wall, at: at, records: len(b.Records)})
+	t.blocks = append(t.blocks, b)
 }
 
 // expire forgets at most `most` records, answered or restored more than keep ago. It
@@ -265,7 +274,7 @@ func (t *requestTable) expire(now, keep Tick, most int) uint64 {
 	// the time of earlier answers.
 	oldest := t.next - 1
 	if t.head < len(t.blocks) {
-		oldest = t.blocks[t.head].sequence
+		oldest = min(oldest, t.blocks[t.head].sequence)
 	}
 	if oldest < t.forgotten+forgetEvery {
 		return 0

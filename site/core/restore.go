@@ -77,11 +77,8 @@ func (c *Core) restore(from *stored.Restored) error {
 		if e.books, err = books.Of(b.Left, b.Net, e.offered()); err != nil {
 			return fmt.Errorf("entity %q: %w", r.Name, err)
 		}
-		if err := r.Rate.Validate(); err != nil {
-			return fmt.Errorf("entity %q: %w", r.Name, err)
-		}
-		if rate := newRate(&r.Rate); rate != nil {
-			e.rarely().rate = rate
+		if err := e.restoreRate(&r.Rate); err != nil {
+			return err
 		}
 		c.keepOut(e, r.Surplus)
 		c.retire(e, r.WrittenOff)

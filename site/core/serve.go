@@ -78,8 +78,8 @@ func (c *admitting) acquire(a *input.Acquire) {
 func (c *admitting) begun(call input.Call, r *request, ch charge, wait Tick) {
 	for i := range ch {
 		// An acquire of more than a limit leaves no trace.
-		if e := ch[i].of; c.windowDue(e) && ch.exceeds(r) == nil {
-			c.openWindow(e)
+		if e := ch[i].of; c.replenishes(e) && ch.exceeds(r) == nil {
+			c.replenish(e)
 			c.serveQueue(e)
 		}
 		if e := ch[i].of; e.queue.holdIsOver(c.now.Tick) && ch.exceeds(r) == nil {
@@ -111,7 +111,7 @@ func (c *admitting) enqueue(call input.Call, r *request, ch charge, at *charged,
 	w := &waiting{
 		request: *r, until: c.remembering.until(wait, &r.tries), named: c.charging.named(r), charge: append(charge(nil), ch...), calls: []input.Call{call},
 	}
-	if c.assessing.emptyFor(at.of) > 0 && !at.of.noQuorum() && !c.endsBy(at.of, w.until) {
+	if c.assessing.emptyFor(at.of) > 0 && !at.of.noQuorum() && !c.endsBy(at.of, at.tokens, w.until) {
 		w.until = min(w.until, c.now.Tick+keepWaiting)
 	}
 	c.remembering.enlist(w)
@@ -133,7 +133,7 @@ func (c *admitting) dryRun(ch charge, call input.Call, r *request) {
 	case v.over != nil:
 		c.reply(call, exceeded(v.over))
 	case v.refusing != nil:
-		c.reply(call, c.outOfTokens(v.refusing.of))
+		c.reply(call, c.outOfTokens(v.refusing))
 	default:
 		c.reply(call, answer.Answer{Tokens: ch[0].tokens, Left: ch[0].of.usable()})
 	}

@@ -60,7 +60,7 @@ func (c *rebalancing) settle() {
 		if !c.serves(e) {
 			continue
 		}
-		if c.openWindow(e); changed {
+		if c.replenish(e); changed {
 			c.admitting.serveQueue(e)
 			c.assessing.tellGain(e)
 		}
@@ -162,7 +162,7 @@ func (c *rebalancing) giveUp(e *entity) {
 	if c.mods.Admission.Patient() {
 		mostNeeded = small(e)
 	}
-	lasts := func(w *waiting) bool { return c.endsBy(e, w.until) }
+	lasts := func(w *waiting) bool { return c.endsBy(e, w.needs, w.until) }
 	e.queue.hasten(c.now.Tick+keepWaiting, mostNeeded, lasts)
 	c.admitting.endWaiting(e, e.queue.take(func(w *waiting) bool {
 		return !lasts(w) && (w.needs > mostNeeded || w.until <= c.now.Tick)

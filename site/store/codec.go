@@ -122,11 +122,11 @@ func encodeTerms(t *rates.Terms) *storev1.Rate {
 	if t.None() {
 		return nil
 	}
-	return &storev1.Rate{Kind: string(t.Kind), Count: t.Count, Unit: string(t.Unit), Zone: t.Zone}
+	return &storev1.Rate{Kind: string(t.Kind), Count: t.Count, Unit: string(t.Unit), Zone: t.Zone, Volatile: t.Volatile}
 }
 
 func decodeTerms(p *storev1.Rate) rates.Terms {
-	return rates.Terms{Kind: rates.Kind(p.GetKind()), Count: p.GetCount(), Unit: rates.Unit(p.GetUnit()), Zone: p.GetZone()}
+	return rates.Terms{Kind: rates.Kind(p.GetKind()), Count: p.GetCount(), Unit: rates.Unit(p.GetUnit()), Zone: p.GetZone(), Volatile: p.GetVolatile()}
 }
 
 func encodeSites(sites []core.SiteID) (names []string) {

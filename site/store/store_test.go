@@ -76,7 +76,7 @@ func full() *stored.Records {
 		Exposures: []avantan.Ballot{ballot(3, "eu"), ballot(8, "eu"), ballot(9, "us")}, Built: true,
 		Kept: []avantan.Kept{{Peer: "as", Instance: 40, Value: value}, {Peer: "eu", Instance: 41, Value: value}},
 	}
-	day := rates.Terms{Kind: rates.Window, Count: 1, Unit: rates.Day, Zone: "Asia/Tokyo"}
+	day := rates.Terms{Kind: rates.Window, Count: 1, Unit: rates.Day, Zone: "Asia/Tokyo", Volatile: true}
 	return &stored.Records{
 		Block: stored.Block{Sequence: 7, Wall: -12, Records: []stored.Request{
 			{

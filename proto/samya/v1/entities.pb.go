@@ -95,13 +95,16 @@ type Entity struct {
 	Parent string `protobuf:"bytes,5,opt,name=parent,proto3" json:"parent,omitempty"`
 	// How many entities stand right below it.
 	Children int32 `protobuf:"varint,6,opt,name=children,proto3" json:"children,omitempty"`
-	// The period of a rate quota, such as "1m": the limit is for each window of that length,
-	// and tokens come back as a window ends. Empty for other entities.
+	// The period of a rate quota, such as "1m": the limit is for so long a time, and tokens
+	// come back by the clock. Empty for other entities.
 	Per string `protobuf:"bytes,7,opt,name=per,proto3" json:"per,omitempty"`
-	// "window" for a rate quota; else empty.
+	// "window", "bucket" or "sliding" for a rate quota; else empty.
 	Kind string `protobuf:"bytes,8,opt,name=kind,proto3" json:"kind,omitempty"`
 	// The time zone of windows of days or months; empty for UTC.
-	TimeZone      string `protobuf:"bytes,9,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
+	TimeZone string `protobuf:"bytes,9,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
+	// Of a rate quota: whether its grants are durable. If not, a site that starts anew takes
+	// all its tokens for granted.
+	Durable       *bool `protobuf:"varint,10,opt,name=durable,proto3,oneof" json:"durable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -197,6 +200,13 @@ func (x *Entity) GetTimeZone() string {
 		return x.TimeZone
 	}
 	return ""
+}
+
+func (x *Entity) GetDurable() bool {
+	if x != nil && x.Durable != nil {
+		return *x.Durable
+	}
+	return false
 }
 
 // Usage is what the sites' books of one entity add up to.
@@ -785,14 +795,19 @@ type CreateEntityRequest struct {
 	// The entity to stand below; empty for none. At most 8 entities stand one below
 	// the other.
 	Parent string `protobuf:"bytes,4,opt,name=parent,proto3" json:"parent,omitempty"`
-	// Makes a rate quota: so many tokens in each window of that length, a number and a unit
-	// such as 10s, 5m, 1h, 1d or 1month, at most a year. Its tokens come back as a window
-	// ends, and are not released. It has no parent, and no entity below it.
+	// Makes a rate quota: so many tokens in so long a time, a number and a unit such as 10s,
+	// 5m, 1h, 1d or 1month, at most a year. Its tokens come back by the clock, and are not
+	// released. It has no parent, and no entity below it.
 	Per string `protobuf:"bytes,5,opt,name=per,proto3" json:"per,omitempty"`
-	// "window", also if empty.
+	// When tokens come back: "window", also if empty, for all at the end of a window; "bucket"
+	// for evenly, all within the period; "sliding" for each a period after its grant.
 	Kind string `protobuf:"bytes,6,opt,name=kind,proto3" json:"kind,omitempty"`
 	// The time zone of windows of days or months, such as Europe/Berlin; empty for UTC.
-	TimeZone      string `protobuf:"bytes,7,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
+	TimeZone string `protobuf:"bytes,7,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
+	// Of a rate quota: whether each grant is durable before its answer. If not, grants are
+	// faster, and a site that starts anew takes all its tokens for granted. If left out,
+	// windows of an hour and longer are durable, and all other rate quotas are not.
+	Durable       *bool `protobuf:"varint,8,opt,name=durable,proto3,oneof" json:"durable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -874,6 +889,13 @@ func (x *CreateEntityRequest) GetTimeZone() string {
 		return x.TimeZone
 	}
 	return ""
+}
+
+func (x *CreateEntityRequest) GetDurable() bool {
+	if x != nil && x.Durable != nil {
+		return *x.Durable
+	}
+	return false
 }
 
 type CreateEntityResponse struct {
@@ -2188,7 +2210,7 @@ var File_samya_v1_entities_proto protoreflect.FileDescriptor
 
 const file_samya_v1_entities_proto_rawDesc = "" +
 	"\n" +
-	"\x17samya/v1/entities.proto\x12\bsamya.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x15samya/v1/method.proto\"\xe3\x01\n" +
+	"\x17samya/v1/entities.proto\x12\bsamya.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x15samya/v1/method.proto\"\x8e\x02\n" +
 	"\x06Entity\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\x03R\x05limit\x12\x1e\n" +
@@ -2200,7 +2222,11 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"\bchildren\x18\x06 \x01(\x05R\bchildren\x12\x10\n" +
 	"\x03per\x18\a \x01(\tR\x03per\x12\x12\n" +
 	"\x04kind\x18\b \x01(\tR\x04kind\x12\x1b\n" +
-	"\ttime_zone\x18\t \x01(\tR\btimeZone\"\x87\x03\n" +
+	"\ttime_zone\x18\t \x01(\tR\btimeZone\x12\x1d\n" +
+	"\adurable\x18\n" +
+	" \x01(\bH\x00R\adurable\x88\x01\x01B\n" +
+	"\n" +
+	"\b_durable\"\x87\x03\n" +
 	"\x05Usage\x12\x1c\n" +
 	"\tavailable\x18\x01 \x01(\x03R\tavailable\x12\x1a\n" +
 	"\bacquired\x18\x02 \x01(\x03R\bacquired\x12\x1d\n" +
@@ -2254,7 +2280,7 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"\fTransferMove\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x16\n" +
-	"\x06tokens\x18\x03 \x01(\x03R\x06tokens\"\xb9\x01\n" +
+	"\x06tokens\x18\x03 \x01(\x03R\x06tokens\"\xe4\x01\n" +
 	"\x13CreateEntityRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\x03R\x05limit\x12\x1d\n" +
@@ -2263,7 +2289,10 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"\x06parent\x18\x04 \x01(\tR\x06parent\x12\x10\n" +
 	"\x03per\x18\x05 \x01(\tR\x03per\x12\x12\n" +
 	"\x04kind\x18\x06 \x01(\tR\x04kind\x12\x1b\n" +
-	"\ttime_zone\x18\a \x01(\tR\btimeZone\"@\n" +
+	"\ttime_zone\x18\a \x01(\tR\btimeZone\x12\x1d\n" +
+	"\adurable\x18\b \x01(\bH\x00R\adurable\x88\x01\x01B\n" +
+	"\n" +
+	"\b_durable\"@\n" +
 	"\x14CreateEntityResponse\x12(\n" +
 	"\x06entity\x18\x01 \x01(\v2\x10.samya.v1.EntityR\x06entity\"\x93\x01\n" +
 	"\x10GetEntityRequest\x12\x12\n" +
@@ -2486,6 +2515,8 @@ func file_samya_v1_entities_proto_init() {
 		return
 	}
 	file_samya_v1_method_proto_init()
+	file_samya_v1_entities_proto_msgTypes[0].OneofWrappers = []any{}
+	file_samya_v1_entities_proto_msgTypes[6].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

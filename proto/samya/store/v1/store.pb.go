@@ -578,14 +578,16 @@ func (x *EntityState) GetOpens() int64 {
 // Rate has the terms of a rate quota.
 type Rate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// "window".
+	// "window", "bucket" or "sliding".
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// How many units a period has.
 	Count uint32 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
 	// The unit of periods, such as "minute".
 	Unit string `protobuf:"bytes,3,opt,name=unit,proto3" json:"unit,omitempty"`
 	// The time zone of days and months; empty for UTC.
-	Zone          string `protobuf:"bytes,4,opt,name=zone,proto3" json:"zone,omitempty"`
+	Zone string `protobuf:"bytes,4,opt,name=zone,proto3" json:"zone,omitempty"`
+	// Whether grants are not durable.
+	Volatile      bool `protobuf:"varint,5,opt,name=volatile,proto3" json:"volatile,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -646,6 +648,13 @@ func (x *Rate) GetZone() string {
 		return x.Zone
 	}
 	return ""
+}
+
+func (x *Rate) GetVolatile() bool {
+	if x != nil {
+		return x.Volatile
+	}
+	return false
 }
 
 // Claim is what the site has to find out with the sites of earlier attempts of
@@ -2465,12 +2474,13 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\x04rate\x18\x19 \x01(\v2\x14.samya.store.v1.RateR\x04rate\x12\x16\n" +
 	"\x06window\x18\x1a \x01(\x03R\x06window\x12\x12\n" +
 	"\x04late\x18\x1b \x01(\x03R\x04late\x12\x14\n" +
-	"\x05opens\x18\x1c \x01(\x03R\x05opens\"X\n" +
+	"\x05opens\x18\x1c \x01(\x03R\x05opens\"t\n" +
 	"\x04Rate\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\rR\x05count\x12\x12\n" +
 	"\x04unit\x18\x03 \x01(\tR\x04unit\x12\x12\n" +
-	"\x04zone\x18\x04 \x01(\tR\x04zone\"h\n" +
+	"\x04zone\x18\x04 \x01(\tR\x04zone\x12\x1a\n" +
+	"\bvolatile\x18\x05 \x01(\bR\bvolatile\"h\n" +
 	"\x05Claim\x12)\n" +
 	"\x03ask\x18\x01 \x01(\v2\x17.samya.peer.v1.ClaimAskR\x03ask\x12\x1e\n" +
 	"\n" +
