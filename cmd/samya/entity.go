@@ -91,7 +91,6 @@ func (t *talker) entityCreate() *cobra.Command {
 	return cmd
 }
 
-
 func (t *talker) entityGet() *cobra.Command {
 	var consistency string
 	var maxAge time.Duration
