@@ -3,7 +3,8 @@ package mutants
 import (
 	"context"
 	"errors"
-	"os"
+	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,38 +14,64 @@ import (
 	"github.com/samya-db/samya/lab/mutants/finding"
 )
 
-// lookAtControl runs the unchanged code in every way used to look for any of the bugs,
-// several at once.
-func (h *harness) lookAtControl(ctx context.Context, bugs []Bug) {
-	began := time.Now()
-	var wait sync.WaitGroup
-	if ways := waysOf(bugs); len(ways) > 0 {
-		wait.Go(func() { h.simulateControl(ctx, ways) })
+// simulateControl simulates and searches the unchanged code in every way used to look for
+// any of the bugs. The program with several bugs, none of them on, has to find the same.
+func (h *harness) simulateControl(ctx context.Context, bugs []Bug, order []int) {
+	var some []Bug
+	for _, at := range order {
+		some = append(some, bugs[at])
 	}
-	for _, w := range h.tests {
-		wait.Go(func() { h.lookAtTests(ctx, w) })
+	ways := waysOf(some)
+	if len(ways) == 0 {
+		return
+	}
+	began := time.Now()
+	without, err := h.unchanged(ctx)
+	if err != nil {
+		h.note(Outcome{Err: err})
+		return
+	}
+	several := h.severalOf(ctx, some)
+	var wait sync.WaitGroup
+	for _, w := range ways {
+		wait.Go(func() {
+			var part Outcome
+			h.lookIn(ctx, &part, without, w)
+			if several.path != "" {
+				part.Err = errors.Join(part.Err, h.compare(ctx, without, several, w))
+			}
+			h.note(part)
+		})
 	}
 	wait.Wait()
 	h.control.Took = time.Since(began)
 }
 
-// simulateControl simulates and searches the unchanged code.
-func (h *harness) simulateControl(ctx context.Context, ways []way) {
-	binary, err := h.build(ctx, nil)
+// ErrUnlike is matched by the error for a program with several bugs, none of them on, that
+// differs from the unchanged code.
+var ErrUnlike = errors.New("without a bug, the program with several bugs is unlike the unchanged code")
+
+// A comparison runs compareSeeds seeds, or searches compareStates states.
+const compareSeeds, compareStates = 20, 3000
+
+// compare returns an error if two programs differ in what they find.
+func (h *harness) compare(ctx context.Context, a, b program, w way) error {
+	args := append(w.cluster(), "-first", strconv.FormatUint(h.First, 10), "-seeds", strconv.Itoa(compareSeeds), "-all")
+	if w.explore != "" {
+		args = []string{"-explore", w.explore, "-bound", h.Bound, "-max-states", strconv.Itoa(compareStates)}
+	}
+	of, err := h.find(ctx, a, args...)
 	if err != nil {
-		h.note(Outcome{Err: err})
-		return
+		return err
 	}
-	defer func() { _ = os.Remove(binary) }() // the directory goes later
-	var wait sync.WaitGroup
-	for _, w := range ways {
-		wait.Go(func() {
-			var part Outcome
-			h.lookIn(ctx, &part, binary, w)
-			h.note(part)
-		})
+	other, err := h.find(ctx, b, args...)
+	if err != nil {
+		return err
 	}
-	wait.Wait()
+	if !reflect.DeepEqual(of, other) {
+		return fmt.Errorf("%w: %v: %+v, want %+v", ErrUnlike, w, other, of)
+	}
+	return nil
 }
 
 // lookAtTests runs tests on the unchanged code, once.
@@ -56,13 +83,31 @@ func (h *harness) lookAtTests(ctx context.Context, w way) {
 	})
 }
 
+// lookAtCommonTests runs tests in the programs with several bugs, none of them on, once.
+// Tests that fail are left out there; the unchanged code tells whether they fail as well.
+func (h *harness) lookAtCommonTests(ctx context.Context, c *common, w way) {
+	h.once(c.name+w.String(), func() {
+		part := h.testCommon(ctx, c, "", w, nil)
+		if part.Err == nil && len(part.Found) == 1 && part.Found[0].Violations+part.Found[0].Panics == 0 {
+			h.once(w.String(), func() { h.note(part) })
+			return
+		}
+		if len(part.Found) == 1 {
+			c.mu.Lock()
+			c.broken[w.String()] = part.Found[0].Broken
+			c.mu.Unlock()
+		}
+		h.lookAtTests(ctx, w)
+	})
+}
+
 // failsWithout reports whether the unchanged code fails in a seed that catches a bug.
 func (h *harness) failsWithout(ctx context.Context, w way, seed uint64) (bool, error) {
-	binary, err := h.unchanged(ctx)
+	without, err := h.unchanged(ctx)
 	if err != nil {
 		return false, err
 	}
-	f, err := h.find(ctx, binary, append(w.cluster(), "-first", strconv.FormatUint(seed, 10), "-seeds", "1", "-all")...)
+	f, err := h.find(ctx, without, append(w.cluster(), "-first", strconv.FormatUint(seed, 10), "-seeds", "1", "-all")...)
 	if err != nil {
 		return false, err
 	}
@@ -73,12 +118,12 @@ func (h *harness) failsWithout(ctx context.Context, w way, seed uint64) (bool, e
 // searchControl searches the unchanged code, once.
 func (h *harness) searchControl(ctx context.Context, w way) {
 	h.once(w.String(), func() {
-		binary, err := h.unchanged(ctx)
+		without, err := h.unchanged(ctx)
 		if err != nil {
 			h.note(Outcome{Err: err})
 			return
 		}
-		f, err := h.find(ctx, binary, "-explore", w.explore, "-bound", h.Bound, "-max-states", strconv.Itoa(h.MaxStates))
+		f, err := h.find(ctx, without, "-explore", w.explore, "-bound", h.Bound, "-max-states", strconv.Itoa(h.MaxStates))
 		part := Outcome{Err: err}
 		if err == nil && !f.Skipped {
 			part.Found = []Found{{Way: w.String(), Finding: f}}
@@ -87,10 +132,10 @@ func (h *harness) searchControl(ctx context.Context, w way) {
 	})
 }
 
-// unchanged returns the path of a program without a bug, built once.
-func (h *harness) unchanged(ctx context.Context) (string, error) {
-	h.once("build", func() { h.binary, h.notBuilt = h.build(ctx, nil) })
-	return h.binary, h.notBuilt
+// unchanged returns a program without a bug, built once.
+func (h *harness) unchanged(ctx context.Context) (program, error) {
+	h.once("build", func() { h.without, h.notBuilt = h.build(ctx, nil) })
+	return h.without, h.notBuilt
 }
 
 // once does a part of the control the first time it is called for the part.
@@ -151,4 +196,16 @@ func (h *harness) known(w way) finding.Finding {
 	f := h.control.in(w)
 	f.Failed, f.Broken = slices.Clone(f.Failed), slices.Clone(f.Broken)
 	return f
+}
+
+// controlFails reports whether the unchanged code fails in a way to look for a bug.
+func (h *harness) controlFails(b *Bug) bool {
+	ways := b.ways()
+	if b.Judge != JudgeSim {
+		ways = append(ways, b.testWay())
+	}
+	return slices.ContainsFunc(ways, func(w way) bool {
+		f := h.known(w)
+		return f.Violations+f.Panics+f.Hashes > 0
+	})
 }

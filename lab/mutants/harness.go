@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/lab/mutants/finding"
+	"github.com/samya-db/samya/lab/mutants/schemata"
 )
 
 // Options say how hard to look.
@@ -36,6 +37,11 @@ type Options struct {
 	// Each bug comes with the part of the control that is about it.
 	Budget time.Duration
 	Order  uint64
+	// Alone compiles every bug alone. Else bugs are compiled together where possible.
+	Alone bool
+	// Record, if set, names a file of verdicts. Bugs with a verdict on the same source
+	// are not judged again.
+	Record string
 	// Progress, if set, is called after each bug, and for the control with a nil
 	// Bug; never by two goroutines at once.
 	Progress func(Outcome)
@@ -49,6 +55,8 @@ type Outcome struct {
 	Found []Found
 	// Err says why something could not be found out: the build failed, or a time-out.
 	Err error
+	// Alone tells why the bug was compiled alone; "" for a bug compiled with others.
+	Alone string
 	// Took is how long the look took.
 	Took time.Duration
 }
@@ -101,146 +109,63 @@ func Run(ctx context.Context, bugs []Bug, o Options) (*Result, error) {
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // leftovers harm nobody
 	h := &harness{Options: o, dir: dir, slots: make(chan struct{}, max(1, o.Jobs)), most: mostSeeds(bugs), tests: testControls(bugs)}
+	known, err := h.openRecord(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = h.record.Close() }() // each verdict has been written, or told of
+	order := make([]int, 0, len(bugs))
+	outcomes := make([]*Outcome, len(bugs))
+	for i := range bugs {
+		if outcomes[i] = known[bugs[i].Name]; outcomes[i] == nil {
+			order = append(order, i)
+			continue
+		}
+		outcomes[i].Bug = &bugs[i]
+		h.tell(*outcomes[i])
+	}
 	began := time.Now()
+	if o.Budget > 0 {
+		draw := rand.New(rand.NewPCG(o.Order, 0))
+		draw.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+	}
+	order = h.together(bugs, order)
 	if o.Budget == 0 {
 		// The control first: all else means nothing if it fails.
-		h.lookAtControl(ctx, bugs)
-		h.tell(h.control)
+		h.simulateControl(ctx, bugs, order)
 		if err := h.control.Err; err != nil {
 			return nil, fmt.Errorf("run the unchanged code: %w", err)
 		}
-	} else {
-		bugs = slices.Clone(bugs)
-		order := rand.New(rand.NewPCG(o.Order, 0))
-		order.Shuffle(len(bugs), func(i, j int) { bugs[i], bugs[j] = bugs[j], bugs[i] })
 	}
-	outcomes := make([]Outcome, len(bugs))
 	var wait sync.WaitGroup
 	looks := make(chan struct{}, max(1, o.Jobs))
-	judged := 0
-	for ; judged < len(bugs); judged++ {
+	for _, at := range order {
 		looks <- struct{}{}
-		if o.Budget > 0 && time.Since(began) >= o.Budget {
+		if o.Budget > 0 && time.Since(began) >= o.Budget || ctx.Err() != nil {
 			break
 		}
-		at := judged
+		outcomes[at] = new(Outcome)
 		wait.Go(func() {
 			defer func() { <-looks }()
-			outcomes[at] = h.look(ctx, &bugs[at])
-			h.tell(outcomes[at])
+			*outcomes[at] = h.look(ctx, &bugs[at])
+			h.tell(*outcomes[at])
 		})
 	}
 	wait.Wait()
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	if o.Budget > 0 {
-		h.tell(h.control)
-		if err := h.control.Err; err != nil {
-			return nil, fmt.Errorf("run the unchanged code: %w", err)
+	h.tell(h.control)
+	if err := h.control.Err; err != nil {
+		return nil, fmt.Errorf("run the unchanged code: %w", err)
+	}
+	r := &Result{options: o, bugs: len(bugs), control: h.control}
+	for _, outcome := range outcomes {
+		if outcome != nil {
+			r.outcomes = append(r.outcomes, *outcome)
 		}
 	}
-	return &Result{options: o, bugs: len(bugs), control: h.control, outcomes: outcomes[:judged]}, nil
-}
-
-// way is a way to look for a bug.
-type way struct {
-	// explore is a variant to search; else seeds of the mode are simulated.
-	explore, mode string
-	// strategy is the strategy of all sites.
-	strategy string
-	// members are the changes of the members, with commas between them.
-	members string
-	// rates says that clusters have rate quotas.
-	rates bool
-	// sites is the size of the cluster, 0 if the seeds choose it.
-	sites int
-	// hungry has the clients ask for all there is while nothing fails.
-	hungry bool
-	// tests are packages with spaces between them, and run is a regular expression for
-	// the names of their tests. timeout bounds the tests. hangs says that they may find a
-	// deadlock.
-	tests, run string
-	timeout    time.Duration
-	hangs      bool
-	// subject is a store that the oracle of kvpart's order judges with so many seeds.
-	// deadlock says that the oracle's watchdog finds the bug.
-	subject  string
-	seeds    uint64
-	deadlock bool
-}
-
-// String names the way in reports.
-func (w way) String() string {
-	name := "sim " + w.mode
-	if w.strategy != instances {
-		name += " " + w.strategy
-	}
-	if w.members != "" {
-		name += " " + w.members
-	}
-	if w.rates {
-		name += " rates"
-	}
-	switch {
-	case w.subject != "":
-		return "order " + w.subject
-	case w.tests != "":
-		return "test " + w.tests
-	case w.explore != "":
-		return "explore " + w.explore
-	case w.hungry:
-		return name + " hungry"
-	case w.sites > 0:
-		return fmt.Sprintf("%s sites %d", name, w.sites)
-	}
-	return name
-}
-
-// ways lists how the simulator looks for a bug, in this order.
-func (b *Bug) ways() []way {
-	var list []way
-	if b.Judge != JudgeSim {
-		return nil
-	}
-	for _, mode := range b.Modes {
-		list = append(list, way{mode: mode, strategy: b.Strategy, members: strings.Join(b.Members, ","), rates: b.Rates, sites: b.Sites})
-	}
-	for _, mode := range b.Modes {
-		// Between variants, tokens may be set aside in the instance of another. Without
-		// failures the members stay, and there are no rate quotas.
-		if mode != switching && len(b.Members) == 0 && !b.Rates {
-			list = append(list, way{mode: mode, strategy: b.Strategy, hungry: true})
-		}
-	}
-	if b.Explore != "" {
-		list = append(list, way{explore: b.Explore})
-	}
-	return list
-}
-
-// mostSeeds returns how many seeds bugs ask for in each way.
-func mostSeeds(bugs []Bug) map[way]uint64 {
-	most := make(map[way]uint64)
-	for i := range bugs {
-		for _, w := range bugs[i].ways() {
-			most[w] = max(most[w], bugs[i].Seeds)
-		}
-	}
-	return most
-}
-
-// waysOf lists all ways in which the simulator looks for any of the bugs.
-func waysOf(bugs []Bug) []way {
-	var list []way
-	for i := range bugs {
-		for _, w := range bugs[i].ways() {
-			if !slices.Contains(list, w) {
-				list = append(list, w)
-			}
-		}
-	}
-	return list
+	return r, nil
 }
 
 type harness struct {
@@ -259,9 +184,21 @@ type harness struct {
 	control Outcome
 	// parts are the parts of the control that have begun, each done once.
 	parts map[string]*sync.Once
-	// binary is a program without a bug, and notBuilt why there is none.
-	binary   string
+	// without is a program without a bug, and notBuilt why there is none.
+	without  program
 	notBuilt error
+	// commons are the bugs that are compiled together, by the name of each bug.
+	commons map[string]*common
+	record  *record
+}
+
+// program is a built program. It runs with the bug of a name, if it was compiled with
+// several.
+type program struct{ path, bug string }
+
+// environ returns the environment of the program.
+func (p program) environ(root string) []string {
+	return append(Environ(root), schemata.Env+"="+p.bug, "RAPID_NOFAILFILE=true")
 }
 
 func (h *harness) tell(o Outcome) {
@@ -273,16 +210,40 @@ func (h *harness) tell(o Outcome) {
 	h.Progress(o)
 }
 
-// look runs the code with a bug in every way to look for it, until it is caught.
+// look runs the code with a bug in every way to look for it, until it is caught. A bug
+// that is not caught among others is looked for alone.
 func (h *harness) look(ctx context.Context, bug *Bug) Outcome {
 	began := time.Now()
-	o := Outcome{Bug: bug}
-	if bug.Judge == JudgeSim {
-		h.simulate(ctx, &o)
+	var o Outcome
+	if c := h.commons[bug.Name]; c == nil {
+		o = h.lookAlone(ctx, bug, "as asked for")
 	} else {
-		h.test(ctx, &o)
+		o = h.lookTogether(ctx, bug, c)
 	}
 	o.Took = time.Since(began)
+	if h.controlFails(bug) || ctx.Err() != nil {
+		return o // Another look may tell more.
+	}
+	if err := h.record.add(&o); err != nil {
+		o.Err = errors.Join(o.Err, err)
+	}
+	return o
+}
+
+// lookAlone looks for a bug in programs of its own.
+func (h *harness) lookAlone(ctx context.Context, bug *Bug, because string) Outcome {
+	o := Outcome{Bug: bug, Alone: because}
+	if bug.Judge != JudgeSim {
+		h.test(ctx, &o)
+		return o
+	}
+	p, err := h.build(ctx, bug)
+	if err != nil {
+		o.Err = err
+		return o
+	}
+	defer func() { _ = os.Remove(p.path) }() // the directory goes later
+	h.simulate(ctx, &o, p)
 	return o
 }
 
@@ -293,34 +254,23 @@ func (h *harness) test(ctx context.Context, o *Outcome) {
 		o.Err = err
 		return
 	}
-	own := o.Bug.testWay()
-	for _, w := range h.tests {
-		if w.String() == own.String() {
-			h.lookAtTests(ctx, w)
-		}
-	}
-	h.testIn(ctx, o, changed, o.Bug.Name, own)
+	h.lookAtTests(ctx, h.testControl(o.Bug))
+	h.testIn(ctx, o, changed, o.Bug.Name, o.Bug.testWay())
 }
 
 // simulate has the simulator and the search look for a bug. With a budget, the search
 // does so only if the simulator has not found it.
-func (h *harness) simulate(ctx context.Context, o *Outcome) {
-	binary, err := h.build(ctx, o.Bug)
-	if err != nil {
-		o.Err = err
-		return
-	}
-	defer func() { _ = os.Remove(binary) }() // the directory goes later
+func (h *harness) simulate(ctx context.Context, o *Outcome, p program) {
 	for _, w := range o.Bug.ways() {
 		if how, _ := o.CaughtBy(); how != "" && (w.explore == "" || h.Budget > 0) {
 			continue
 		}
-		h.lookIn(ctx, o, binary, w)
+		h.lookIn(ctx, o, p, w)
 	}
 }
 
 // lookIn runs a program in a way, unless the options leave the way out.
-func (h *harness) lookIn(ctx context.Context, o *Outcome, binary string, w way) {
+func (h *harness) lookIn(ctx context.Context, o *Outcome, p program, w way) {
 	if w.explore != "" && h.SkipSearch || w.explore == "" && h.SkipSim {
 		return
 	}
@@ -353,7 +303,7 @@ func (h *harness) lookIn(ctx context.Context, o *Outcome, binary string, w way) 
 		if o.Bug != nil && w.explore == "" {
 			these = append(slices.Clone(args), "-skip", join(failed), "-ignore", strings.Join(known.Broken, ","))
 		}
-		f, err := h.find(ctx, binary, these...)
+		f, err := h.find(ctx, p, these...)
 		if err == nil && h.Budget > 0 && o.Bug != nil && w.explore == "" && f.Violations > 0 {
 			var fails bool
 			if fails, err = h.failsWithout(ctx, w, f.Seed); fails {
@@ -370,51 +320,37 @@ func (h *harness) lookIn(ctx context.Context, o *Outcome, binary string, w way) 
 	}
 }
 
-// cluster returns the flags for the clusters in which a way simulates seeds.
-func (w way) cluster() []string {
-	return []string{"-mode", w.mode, "-strategy", w.strategy, "-members", w.members, "-rates=" + strconv.FormatBool(w.rates), "-sites", strconv.Itoa(w.sites), "-hungry=" + strconv.FormatBool(w.hungry)}
-}
+// simulator is the program that simulates and searches.
+const simulator = "./lab/mutants/run"
 
-// hungryPart is how many ordinary seeds there are for each seed with hungry clients: such
-// a seed only tells of the rules of refusing.
-const hungryPart = 4
-
-func join(seeds []uint64) string {
-	text := make([]string, len(seeds))
-	for i, seed := range seeds {
-		text[i] = strconv.FormatUint(seed, 10)
-	}
-	return strings.Join(text, ",")
-}
-
-// build returns the path of a program with the bug in it.
-func (h *harness) build(ctx context.Context, bug *Bug) (string, error) {
+// build returns a program with the bug in it.
+func (h *harness) build(ctx context.Context, bug *Bug) (program, error) {
 	name, args := "control", []string{"build", "-trimpath"}
 	if bug != nil {
 		name = bug.Name
 		changed, err := bug.Apply(h.Root)
 		if err != nil {
-			return "", err
+			return program{}, err
 		}
 		overlay, err := writeOverlay(filepath.Join(h.dir, name), h.Root, changed)
 		if err != nil {
-			return "", fmt.Errorf("write bug %q: %w", name, err)
+			return program{}, fmt.Errorf("write bug %q: %w", name, err)
 		}
 		args = append(args, "-overlay", overlay)
 	}
 	binary := filepath.Join(h.dir, name+".bin")
-	if _, err := h.command(ctx, "go", append(args, "-o", binary, "./lab/mutants/run")...); err != nil {
-		return "", fmt.Errorf("build with bug %q: %w", name, err)
+	if _, err := h.command(ctx, Environ(h.Root), "go", append(args, "-o", binary, simulator)...); err != nil {
+		return program{}, fmt.Errorf("build with bug %q: %w", name, err)
 	}
-	return binary, nil
+	return program{path: binary}, nil
 }
 
 // find runs a built program.
-func (h *harness) find(ctx context.Context, binary string, args ...string) (finding.Finding, error) {
+func (h *harness) find(ctx context.Context, p program, args ...string) (finding.Finding, error) {
 	h.slots <- struct{}{}
 	defer func() { <-h.slots }()
 	var f finding.Finding
-	out, err := h.command(ctx, binary, args...)
+	out, err := h.command(ctx, p.environ(h.Root), p.path, args...)
 	if err != nil {
 		return f, err
 	}

@@ -59,11 +59,11 @@ func Environ(root string) []string {
 }
 
 // command runs a program in the root of the module and returns its stdout.
-func (h *harness) command(ctx context.Context, name string, args ...string) ([]byte, error) {
+func (h *harness) command(ctx context.Context, environ []string, name string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, h.Timeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir, cmd.Env = h.Root, Environ(h.Root)
+	cmd.Dir, cmd.Env = h.Root, environ
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

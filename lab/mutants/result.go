@@ -31,6 +31,17 @@ func (r *Result) Uncaught() []string {
 	return names
 }
 
+// Alone counts the bugs that were compiled alone.
+func (r *Result) Alone() int {
+	n := 0
+	for i := range r.outcomes {
+		if r.outcomes[i].Alone != "" {
+			n++
+		}
+	}
+	return n
+}
+
 // ByExplore counts the bugs that the exhaustive search finds alone.
 func (r *Result) ByExplore() int {
 	n := 0
@@ -66,6 +77,8 @@ type Summary struct {
 	Caught    int      `json:"caught"`
 	Uncaught  []string `json:"uncaught"`
 	ByExplore int      `json:"by_explore"`
+	// Alone is how many were compiled alone, not with others.
+	Alone int `json:"alone"`
 	// Kinds and Variants count the bugs.
 	Kinds    map[string]int `json:"kinds"`
 	Variants map[string]int `json:"variants"`
@@ -89,6 +102,8 @@ type BugSummary struct {
 	Kind    string `json:"kind"`
 	Judge   string `json:"judge"`
 	Caught  bool   `json:"caught"`
+	// Alone tells why the bug was compiled alone, if it was.
+	Alone string `json:"alone,omitempty"`
 	// Seconds is how long it took to find out.
 	Seconds float64 `json:"seconds"`
 	// How is the way that catches it, see [Found].
@@ -103,7 +118,7 @@ type BugSummary struct {
 // Summary sums up.
 func (r *Result) Summary() Summary {
 	s := Summary{
-		Bugs: len(r.outcomes), Selected: r.bugs, Order: r.options.Order, Uncaught: r.Uncaught(), ByExplore: r.ByExplore(), Seeds: r.options.Seeds,
+		Bugs: len(r.outcomes), Selected: r.bugs, Order: r.options.Order, Uncaught: r.Uncaught(), ByExplore: r.ByExplore(), Alone: r.Alone(), Seeds: r.options.Seeds,
 		Kinds: make(map[string]int), Variants: make(map[string]int), Results: []BugSummary{},
 		Control: ControlSummary{Violations: r.ControlViolations(), Found: r.control.Found},
 	}
@@ -118,7 +133,7 @@ func (r *Result) Summary() Summary {
 }
 
 func (o *Outcome) summary() BugSummary {
-	b := BugSummary{Name: o.Bug.Name, Says: o.Bug.Says, Rule: o.Bug.Rule, Variant: o.Bug.Variant, Kind: o.Bug.Kind, Judge: o.Bug.Judge}
+	b := BugSummary{Name: o.Bug.Name, Says: o.Bug.Says, Rule: o.Bug.Rule, Variant: o.Bug.Variant, Kind: o.Bug.Kind, Judge: o.Bug.Judge, Alone: o.Alone}
 	b.Seconds = o.Took.Round(100 * time.Millisecond).Seconds()
 	b.How, b.Finding = o.CaughtBy()
 	b.Caught = b.How != ""
@@ -158,7 +173,12 @@ func (o *Outcome) Line() string {
 		return line
 	}
 	b := o.summary()
-	return fmt.Sprintf("%s: %s", b.Name, b.outcome())
+	line := fmt.Sprintf("%s: %s", b.Name, b.outcome())
+	if o.Alone != "" {
+		why, _, _ := strings.Cut(o.Alone, "\n")
+		line += " (compiled alone: " + why + ")"
+	}
+	return line
 }
 
 // outcome tells how a bug was caught, or why it was not.
@@ -230,6 +250,17 @@ func (r *Result) Print(w io.Writer) error {
 		s.Caught, s.Bugs, s.ByExplore, s.Control.Violations)
 	if err != nil {
 		return fmt.Errorf("print the summary: %w", err)
+	}
+	for _, b := range s.Results {
+		if b.Alone == "" {
+			continue
+		}
+		if _, err := fmt.Fprintf(w, "compiled alone: %s: %s\n", b.Name, b.Alone); err != nil {
+			return fmt.Errorf("print the bugs compiled alone: %w", err)
+		}
+	}
+	if _, err := fmt.Fprintf(w, "%d compiled together, %d alone\n", s.Bugs-s.Alone, s.Alone); err != nil {
+		return fmt.Errorf("print how many were compiled together: %w", err)
 	}
 	if _, err := fmt.Fprintf(w, "by variant: %s; by kind: %s\n", counts(Variants(), s.Variants), counts(Kinds(), s.Kinds)); err != nil {
 		return fmt.Errorf("print the counts: %w", err)

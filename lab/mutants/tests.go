@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -21,7 +20,6 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/lab/kvoracle"
-	"github.com/samya-db/samya/lab/mutants/finding"
 )
 
 // testTimeout is how long the tests of a bug may take if its file says nothing.
@@ -88,6 +86,17 @@ func testControls(bugs []Bug) []way {
 // pattern is the regular expression for the names of the tests of a way.
 func (w way) pattern() string { return "^(?:" + w.run + ")$" }
 
+// testControl returns how the unchanged code is tested for a bug.
+func (h *harness) testControl(b *Bug) way {
+	w := b.testWay()
+	for _, control := range h.tests {
+		if control.String() == w.String() {
+			return control
+		}
+	}
+	return w
+}
+
 // testIn runs tests with changed files, by their names, and adds their finding.
 func (h *harness) testIn(ctx context.Context, o *Outcome, changed map[string]string, name string, w way) {
 	known := h.known(w).Broken
@@ -100,107 +109,44 @@ func (h *harness) testIn(ctx context.Context, o *Outcome, changed map[string]str
 		return
 	}
 	args = append(args, "-overlay", overlay)
+	var out, said bytes.Buffer
+	err = h.exits(ctx, func(cmd *exec.Cmd) {
+		cmd.Args = append(cmd.Args, append(args, strings.Fields(w.tests)...)...)
+		cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = h.Root, append(program{}.environ(h.Root), w.environ()...), &out, &said
+	}, "go")
+	o.readTests(out.Bytes(), said.String(), err, w, known)
+}
+
+// environ returns what a test needs to know of a way.
+func (w way) environ() []string {
+	if w.subject == "" {
+		return nil
+	}
+	return []string{
+		kvoracle.EnvSubject + "=" + w.subject, kvoracle.EnvPatience + "=" + orderPatience,
+		kvoracle.EnvSeeds + "=" + strconv.FormatUint(w.seeds, 10),
+	}
+}
+
+// exits runs a program. Any exit status is fine.
+func (h *harness) exits(ctx context.Context, prepare func(*exec.Cmd), name string) error {
 	ctx, cancel := context.WithTimeout(ctx, h.Timeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", append(args, strings.Fields(w.tests)...)...)
-	cmd.Dir, cmd.Env = h.Root, append(Environ(h.Root), "RAPID_NOFAILFILE=true")
-	if w.subject != "" {
-		cmd.Env = append(cmd.Env, kvoracle.EnvSubject+"="+w.subject, kvoracle.EnvPatience+"="+orderPatience,
-			kvoracle.EnvSeeds+"="+strconv.FormatUint(w.seeds, 10))
-	}
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
+	cmd := exec.CommandContext(ctx, name)
+	cmd.WaitDelay = waitDelay
+	prepare(cmd)
+	err := cmd.Run()
 	if cause := ctx.Err(); err != nil && cause != nil {
-		o.Err = errors.Join(o.Err, fmt.Errorf("%v: %w", w, cause))
-		return
+		return cause
 	}
-	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
-		o.Err = errors.Join(o.Err, fmt.Errorf("%v: %w", w, err))
-		return
+	if _, exited := errors.AsType[*exec.ExitError](err); exited || errors.Is(err, exec.ErrWaitDelay) {
+		return nil
 	}
-	f, err := readTests(out, w, known)
-	if err != nil {
-		o.Err = errors.Join(o.Err, fmt.Errorf("%v: %w: %s", w, err, tail(stderr.String())))
-		return
-	}
-	o.Found = append(o.Found, Found{Way: w.String(), Finding: f})
+	return err
 }
 
-// ErrNotTested is matched by the error for tests that tell nothing: the build
-// failed, or no test ran.
-var ErrNotTested = errors.New("nothing was tested")
-
-// testEvent is a line that `go test -json` prints.
-type testEvent struct {
-	Action, Package, Test, Output, FailedBuild string
-}
-
-// readTests reads the output of `go test -json`: a violation for each named test that
-// failed, except known tests. A panic and a time-out tell nothing. If the bug hangs, a
-// bubble of synctest may be deadlocked. The oracle of kvpart's order names an invariant.
-func readTests(out []byte, w way, known []string) (finding.Finding, error) {
-	var f finding.Finding
-	said := make(map[string]string)
-	for line := range bytes.Lines(out) {
-		var e testEvent
-		if json.Unmarshal(line, &e) != nil {
-			continue // The go command prints text as well when it fails.
-		}
-		name, _, _ := strings.Cut(e.Test, "/")
-		switch {
-		case e.FailedBuild != "" || e.Action == "build-fail":
-			return f, fmt.Errorf("%w: the build failed: %s", ErrNotTested, tail(said[""]))
-		case e.Action == "output" || e.Action == "build-output":
-			said[name] += e.Output
-			if f.Panic == "" && panicked(e.Output, w.hangs) {
-				f.Panic = strings.TrimSpace(e.Output)
-			}
-		case e.Test == "" || strings.Contains(e.Test, "/"):
-		case e.Action == "pass" || e.Action == "fail":
-			f.Tests++
-			if e.Action == "fail" && !slices.Contains(f.Broken, name) && !slices.Contains(known, name) {
-				f.Broken = append(f.Broken, name)
-			}
-		}
-	}
-	switch {
-	case f.Tests == 0 && f.Panic == "":
-		return f, fmt.Errorf("%w: no test ran: %s", ErrNotTested, tail(said[""]))
-	case f.Panic != "":
-		f.Panics, f.Broken = 1, nil
-	case len(f.Broken) > 0:
-		f.Violations, f.Invariant = len(f.Broken), f.Broken[0]
-		f.Detail = tail(said[f.Invariant])
-	}
-	if w.subject != "" && f.Violations > 0 {
-		named := violated.FindStringSubmatch(said[f.Invariant])
-		if named == nil || (named[1] == string(kvoracle.Deadlock)) != w.deadlock {
-			// It failed by something else than the file of the bug says.
-			f.Violations, f.Invariant = 0, ""
-		} else {
-			f.Invariant = named[1]
-		}
-	}
-	return f, nil
-}
-
-// violated finds the invariant in the output of the oracle's test.
-var violated = regexp.MustCompile(`violated ([a-z]+)[:\n]`)
-
-// panicked reports whether a line of output begins a panic that tells nothing.
-func panicked(line string, hangs bool) bool {
-	if hangs && (strings.HasPrefix(line, "panic: deadlock: ") || strings.HasPrefix(line, "fatal error: all goroutines are asleep")) {
-		return false
-	}
-	return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")
-}
-
-// tail returns the end of a program's output, at most 1,500 bytes.
-func tail(out string) string {
-	out = strings.TrimSpace(out)
-	return out[max(0, len(out)-1500):]
-}
+// waitDelay is how long to wait for the output of the processes that a test has left.
+const waitDelay = 5 * time.Second
 
 // overlayFor writes changed files, and returns the path of the overlay that puts them in
 // place. Tests outside of a package, such as package x_test, are left out if none of them

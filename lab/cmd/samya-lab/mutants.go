@@ -32,14 +32,16 @@ func (l *lab) mutantsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mutants [bug...]",
 		Short: "Seed known bugs and see that the tests find them",
-		Long: `Builds the simulator and the search with one known bug after the other, and
-tells which invariant catches it, after how many events; or, for bugs in what the
-simulator does not run, has the tests named in the file of the bug run, and tells
-which test fails. Bugs in the order of kvpart's requests are judged by its oracle,
+		Long: `Builds the simulator and the search with known bugs, switches on one after the
+other, and tells which invariant catches it, after how many events; or, for bugs in what
+the simulator does not run, has the tests named in the file of the bug run, and tells
+which test fails. A bug that does not compile with others, or that is not caught among
+others, is compiled alone. Bugs in the order of kvpart's requests are judged by its oracle,
 which names an invariant. A panic, a hash that differs, a time-out or a failed build does
 not count. The unchanged code has to pass the same seeds and tests. It needs the go
 command and the source tree, and changes nothing there. Name bugs to look for those
-only. With --budget, bugs are judged in a fresh order until the time is up.`,
+only. With --budget, bugs are judged in a fresh order until the time is up; bugs that
+are compiled together follow each other.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.names = args
 			return l.mutants(cmd, &o)
@@ -59,6 +61,8 @@ only. With --budget, bugs are judged in a fresh order until the time is up.`,
 	f.DurationVar(&o.options.Timeout, "timeout", 10*time.Minute, "how long to wait at most, for one build or one look")
 	f.BoolVar(&o.options.SkipSearch, "no-search", false, "simulate only")
 	f.BoolVar(&o.options.SkipSim, "search-only", false, "search only, for the bugs that a search may find")
+	f.BoolVar(&o.options.Alone, "alone", false, "compile each bug alone, not with others")
+	f.StringVar(&o.options.Record, "resume", "", "a file of verdicts, which grows: bugs with a verdict on the same source are not judged again")
 	f.BoolVar(&o.list, "list", false, "list them and do nothing else")
 	f.BoolVar(&o.json, "json", false, "print JSON, one line on stdout")
 	return cmd

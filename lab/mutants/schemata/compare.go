@@ -1,0 +1,182 @@
+package schemata
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/printer"
+	"go/token"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// parse parses an original file.
+func parse(name, text string) (*file, error) {
+	f := &file{text: text, set: token.NewFileSet(), calls: make(map[*ast.FuncDecl][]string)}
+	tree, err := parser.ParseFile(f.set, name, text, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, fmt.Errorf("parse: %w", err)
+	}
+	f.tree, f.declared, f.names = tree, functions(tree), make(map[string]string)
+	for _, spec := range tree.Imports {
+		name, _ := importName(spec)
+		f.names[name] = spec.Path.Value
+	}
+	return f, nil
+}
+
+// functions returns the functions of a file, by their receivers and names.
+func functions(tree *ast.File) map[string]*ast.FuncDecl {
+	all := make(map[string]*ast.FuncDecl)
+	for _, d := range tree.Decls {
+		if fn, ok := d.(*ast.FuncDecl); ok {
+			all[key(fn)] = fn
+		}
+	}
+	return all
+}
+
+// key names a function in its package.
+func key(fn *ast.FuncDecl) string {
+	if fn.Recv == nil {
+		return fn.Name.Name
+	}
+	receiver := fn.Recv.List[0].Type
+	if star, ok := receiver.(*ast.StarExpr); ok {
+		receiver = star.X
+	}
+	switch generic := receiver.(type) {
+	case *ast.IndexExpr:
+		receiver = generic.X
+	case *ast.IndexListExpr:
+		receiver = generic.X
+	}
+	return printed(token.NewFileSet(), receiver) + "." + fn.Name.Name
+}
+
+// compare returns what another text changes in a file. It fails if the text changes more
+// than bodies of functions and imports.
+func (f *file) compare(text string) (change, error) {
+	if strings.HasSuffix(f.set.File(f.tree.Pos()).Name(), "_test.go") {
+		return change{}, errors.New("changes a test")
+	}
+	set := token.NewFileSet()
+	tree, err := parser.ParseFile(set, "", text, parser.SkipObjectResolution)
+	if err != nil {
+		return change{}, err
+	}
+	if f.tree.Name.Name != tree.Name.Name || !slices.Equal(declarations(f.set, f.tree), declarations(set, tree)) {
+		return change{}, errors.New("changes a type, a constant or a variable")
+	}
+	c := change{to: f}
+	for _, spec := range tree.Imports {
+		name, _ := importName(spec)
+		switch have := f.names[name]; have {
+		case "":
+			c.imports = append(c.imports, spec)
+		case spec.Path.Value:
+		default:
+			return change{}, fmt.Errorf("imports another package %s", name)
+		}
+	}
+	after := functions(tree)
+	for _, name := range slices.Sorted(maps.Keys(f.declared)) {
+		before, now := f.declared[name], after[name]
+		delete(after, name)
+		if now != nil && printed(f.set, before) == printed(set, now) {
+			continue
+		}
+		if err := fits(f.set, before, set, now); err != nil {
+			return change{}, fmt.Errorf("%s: %w", name, err)
+		}
+		if now == nil {
+			continue
+		}
+		at := func(p token.Pos) int { return set.Position(p).Offset }
+		c.functions = append(c.functions, function{original: before, before: text[at(now.Pos()):at(now.Name.Pos())], after: text[at(now.Name.End()):at(now.End())]})
+	}
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		return change{}, fmt.Errorf("adds %s", name)
+	}
+	return c, nil
+}
+
+// fits returns an error if a function cannot call its changed version.
+func fits(before *token.FileSet, original *ast.FuncDecl, after *token.FileSet, changed *ast.FuncDecl) error {
+	switch {
+	case changed == nil && original.Recv != nil:
+		return errors.New("a method is removed")
+	case changed == nil:
+		return nil // Without a caller, an unused function.
+	case original.Body == nil || changed.Body == nil:
+		return errors.New("a function without a body")
+	case original.Name.Name == "init" && original.Recv == nil || original.Name.Name == "_":
+		return errors.New("a function that nobody can call")
+	case shape(before, original) != shape(after, changed):
+		return errors.New("the parameters or results change")
+	case recovers(changed.Body):
+		return errors.New("recovers from a panic for its caller")
+	}
+	return nil
+}
+
+// declarations returns all of a file but imports and functions.
+func declarations(set *token.FileSet, tree *ast.File) []string {
+	var all []string
+	for _, d := range tree.Decls {
+		if g, ok := d.(*ast.GenDecl); ok && g.Tok != token.IMPORT {
+			all = append(all, printed(set, g))
+		}
+	}
+	return all
+}
+
+// shape returns the types of a function's receiver, parameters and results.
+func shape(set *token.FileSet, fn *ast.FuncDecl) string {
+	var b strings.Builder
+	for _, list := range []*ast.FieldList{fn.Recv, fn.Type.TypeParams, fn.Type.Params, fn.Type.Results} {
+		b.WriteString("(")
+		for _, field := range listed(list) {
+			b.WriteString(strings.Repeat(printed(set, field.Type)+",", max(1, len(field.Names))))
+		}
+		b.WriteString(")")
+	}
+	return b.String()
+}
+
+func listed(list *ast.FieldList) []*ast.Field {
+	if list == nil {
+		return nil
+	}
+	return list.List
+}
+
+// recovers reports whether a function calls recover itself. Called by another function
+// than the panicking function's deferred call, recover returns nil.
+func recovers(body *ast.BlockStmt) bool {
+	found := false
+	ast.Inspect(body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncLit:
+			return false
+		case *ast.CallExpr:
+			if name, ok := n.Fun.(*ast.Ident); ok && name.Name == "recover" {
+				found = true
+			}
+		}
+		return !found
+	})
+	return found
+}
+
+// printed returns the text of a node without comments.
+func printed(set *token.FileSet, node any) string {
+	var b bytes.Buffer
+	if err := printer.Fprint(&b, set, node); err != nil {
+		panic(err) // A buffer takes all, and the parser made the node.
+	}
+	return b.String()
+}
