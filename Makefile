@@ -159,8 +159,14 @@ golden: ## Keep messages and directories of this build's version as test data, o
 	$(GO) test ./site/store -run TestGoldenFull -update
 
 .PHONY: mutants
-mutants: bin/samya-lab ## Seed known bugs, one at a time, and see that the simulator and the search catch each
+mutants: bin/samya-lab ## Seed known bugs, and see that the simulator, the search or a test catches each
 	bin/samya-lab mutants $(MUTANTS_FLAGS)
+
+# Verdicts are kept by the source that they are about, in bin/mutants/verdicts.
+.PHONY: mutants-all
+mutants-all: bin/samya-lab ## The same, all bugs, at low priority: goes on where it stopped, and tells bin/mutants/log (an hour or two)
+	mkdir -p bin/mutants
+	nice -n 15 bin/samya-lab mutants --resume bin/mutants/verdicts $(MUTANTS_FLAGS) 2>bin/mutants/log | tee bin/mutants/result
 
 # How long each strategy is judged on each backend in memory.
 KV_STRESS ?= 2m

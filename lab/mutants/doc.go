@@ -3,6 +3,9 @@
 // the code: a bug is a text and its replacement, in a file under testdata, applied by `go
 // build -overlay`. So the product carries no switches.
 //
+// Bugs are compiled together where possible, see package schemata, and a run switches one
+// on. A bug that the finder misses there is compiled alone, and looked for again.
+//
 // A bug counts as caught only if a named invariant does not hold. A panic, a
 // hash that differs or a build that fails does not count. The unchanged code
 // runs over the same seeds and bounds as the control, and must pass.

@@ -3,24 +3,15 @@ package mutants_test
 import (
 	"errors"
 	"go/ast"
-	"go/build"
-	"go/importer"
 	"go/parser"
 	"go/token"
-	"go/types"
-	"io"
-	"os"
-	"os/exec"
-	"path"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/samya-db/samya/internal/race"
 	_ "github.com/samya-db/samya/internal/testheap"
 	"github.com/samya-db/samya/lab/mutants"
 )
@@ -107,110 +98,6 @@ func testsIn(t *testing.T, dir string) []string {
 		}
 	}
 	return names
-}
-
-// TestBugsCompile applies every bug and checks the packages that it changes as the
-// compiler's front does. Imported packages come compiled; changed packages are not
-// compiled, which would take minutes.
-func TestBugsCompile(t *testing.T) {
-	race.OneGoroutine(t)
-	if testing.Short() {
-		t.Skip("checks hundreds of packages")
-	}
-	c := newChecker(compiled(t))
-	for _, b := range catalogue(t) {
-		changed, err := b.Apply(root)
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		dirs := make(map[string]bool)
-		for file := range changed {
-			dirs[path.Dir(file)] = true
-		}
-		for dir := range dirs {
-			if err := c.check(dir, changed); err != nil {
-				t.Errorf("%s: %v", b.Name, err)
-			}
-		}
-	}
-	if err := c.check("avantan", map[string]string{"avantan/decide.go": "package avantan\n\nimport \"math\"\n"}); err == nil {
-		t.Error("a package is fine that lacks most of a file, and imports what it does not use")
-	}
-}
-
-// compiled returns the files of exports of every package of the module and of its
-// imports, by import path.
-func compiled(t *testing.T) map[string]string {
-	t.Helper()
-	cmd := exec.Command("go", "list", "-export", "-deps", "-f", "{{if .Export}}{{.ImportPath}} {{.Export}}{{end}}",
-		"./avantan/...", "./redistribute/...", "./predict/...", "./kvpart/...", "./site/...",
-		"./appmgr/...", "./client/...", "./devcluster/...", "./cmd/...", "./doctor/...", "./internal/...", "./lab/...")
-	cmd.Dir, cmd.Env = root, mutants.Environ(root)
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := make(map[string]string)
-	for line := range strings.Lines(string(out)) {
-		if name, file, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
-			files[name] = file
-		}
-	}
-	return files
-}
-
-// checker checks types. Imported packages, and files without a bug, are read once for
-// all checks.
-type checker struct {
-	set    *token.FileSet
-	config types.Config
-	parsed map[string]*ast.File
-}
-
-// newChecker returns a checker of packages with imports from exports.
-func newChecker(exports map[string]string) *checker {
-	set := token.NewFileSet()
-	return &checker{
-		set:    set,
-		parsed: make(map[string]*ast.File),
-		config: types.Config{
-			Importer: importer.ForCompiler(set, "gc", func(name string) (io.ReadCloser, error) {
-				return os.Open(exports[name])
-			}),
-			Sizes: types.SizesFor("gc", runtime.GOARCH),
-		},
-	}
-}
-
-// check parses the package of a folder, with some files changed, and checks its types.
-func (c *checker) check(dir string, changed map[string]string) error {
-	p, err := build.ImportDir(filepath.Join(root, dir), 0)
-	if err != nil {
-		return err
-	}
-	var files []*ast.File
-	for _, name := range p.GoFiles {
-		name = path.Join(dir, name)
-		if text, mutated := changed[name]; mutated {
-			f, err := parser.ParseFile(c.set, name, text, 0)
-			if err != nil {
-				return err
-			}
-			files = append(files, f)
-			continue
-		}
-		if c.parsed[name] == nil {
-			f, err := parser.ParseFile(c.set, filepath.Join(root, name), nil, 0)
-			if err != nil {
-				return err
-			}
-			c.parsed[name] = f
-		}
-		files = append(files, c.parsed[name])
-	}
-	_, err = c.config.Check(path.Join("github.com/samya-db/samya", dir), c.set, files, nil)
-	return err
 }
 
 func TestApplyRefusesRottenBug(t *testing.T) {

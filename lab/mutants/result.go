@@ -175,8 +175,7 @@ func (o *Outcome) Line() string {
 	b := o.summary()
 	line := fmt.Sprintf("%s: %s", b.Name, b.outcome())
 	if o.Alone != "" {
-		why, _, _ := strings.Cut(o.Alone, "\n")
-		line += " (compiled alone: " + why + ")"
+		line += " (compiled alone: " + o.Alone + ")"
 	}
 	return line
 }

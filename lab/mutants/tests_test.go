@@ -141,10 +141,27 @@ func TestWait(t *testing.T) {
 	if got := r.Uncaught(); !slices.Equal(got, want) || r.ControlViolations() != 0 {
 		t.Errorf("not caught are %q, want %q; the control fails %d times", got, want, r.ControlViolations())
 	}
+	alone := make(map[string]string)
+	for _, b := range r.Summary().Results {
+		alone[b.Name] = b.Alone
+	}
+	if alone["seen"] != "" || alone["deadlock"] != "" || !strings.Contains(alone["not-built"], "not-built.bug:") ||
+		!strings.Contains(alone["rotten"], ErrRotten.Error()) || alone["unseen"] != "not caught among others" {
+		t.Errorf("compiled alone are %q", alone)
+	}
 	text := new(strings.Builder)
-	if err := r.Print(text); err != nil || !strings.Contains(text.String(), "2 of 8 bugs caught") {
+	if err := r.Print(text); err != nil || !strings.Contains(text.String(), "2 of 8 bugs caught") || !strings.Contains(text.String(), "2 compiled together, 6 alone") {
 		t.Errorf("it prints %v:\n%s", err, text)
 	}
+
+	options.Alone = true
+	if r, err = Run(t.Context(), bugs[:2], options); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Uncaught(); !slices.Equal(got, want[:1]) || r.ControlViolations() != 0 || r.Alone() != 2 {
+		t.Errorf("compiled alone, not caught are %q, want %q; the control fails %d times", got, want[:1], r.ControlViolations())
+	}
+	options.Alone = false
 
 	// A test that fails without the bug tells nothing.
 	write("p/q_test.go", "package p\n\nimport \"testing\"\n\nfunc TestWrong(t *testing.T) { t.Error(\"always\") }\n")

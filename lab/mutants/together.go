@@ -2,6 +2,7 @@ package mutants
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -124,14 +125,14 @@ func (h *harness) buildCommon(ctx context.Context, c *common) {
 	for _, b := range c.bugs {
 		changed, err := b.Apply(h.Root)
 		if err != nil {
-			c.alone[b.Name] = err.Error()
+			c.alone[b.Name] = reason(err, b.Name)
 			continue
 		}
 		versions = append(versions, schemata.Version{Name: b.Name, Files: changed})
 	}
 	drop := func(names []string, why error) {
 		for _, name := range names {
-			c.alone[name] = why.Error()
+			c.alone[name] = reason(why, name)
 		}
 		versions = slices.DeleteFunc(versions, func(v schemata.Version) bool { return c.alone[v.Name] != "" })
 	}
@@ -157,6 +158,19 @@ func (h *harness) buildCommon(ctx context.Context, c *common) {
 	if path := c.programs[simulator]; path != "" {
 		h.once("build", func() { h.without = program{path: path} })
 	}
+}
+
+// reason returns the line of an error that is about a bug, or the first.
+func reason(why error, bug string) string {
+	first := ""
+	for line := range strings.Lines(why.Error()) {
+		line = strings.TrimSpace(line)
+		if len(schemata.Versions(line, []schemata.Version{{Name: bug}})) > 0 {
+			return line
+		}
+		first = cmp.Or(first, line)
+	}
+	return first
 }
 
 // read returns the text of a file of the source tree.
@@ -214,21 +228,16 @@ func (h *harness) testCommon(ctx context.Context, c *common, bug string, w way, 
 	var all bytes.Buffer
 	for name := range strings.FieldsSeq(w.tests) {
 		p := program{path: c.programs[name], bug: bug}
-		var text, events bytes.Buffer
 		err := h.exits(ctx, func(cmd *exec.Cmd) {
-			cmd.Args = append(cmd.Args, "-test.v=test2json", "-test.paniconexit0", "-test.timeout="+w.timeout.String(), "-test.run="+w.pattern())
+			cmd.Args = append(cmd.Args, p.path, "-test.v=test2json", "-test.paniconexit0", "-test.timeout="+w.timeout.String(), "-test.run="+w.pattern())
 			cmd.Dir = filepath.Join(h.Root, filepath.FromSlash(name))
 			cmd.Env = append(append(p.environ(h.Root), w.environ()...), "PWD="+cmd.Dir)
-			cmd.Stdout, cmd.Stderr = &text, &text
-		}, p.path)
-		if err == nil {
-			err = h.exits(ctx, func(cmd *exec.Cmd) { cmd.Stdin, cmd.Stdout = &text, &events }, h.test2json(ctx))
-		}
+			cmd.Stdout = &all
+		}, h.test2json(ctx))
 		if err != nil {
 			o.Err = fmt.Errorf("%s: %w", name, err)
 			return o
 		}
-		_, _ = all.Write(events.Bytes()) // a buffer takes all
 	}
 	o.readTests(all.Bytes(), "", nil, w, known)
 	return o

@@ -22,7 +22,7 @@ func parse(name, text string) (*file, error) {
 	}
 	f.tree, f.declared, f.names = tree, functions(tree), make(map[string]string)
 	for _, spec := range tree.Imports {
-		name, _ := importName(spec)
+		name := ImportName(spec)
 		f.names[name] = spec.Path.Value
 	}
 	return f, nil
@@ -73,7 +73,7 @@ func (f *file) compare(text string) (change, error) {
 	}
 	c := change{to: f}
 	for _, spec := range tree.Imports {
-		name, _ := importName(spec)
+		name := ImportName(spec)
 		switch have := f.names[name]; have {
 		case "":
 			c.imports = append(c.imports, spec)

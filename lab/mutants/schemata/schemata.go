@@ -145,11 +145,13 @@ type file struct {
 func (f *file) add(version string, c *change) {
 	line := fmt.Sprintf("//line %s%s:1\n", version, lineFile)
 	for _, spec := range c.imports {
-		name, as := importName(spec)
+		name, as := ImportName(spec), ""
 		if f.names[name] == spec.Path.Value {
 			continue
 		}
-		f.names[name] = spec.Path.Value
+		if f.names[name] = spec.Path.Value; spec.Name != nil {
+			as = name
+		}
 		f.imports = append(f.imports, fmt.Sprintf("%simport %s %s\n", line, as, spec.Path.Value))
 	}
 	for _, fn := range c.functions {
@@ -163,17 +165,18 @@ func copyName(version string, f *ast.FuncDecl) string {
 	return "seeded_" + strings.ReplaceAll(version, "-", "_") + "_" + f.Name.Name
 }
 
-// importName returns the name of an imported package, and the name that the import gives.
-func importName(spec *ast.ImportSpec) (name, as string) {
+// ImportName returns the name of an imported package in a file. Without a name in the
+// import, the path tells the name.
+func ImportName(spec *ast.ImportSpec) string {
 	if spec.Name != nil {
-		return spec.Name.Name, spec.Name.Name
+		return spec.Name.Name
 	}
 	whole := strings.Trim(spec.Path.Value, "`\"")
-	name = path.Base(whole)
+	name := path.Base(whole)
 	if len(name) > 1 && name[0] == 'v' && strings.Trim(name[1:], "0123456789") == "" {
 		name = path.Base(path.Dir(whole))
 	}
-	return name, ""
+	return name
 }
 
 // edit inserts a text into an original file, in place of drop bytes.
