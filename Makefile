@@ -70,10 +70,14 @@ PROCESSORS := $(shell getconf _NPROCESSORS_ONLN)
 # A package more than processors: some package always waits for a timer or a process.
 TEST_PACKAGES := -p $(shell echo $$(($(PROCESSORS) + 1)))
 
+# The tests of real processes wait more than they work, and take longest: they begin
+# first, beside all others.
+FIRST := $(if $(subst $(EVERYTHING),,$(PKGS)),,./lab/failuretest ./cmd/samya)
+
 .PHONY: test
 test: bin/grpcurl ## Vet, and run the tests: units, clusters in one process and of real processes, briefly fuzzed decoders
 	$(BOTH) $(GO) vet $(PKGS)
-	$(BOTH) $(GO) test -vet=off $(TEST_PACKAGES) -timeout 20m $(TEST_FLAGS) $(PKGS)
+	$(BOTH) $(GO) test -vet=off $(TEST_PACKAGES) -timeout 20m $(TEST_FLAGS) $(FIRST) $(PKGS)
 
 # The real processes of the tests write to the disk of the work tree: /tmp is
 # often in memory. One test alone: TEST_FLAGS="-run TestChaos"; what a seed drew

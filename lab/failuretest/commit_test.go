@@ -18,6 +18,7 @@ var traced = []string{"-tt", "-yy", "-xx", "-s", "128", "-e", "trace=pwrite64,fd
 // TestAnAnswerLeavesOnlyAfterItsCommitIsSynced watches the system calls of a running site
 // while a client acquires and releases in sequence.
 func TestAnAnswerLeavesOnlyAfterItsCommitIsSynced(t *testing.T) {
+	beside(t)
 	needStrace(t)
 	requests := pick(100, 1000)
 	cluster := start(t, proc.Config{Sites: []string{"us"}})
@@ -56,6 +57,7 @@ func TestAnAnswerLeavesOnlyAfterItsCommitIsSynced(t *testing.T) {
 // of this name. It does the same with the first segment of the log. Only then does the
 // database record that it has a log, after a sync of its earlier content.
 func TestANewDatabaseHasItsNameOnceItIsWhole(t *testing.T) {
+	beside(t)
 	needStrace(t)
 	cluster := start(t, proc.Config{Sites: []string{"us"}})
 	site := cluster.Site(0)

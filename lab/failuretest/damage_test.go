@@ -40,6 +40,7 @@ func framesOf(segment []byte) []int {
 // acknowledged commit is missing, and its error names the damage. Nothing proves the last
 // commit: the site takes a damaged last commit for a commit that was cut off.
 func TestDamagedLog(t *testing.T) {
+	beside(t)
 	const taken = 20
 	cluster := start(t, proc.Config{Sites: []string{"us"}})
 	site := cluster.Site(0)

@@ -19,6 +19,7 @@ import (
 // on files that are no database. Each site must end with an error that names the fault,
 // and leave the data as it was.
 func TestDataDirectoryOfAnotherIsRefused(t *testing.T) {
+	beside(t)
 	cluster := start(t, proc.Config{Sites: []string{"us", "eu", "as"}})
 	us := dial(t, cluster.Site(0))
 	create(t, 30, us)

@@ -16,6 +16,7 @@ import (
 // the request under way nor any later request; it ends and says why. Its next start knows
 // all acknowledged requests.
 func TestFailingDiskStopsTheSite(t *testing.T) {
+	beside(t)
 	needStrace(t)
 	const limit = 1000
 	cluster := start(t, proc.Config{Sites: []string{"us"}})

@@ -22,6 +22,7 @@ import (
 // read. Porcupine must find an order of all answers that a quota without failures could
 // have given.
 func TestHistoriesOfOneSiteAreLinearizable(t *testing.T) {
+	beside(t)
 	const clients = 8
 	seed, rounds, kills := seedOf(t), pick(1, 12), pick(2, 5)
 	var sum recorderCounts

@@ -3,10 +3,12 @@ package failuretest
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strconv"
 	"sync"
@@ -61,6 +63,13 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "site" {
 		os.Exit(playSite(os.Args[2:]))
 	}
+	flag.Parse()
+	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
+		if err := parallel.Value.Set(strconv.Itoa(max(atOnce, runtime.GOMAXPROCS(0)))); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
 	var err error
 	if scratch, err = os.MkdirTemp("", "samya-failuretest-"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -90,6 +99,18 @@ func samya(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return bin
+}
+
+// atOnce is how many of the tests of beside run at once, on few processors.
+const atOnce = 3
+
+// beside lets the short form of a test that mostly waits run beside such tests. Tests that
+// keep the processors busy, or that take times, run before them, one at a time.
+func beside(t *testing.T) {
+	t.Helper()
+	if !long() {
+		t.Parallel()
+	}
 }
 
 // patience bounds every wait for something that takes far less.

@@ -25,6 +25,7 @@ import (
 // of the destroyed machine and its write-off may have no outcome, if the machine may have
 // done it: only that machine knew. Leases of that machine end with the write-off.
 func TestMembersChange(t *testing.T) {
+	beside(t)
 	seed := seedOf(t)
 	books := newMemberAccounts()
 	retention := pick(12*time.Second, 15*time.Second)
@@ -73,6 +74,7 @@ func TestMembersChange(t *testing.T) {
 // on, and takes in another. As in TestMembersChange no call fails, and callers never hold
 // more than the limit.
 func TestAMajorityIsLost(t *testing.T) {
+	beside(t)
 	seed := seedOf(t)
 	books := newMemberAccounts()
 	retention := 12 * time.Second

@@ -22,6 +22,7 @@ import (
 // etcd's leader is killed. No call of the Go client fails, callers never hold more than the
 // limit, the books are the callers' in the end, and no number of a commit is used twice.
 func TestNodes(t *testing.T) {
+	beside(t)
 	seed := seedOf(t)
 	s := startNodes(t, 3, etcd.Config{}, "--etcd-keep-history") // the watch needs the history
 	f := &nodeFaults{nodeSite: s, rng: rand.New(rand.NewPCG(seed, 1)), counts: map[string]int{}}

@@ -21,6 +21,7 @@ import (
 // decide nothing, both sides grant the tokens they hold, and the three redistribute their
 // tokens among themselves. After the cut heals, all tokens are to be had again.
 func TestPartition(t *testing.T) {
+	beside(t)
 	pairs := pick([][]string{{"us", "sa"}}, [][]string{{"us", "sa"}, {"as", "eu"}, {"au", "us"}, {"eu", "sa"}, {"as", "au"}})
 	for _, two := range pairs {
 		t.Run(two[0]+"-"+two[1], func(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 // TestARepeatMovesNothing repeats requests under their ids: at once, after a stop of the
 // site, after a kill, and while the first request waits.
 func TestARepeatMovesNothing(t *testing.T) {
+	beside(t)
 	const limit = 30
 	cluster := start(t, proc.Config{Sites: []string{"us", "eu", "as"}, AppManagers: []string{"us"}})
 	clients := dialAll(t, cluster)

@@ -34,6 +34,7 @@ type rescued struct {
 // directory is rescued, by a command that is killed and repeated. All that the site held is
 // back: the books are the callers'.
 func TestRescue(t *testing.T) {
+	beside(t)
 	seed := seedOf(t)
 	rng := rand.New(rand.NewPCG(seed, 3))
 	bin := samya(t)

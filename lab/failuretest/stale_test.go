@@ -22,6 +22,7 @@ import (
 // directory. Each start ends by itself with an error that names the fault. On the right
 // data the site starts again, and the books match the callers' holdings.
 func TestStaleDataIsRefused(t *testing.T) {
+	beside(t)
 	const limit = 300
 	cluster := start(t, proc.Config{Sites: []string{"us", "eu", "as"}})
 	clients := dialAll(t, cluster)
@@ -109,6 +110,7 @@ func refused(t *testing.T, cluster *proc.Cluster, site *proc.Process, want strin
 // is not ready and grants nothing, until another site vouches for its data or the
 // operator does.
 func TestDataWithoutAWitnessWaits(t *testing.T) {
+	beside(t)
 	cluster := start(t, proc.Config{Sites: []string{"us", "eu", "as"}})
 	clients := dialAll(t, cluster)
 	create(t, 30, clients...)
