@@ -170,7 +170,7 @@ mutants: bin/samya-lab ## Seed known bugs, and see that the simulator, the searc
 .PHONY: mutants-all
 mutants-all: bin/samya-lab ## The same, all bugs, at low priority: goes on where it stopped, and tells bin/mutants/log (an hour or two)
 	mkdir -p bin/mutants
-	nice -n 15 bin/samya-lab mutants --resume bin/mutants/verdicts $(MUTANTS_FLAGS) 2>bin/mutants/log | tee bin/mutants/result
+	nice -n 15 bin/samya-lab mutants --timeout 1h --resume bin/mutants/verdicts $(MUTANTS_FLAGS) 2>bin/mutants/log | tee bin/mutants/result
 
 # How long each strategy is judged on each backend in memory.
 KV_STRESS ?= 2m

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"reflect"
 	"slices"
 	"strconv"
@@ -33,18 +34,65 @@ func (h *harness) simulateControl(ctx context.Context, bugs []Bug, order []int) 
 	}
 	several := h.severalOf(ctx, some)
 	var wait sync.WaitGroup
+	part := func(name string, look func(o *Outcome)) { wait.Go(func() { h.part(name, look) }) }
 	for _, w := range ways {
-		wait.Go(func() {
-			var part Outcome
-			h.lookIn(ctx, &part, without, w)
-			if several.path != "" {
-				part.Err = errors.Join(part.Err, h.compare(ctx, without, several, w))
-			}
-			h.note(part)
-		})
+		if w.explore != "" {
+			part(w.String(), func(o *Outcome) { h.lookIn(ctx, o, without, w) })
+		}
+		for seeds := range h.batches(w) {
+			part(fmt.Sprintf("%v from %d to %d", w, seeds.first, seeds.end), func(o *Outcome) { h.simulateSeeds(ctx, o, without, w, seeds) })
+		}
+		if several.path != "" {
+			part("common program, "+w.String(), func(o *Outcome) { o.Err = h.compare(ctx, without, several, w) })
+		}
 	}
 	wait.Wait()
 	h.control.Took = time.Since(began)
+}
+
+// seeds are the seeds from first on, ahead of end.
+type seeds struct{ first, end uint64 }
+
+// batchSeeds is how many seeds of the control a program runs: several programs run at
+// once, and a look that is stopped goes on with the next batch.
+const batchSeeds = 100
+
+// batches yields the seeds of the control in a way.
+func (h *harness) batches(w way) iter.Seq[seeds] {
+	return func(yield func(seeds) bool) {
+		if w.explore != "" || h.SkipSim {
+			return
+		}
+		end := h.First + h.seeds(w, h.most[w])
+		for first := h.First; first < end; first += batchSeeds {
+			if !yield(seeds{first, min(first+batchSeeds, end)}) {
+				return
+			}
+		}
+	}
+}
+
+// simulateSeeds runs seeds of the control.
+func (h *harness) simulateSeeds(ctx context.Context, o *Outcome, p program, w way, s seeds) {
+	f, err := h.find(ctx, p, append(w.cluster(), "-first", strconv.FormatUint(s.first, 10), "-seeds", strconv.FormatUint(s.end-s.first, 10), "-all")...)
+	if err != nil {
+		o.Err = fmt.Errorf("%v: %w", w, err)
+		return
+	}
+	o.Found = []Found{{Way: w.String(), Finding: f}}
+}
+
+// part does a part of the control, unless the record has it.
+func (h *harness) part(name string, look func(*Outcome)) {
+	name = "control: " + name
+	if done := h.recorded[name]; done != nil {
+		h.note(*done)
+		return
+	}
+	var o Outcome
+	look(&o)
+	o.Err = errors.Join(o.Err, h.record.add(name, &o))
+	h.note(o)
 }
 
 // ErrUnlike is matched by the error for a program with several bugs, none of them on, that

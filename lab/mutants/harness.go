@@ -109,15 +109,14 @@ func Run(ctx context.Context, bugs []Bug, o Options) (*Result, error) {
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // leftovers harm nobody
 	h := &harness{Options: o, dir: dir, slots: make(chan struct{}, max(1, o.Jobs)), most: mostSeeds(bugs), tests: testControls(bugs)}
-	known, err := h.openRecord(ctx)
-	if err != nil {
+	if err := h.openRecord(ctx); err != nil {
 		return nil, err
 	}
 	defer func() { _ = h.record.Close() }() // each verdict has been written, or told of
 	order := make([]int, 0, len(bugs))
 	outcomes := make([]*Outcome, len(bugs))
 	for i := range bugs {
-		if outcomes[i] = known[bugs[i].Name]; outcomes[i] == nil {
+		if outcomes[i] = h.recorded[bugs[i].Name]; outcomes[i] == nil {
 			order = append(order, i)
 			continue
 		}
@@ -190,6 +189,9 @@ type harness struct {
 	// commons are the bugs that are compiled together, by the name of each bug.
 	commons map[string]*common
 	record  *record
+	// recorded are the outcomes of bugs and of parts of the control that an earlier look
+	// has recorded.
+	recorded map[string]*Outcome
 }
 
 // program is a built program. It runs with the bug of a name, if it was compiled with
@@ -224,7 +226,7 @@ func (h *harness) look(ctx context.Context, bug *Bug) Outcome {
 	if h.controlFails(bug) || ctx.Err() != nil {
 		return o // Another look may tell more.
 	}
-	if err := h.record.add(&o); err != nil {
+	if err := h.record.add(bug.Name, &o); err != nil {
 		o.Err = errors.Join(o.Err, err)
 	}
 	return o
@@ -269,6 +271,14 @@ func (h *harness) simulate(ctx context.Context, o *Outcome, p program) {
 	}
 }
 
+// seeds returns how many seeds to run in a way, for a bug that asks for some.
+func (h *harness) seeds(w way, asked uint64) uint64 {
+	if w.hungry {
+		return max(1, h.Seeds/hungryPart)
+	}
+	return max(h.Seeds, asked)
+}
+
 // lookIn runs a program in a way, unless the options leave the way out.
 func (h *harness) lookIn(ctx context.Context, o *Outcome, p program, w way) {
 	if w.explore != "" && h.SkipSearch || w.explore == "" && h.SkipSim {
@@ -285,17 +295,7 @@ func (h *harness) lookIn(ctx context.Context, o *Outcome, p program, w way) {
 		}
 		args = []string{"-explore", w.explore, "-bound", h.Bound, "-max-states", strconv.Itoa(h.MaxStates)}
 	} else {
-		seeds := max(h.Seeds, h.most[w])
-		if o.Bug != nil {
-			seeds = max(h.Seeds, o.Bug.Seeds)
-		}
-		if w.hungry {
-			seeds = max(1, h.Seeds/hungryPart)
-		}
-		args = append(w.cluster(), "-first", strconv.FormatUint(h.First, 10), "-seeds", strconv.FormatUint(seeds, 10))
-		if o.Bug == nil {
-			args = append(args, "-all")
-		}
+		args = append(w.cluster(), "-first", strconv.FormatUint(h.First, 10), "-seeds", strconv.FormatUint(h.seeds(w, o.Bug.Seeds), 10))
 	}
 	failed := slices.Clone(known.Failed)
 	for {

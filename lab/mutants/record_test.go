@@ -40,19 +40,18 @@ func TestRecord(t *testing.T) {
 	known := func(add ...Outcome) map[string]*Outcome {
 		t.Helper()
 		h := &harness{Options: Options{Root: dir, Record: path, Timeout: time.Minute}}
-		known, err := h.openRecord(t.Context())
-		if err != nil {
+		if err := h.openRecord(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		for i := range add {
-			if err := h.record.add(&add[i]); err != nil {
+			if err := h.record.add(add[i].Bug.Name, &add[i]); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if err := h.record.Close(); err != nil {
 			t.Fatal(err)
 		}
-		return known
+		return h.recorded
 	}
 	if got := known(caught, Outcome{Bug: &Bug{Name: "missed"}}, Outcome{Bug: &Bug{Name: "failed"}, Err: ErrRotten}); len(got) != 0 {
 		t.Errorf("a new record knows %v", got)
@@ -94,7 +93,7 @@ func TestRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := &harness{Options: Options{Root: dir, Record: path, Timeout: time.Minute}}
-	if _, err := h.openRecord(t.Context()); err == nil || !strings.Contains(err.Error(), path) {
+	if err := h.openRecord(t.Context()); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("a record that cannot be read gives %v", err)
 	}
 }
