@@ -19,10 +19,8 @@ import (
 
 // common holds bugs that are compiled together: the same programs look for all of them.
 type common struct {
-	name string
-	bugs []*Bug
-	// run is a regular expression for the names of all tests that look for the bugs.
-	run   string
+	name  string
+	bugs  []*Bug
 	built sync.Once
 	// programs are the paths of the programs by their packages.
 	programs map[string]string
