@@ -70,9 +70,9 @@ PROCESSORS := $(shell getconf _NPROCESSORS_ONLN)
 # A package more than processors: some package always waits for a timer or a process.
 TEST_PACKAGES := -p $(shell echo $$(($(PROCESSORS) + 1)))
 
-# The tests of real processes wait more than they work, and take longest: they begin
-# first, beside all others.
-FIRST := $(if $(subst $(EVERYTHING),,$(PKGS)),,./lab/failuretest ./cmd/samya)
+# The packages that take longest begin first, beside all others: most wait more than
+# they work.
+FIRST := $(if $(subst $(EVERYTHING),,$(PKGS)),,./lab/failuretest ./lab/sim ./cmd/samya ./site)
 
 .PHONY: test
 test: bin/grpcurl ## Vet, and run the tests: units, clusters in one process and of real processes, briefly fuzzed decoders
