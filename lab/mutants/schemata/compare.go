@@ -68,7 +68,9 @@ func (f *file) compare(text string) (change, error) {
 	if err != nil {
 		return change{}, err
 	}
-	if f.tree.Name.Name != tree.Name.Name || !slices.Equal(declarations(f.set, f.tree), declarations(set, tree)) {
+	if f.tree.Name.Name != tree.Name.Name || !slices.EqualFunc(declarations(f.tree), declarations(tree), func(a, b *ast.GenDecl) bool {
+		return source(f.set, f.text, a) == source(set, text, b) || printed(f.set, a) == printed(set, b)
+	}) {
 		return change{}, errors.New("changes a type, a constant or a variable")
 	}
 	c := change{to: f}
@@ -86,7 +88,7 @@ func (f *file) compare(text string) (change, error) {
 	for _, name := range slices.Sorted(maps.Keys(f.declared)) {
 		before, now := f.declared[name], after[name]
 		delete(after, name)
-		if now != nil && printed(f.set, before) == printed(set, now) {
+		if now != nil && (source(f.set, f.text, before) == source(set, text, now) || printed(f.set, before) == printed(set, now)) {
 			continue
 		}
 		if err := fits(f.set, before, set, now); err != nil {
@@ -95,8 +97,8 @@ func (f *file) compare(text string) (change, error) {
 		if now == nil {
 			continue
 		}
-		at := func(p token.Pos) int { return set.Position(p).Offset }
-		c.functions = append(c.functions, function{original: before, before: text[at(now.Pos()):at(now.Name.Pos())], after: text[at(now.Name.End()):at(now.End())]})
+		whole, name := source(set, text, now), set.Position(now.Name.Pos()).Offset-set.Position(now.Pos()).Offset
+		c.functions = append(c.functions, function{original: before, before: whole[:name], after: whole[name+len(now.Name.Name):]})
 	}
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		return change{}, fmt.Errorf("adds %s", name)
@@ -124,14 +126,19 @@ func fits(before *token.FileSet, original *ast.FuncDecl, after *token.FileSet, c
 }
 
 // declarations returns all of a file but imports and functions.
-func declarations(set *token.FileSet, tree *ast.File) []string {
-	var all []string
+func declarations(tree *ast.File) []*ast.GenDecl {
+	var all []*ast.GenDecl
 	for _, d := range tree.Decls {
 		if g, ok := d.(*ast.GenDecl); ok && g.Tok != token.IMPORT {
-			all = append(all, printed(set, g))
+			all = append(all, g)
 		}
 	}
 	return all
+}
+
+// source returns the text of a node in a file.
+func source(set *token.FileSet, text string, node ast.Node) string {
+	return text[set.Position(node.Pos()).Offset:set.Position(node.End()).Offset]
 }
 
 // shape returns the types of a function's receiver, parameters and results.
