@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/samya-db/samya/appmgr/ratelimit"
 	"github.com/samya-db/samya/appmgr/route"
 	"github.com/samya-db/samya/internal/name"
 	"github.com/samya-db/samya/internal/node"
@@ -54,13 +55,16 @@ type Config struct {
 	// below the sites' retention less their clock skew, or the sites refuse.
 	RepeatTime time.Duration
 
+	// RateLimits are the settings of Envoy's rate limit service.
+	RateLimits ratelimit.Settings
+
 	// Registry gets the metrics, and /metrics shows it; nil: a new one.
 	Registry *prometheus.Registry
 }
 
 // Validate checks c; the error names every field at fault.
 func (c Config) Validate() error {
-	errs := []error{c.Config.Validate(tlsconf.AppManager, c.Directory == nil)}
+	errs := []error{c.Config.Validate(tlsconf.AppManager, c.Directory == nil), c.RateLimits.Validate()}
 	for _, f := range []struct {
 		field string
 		n     int64

@@ -18,6 +18,7 @@ import (
 	"github.com/samya-db/samya/appmgr/grpcapi"
 	"github.com/samya-db/samya/appmgr/httpapi"
 	"github.com/samya-db/samya/appmgr/limiter"
+	"github.com/samya-db/samya/appmgr/ratelimit"
 	"github.com/samya-db/samya/appmgr/reads"
 	"github.com/samya-db/samya/appmgr/route"
 	"github.com/samya-db/samya/internal/access"
@@ -37,6 +38,7 @@ type Manager struct {
 	access  *access.Guard
 	router  *route.Router
 	service *grpcapi.Service
+	limits  *ratelimit.Service
 
 	listening chan struct{}
 	http      net.Listener
@@ -50,6 +52,12 @@ func New(cfg Config) (*Manager, error) {
 		return nil, fmt.Errorf("app manager settings: %w", err)
 	}
 	cfg = cfg.withDefaults()
+	if dir := cfg.RateLimits.Dir; dir != "" {
+		// Run reads the rules. Their faults are told before.
+		if _, err := ratelimit.ReadRules(dir); err != nil {
+			return nil, fmt.Errorf("app manager settings: ratelimit-config: %w", err)
+		}
+	}
 	g, err := limiter.New(cfg.MaxConcurrent, cfg.Registry, cfg.Logger)
 	if err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
@@ -113,6 +121,7 @@ func (m *Manager) Run(ctx context.Context) (err error) {
 	defer stopLife()
 	loops.Go(func() { m.router.Run(life) })
 	loops.Go(func() { m.access.Run(life) })
+	loops.Go(func() { m.limits.Run(life) })
 	if m.cfg.TLS != nil {
 		loops.Go(func() { m.cfg.TLS.Run(life) })
 	}
@@ -134,13 +143,16 @@ func (m *Manager) assemble() (err error) {
 		return fmt.Errorf("register metrics: %w", err)
 	}
 	m.service = grpcapi.New(r, m.router, m.limiter, c.MaxConcurrent)
-	return nil
+	m.limits, err = ratelimit.New(ratelimit.Config{
+		Settings: c.RateLimits, Backend: ratelimit.NewEntities(m.service, c.RateLimits), Registry: c.Registry, Logger: c.Logger,
+	})
+	return err
 }
 
 // grpcServer returns a server of gRPC, and its health service.
 func (m *Manager) grpcServer() (*grpc.Server, *grpcapi.Checks) {
 	return grpcapi.NewServer(grpcapi.ServerConfig{
-		Service: m.service, Limiter: m.limiter, Access: m.access, Reachable: m.router.Reachable, TLS: m.cfg.TLS,
+		Service: m.service, Limiter: m.limiter, Access: m.access, RateLimits: m.limits, Reachable: m.router.Reachable, TLS: m.cfg.TLS,
 		MaxMessage: int(m.cfg.maxBulk()),
 	})
 }
@@ -148,7 +160,8 @@ func (m *Manager) grpcServer() (*grpc.Server, *grpcapi.Checks) {
 // httpAPI configures the HTTP API.
 func (m *Manager) httpAPI() httpapi.Config {
 	return httpapi.Config{
-		Service: m.service, Limiter: m.limiter, Access: m.access, Reachable: m.router.Reachable, Registry: m.cfg.Registry,
+		Service: m.service, Limiter: m.limiter, Access: m.access, RateLimits: m.limits, Policies: ratelimit.NewPolicies(m.service),
+		Reachable: m.router.Reachable, Registry: m.cfg.Registry,
 		MaxBody: m.cfg.MaxBody, MaxBulk: m.cfg.maxBulk(),
 	}
 }

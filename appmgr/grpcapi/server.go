@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	grpchealth "google.golang.org/grpc/health"
@@ -37,6 +38,8 @@ type ServerConfig struct {
 	Access  *access.Guard
 	// Reachable reports whether any site can be reached.
 	Reachable func() bool
+	// RateLimits is Envoy's rate limit service.
+	RateLimits ratelimitv3.RateLimitServiceServer
 	// TLS encrypts the connections; nil: in clear.
 	TLS *tlsconf.Store
 	// MaxMessage bounds a message, in bytes.
@@ -69,6 +72,7 @@ func NewServer(cfg ServerConfig) (*grpc.Server, *Checks) {
 	for _, d := range methods.Services() {
 		gs.RegisterService(d, cfg.Service)
 	}
+	ratelimitv3.RegisterRateLimitServiceServer(gs, cfg.RateLimits)
 	c := &Checks{Server: grpchealth.NewServer(), reachable: cfg.Reachable}
 	healthpb.RegisterHealthServer(gs, c)
 	reflection.Register(gs)

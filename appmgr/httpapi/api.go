@@ -16,6 +16,7 @@ import (
 
 	"github.com/samya-db/samya/appmgr/grpcapi"
 	"github.com/samya-db/samya/appmgr/limiter"
+	"github.com/samya-db/samya/appmgr/ratelimit"
 	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/apierr"
 )
@@ -31,6 +32,10 @@ type Config struct {
 	Service *grpcapi.Service
 	Limiter *limiter.Limiter
 	Access  *access.Guard
+	// RateLimits is Envoy's rate limit service.
+	RateLimits *ratelimit.Service
+	// Policies knows the rate quotas among the entities.
+	Policies *ratelimit.Policies
 	// Reachable reports whether any site can be reached.
 	Reachable func() bool
 	// Registry is shown at /metrics.
@@ -46,7 +51,7 @@ type handler func(a *api, w http.ResponseWriter, r *http.Request, name string) e
 // handlers are the handlers of all routes, by the names of the routes.
 var handlers = func() map[string]handler {
 	all := make(map[string]handler)
-	for _, some := range []map[string]handler{entityHandlers, readHandlers, tokenHandlers, clusterHandlers, processHandlers} {
+	for _, some := range []map[string]handler{entityHandlers, readHandlers, tokenHandlers, clusterHandlers, processHandlers, rateLimitHandlers} {
 		maps.Copy(all, some)
 	}
 	return all

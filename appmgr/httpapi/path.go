@@ -69,6 +69,8 @@ type named struct {
 	above string
 	// check judges a name; it is given the name of the field.
 	check func(field, name string) error
+	// verbless: no verb follows a name, which may hold colons.
+	verbless bool
 }
 
 // path is the path of a single one in the table of methods.
@@ -79,10 +81,15 @@ const (
 	entitiesPath = "/v1/entities"
 	entityPath   = entitiesPath + "/{name}"
 	membersPath  = "/v1/members"
+	// forwardAuthPath is the path of all domains of rate limits.
+	forwardAuthPath = "/v1/forward-auth"
 )
 
 // namedOnes are the resources with a name in their path.
-var namedOnes = []named{{entitiesPath, name.Entity}, {membersPath, name.Site}}
+var namedOnes = []named{
+	{above: entitiesPath, check: name.Entity}, {above: membersPath, check: name.Site},
+	{above: forwardAuthPath, check: domain, verbless: true},
+}
 
 // parsePath returns the resource that an escaped path names, and the name of its entity or
 // site, if any. Names of entities hold slashes, and none holds a colon: the last colon parts
@@ -107,7 +114,7 @@ func (n named) parse(rest string) (res, of string, err error) {
 		return "", "", apierr.Invalid("name", "bad percent-encoding")
 	}
 	res = n.path()
-	if i := strings.LastIndexByte(of, ':'); i >= 0 {
+	if i := strings.LastIndexByte(of, ':'); i >= 0 && !n.verbless {
 		verb := of[i+1:]
 		of, res = of[:i], res+":"+verb
 		if resources[res] == nil {

@@ -32,6 +32,7 @@ func (a *api) acquire(w http.ResponseWriter, r *http.Request, entity string) err
 		return err
 	}
 	out, err := access.Call(r.Context(), in, a.Service.AcquireInPlace)
+	a.tellQuota(w, entity, out, err)
 	if err != nil {
 		return err
 	}

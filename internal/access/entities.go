@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/ratelimit/rules"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -65,6 +66,9 @@ func permit(scope Scope, request any) error {
 		}
 	}
 	switch r := request.(type) {
+	case interface{ GetDomain() string }:
+		// A request to the rate limit service. Its entities stand below their domain.
+		return covered("domain", rules.Above(r.GetDomain())+"/*")
 	case interface{ GetEntity() string }:
 		return covered("entity", r.GetEntity())
 	case interface{ GetName() string }:

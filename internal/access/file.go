@@ -24,8 +24,8 @@ type file struct {
 	Callers []struct {
 		Name string `yaml:"name"`
 		Role string `yaml:"role"`
-		// Prefixes are the entities: required for clients, and all entities by default
-		// for other roles.
+		// Prefixes are the entities: required for clients and proxies, and all entities by
+		// default for other roles.
 		Prefixes []string `yaml:"prefixes"`
 		// Tokens are the SHA-256 of the caller's bearer tokens, in hexadecimal: several
 		// while they are exchanged.
@@ -181,8 +181,8 @@ func grant(role string, prefixes []string) (methods.Role, Scope, error) {
 		return methods.Nobody, nil, err
 	}
 	if len(prefixes) == 0 {
-		if r == methods.Client {
-			return methods.Nobody, nil, fmt.Errorf("a client needs prefixes; %q for all entities", everything)
+		if r == methods.Client || r == methods.Proxy {
+			return methods.Nobody, nil, fmt.Errorf("a %s needs prefixes; %q for all entities", r, everything)
 		}
 		return r, nil, nil
 	}

@@ -148,7 +148,7 @@ func (g *Guard) admit(method string, c credentials) (*session, error) {
 		return denied("an app manager calls nothing but sites")
 	case caller.Kind == tlsconf.Site:
 		return denied("a site calls nothing but the links of other sites")
-	case caller.Role < rule.Least:
+	case !caller.Role.May(rule):
 		return denied("this takes the role " + rule.Least.String())
 	case rule.Whole && !caller.Scope.All():
 		return denied("only a caller of all entities may do this")

@@ -208,7 +208,7 @@ func (is *issuer) caller(subject string, claims map[string]any) (*principal, err
 	if c.Role, c.Scope, err = grant(role, prefixes); err != nil {
 		return nil, fmt.Errorf("its claims: %w", err)
 	}
-	c.Role = min(c.Role, is.most)
+	c.Role = c.Role.AtMost(is.most)
 	if !is.scope.All() {
 		if c.Scope.All() {
 			c.Scope = is.scope

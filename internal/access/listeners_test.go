@@ -31,8 +31,10 @@ type demand struct {
 	whole bool
 	// sites: only other sites may call it. itself: only other nodes of the site.
 	sites, itself bool
-	// atSites: no app manager serves it.
-	atSites bool
+	// atSites: no app manager serves it. atManagers: no site does.
+	atSites, atManagers bool
+	// proxies: proxies may call it. Its entities are not below acme, but below ratelimit/acme.
+	proxies bool
 	// request is a request about acme, as JSON.
 	request string
 }
@@ -80,6 +82,10 @@ var demands = map[string]demand{
 	"/samya.v1.SiteService/HandOver":   {role: methods.Admin, whole: true, atSites: true, request: `{"site":"none-such"}`},
 	"/samya.v1.SiteService/ForgetNode": {role: methods.Admin, whole: true, atSites: true, request: `{"site":"none-such"}`},
 
+	methods.ShouldRateLimit: {
+		role: methods.Client, atManagers: true, proxies: true, request: `{"domain":"acme","descriptors":[{"entries":[{"key":"none"}]}]}`,
+	},
+
 	"/samya.peer.v1.PeerService/Link":     {sites: true, request: `{"hello":{"cluster":"test","site":"eu"}}`},
 	"/samya.peer.v1.PeerService/CopyBase": {itself: true, request: `{"cluster":"test","site":"none-such"}`},
 
@@ -109,33 +115,37 @@ var routes = map[string]route{
 	"ReconcileEntity": {"/samya.v1.EntityService/ReconcileEntity", "/v1/entities/acme/vm:reconcile", `{"in_use":1,"cut":"cut1-x"}`},
 	"RescueEntity":    {"/samya.v1.EntityService/RescueEntity", "/v1/entities/acme/vm:rescue", `{"site":"None/such","generation":1,"net":0,"held":0}`},
 
-	"Acquire":        {"/samya.v1.TokenService/Acquire", "/v1/entities/acme/vm:acquire", `{"tokens":1,"wait":"0s"}`},
-	"Release":        {"/samya.v1.TokenService/Release", "/v1/entities/acme/vm:release", `{"tokens":1}`},
-	"Batch":          {"/samya.v1.TokenService/Batch", "/v1/batch", `{"operations":[{"acquire":{"entity":"acme/vm","tokens":1}}]}`},
-	"ListLeases":     {"/samya.v1.TokenService/ListLeases", "/v1/leases?entity=acme/vm", ""},
-	"RenewLease":     {"/samya.v1.TokenService/RenewLease", "/v1/leases:renew", `{"lease":"us/none"}`},
-	"CommitLease":    {"/samya.v1.TokenService/CommitLease", "/v1/leases:commit", `{"lease":"us/none"}`},
-	"VoidLease":      {"/samya.v1.TokenService/Release", "/v1/leases:void", `{"lease":"us/none","entity":"acme/vm"}`},
-	"ListSites":      {"/samya.v1.ClusterService/ListSites", "/v1/sites", ""},
-	"InspectSites":   {"/samya.v1.ClusterService/InspectSites", "/v1/sites:inspect", ""},
-	"GetMode":        {"/samya.v1.ClusterService/GetMode", "/v1/mode", ""},
-	"SetMode":        {"/samya.v1.ClusterService/SetMode", "/v1/mode", `{"protocol":"none-such"}`},
-	"ListMembers":    {"/samya.v1.ClusterService/ListMembers", "/v1/members", ""},
-	"WatchMembers":   {"/samya.v1.ClusterService/WatchMembers", "/v1/members:watch", ""},
-	"AddMember":      {"/samya.v1.ClusterService/AddMember", "/v1/members", `{"name":"None/such"}`},
-	"DrainMember":    {"/samya.v1.ClusterService/DrainMember", "/v1/members/none-such:drain", `{"heir":"None/such"}`},
-	"RemoveMember":   {"/samya.v1.ClusterService/RemoveMember", "/v1/members/none-such?request_id=%20", ""},
-	"RescueMember":   {"/samya.v1.ClusterService/RescueMember", "/v1/members/none-such:rescue", `{"request_id":" "}`},
-	"RecoverCluster": {"/samya.v1.ClusterService/RecoverCluster", "/v1/members:recover", `{"survivors":["None/such"]}`},
-	"GetVersion":     {"/samya.v1.ClusterService/GetVersion", "/v1/version", ""},
-	"RaiseVersion":   {"/samya.v1.ClusterService/RaiseVersion", "/v1/version", `{"version":65535}`},
-	"GetForecast":    {"/samya.v1.ClusterService/GetForecast", "/v1/forecast", ""},
-	"SetForecast":    {"/samya.v1.ClusterService/SetForecast", "/v1/forecast", `{"model":"none-such"}`},
-	"metrics":        {"/samya.v1.ClusterService/InspectSites", "/metrics", ""},
-	"livez":          {"/grpc.health.v1.Health/Check", "/livez", ""},
-	"readyz":         {"/grpc.health.v1.Health/Check", "/readyz", ""},
-	"OpenAPIYAML":    {"/grpc.health.v1.Health/Check", "/v1/openapi.yaml", ""},
-	"OpenAPIJSON":    {"/grpc.health.v1.Health/Check", "/v1/openapi.json", ""},
+	"Acquire":         {"/samya.v1.TokenService/Acquire", "/v1/entities/acme/vm:acquire", `{"tokens":1,"wait":"0s"}`},
+	"Release":         {"/samya.v1.TokenService/Release", "/v1/entities/acme/vm:release", `{"tokens":1}`},
+	"Batch":           {"/samya.v1.TokenService/Batch", "/v1/batch", `{"operations":[{"acquire":{"entity":"acme/vm","tokens":1}}]}`},
+	"ListLeases":      {"/samya.v1.TokenService/ListLeases", "/v1/leases?entity=acme/vm", ""},
+	"RenewLease":      {"/samya.v1.TokenService/RenewLease", "/v1/leases:renew", `{"lease":"us/none"}`},
+	"CommitLease":     {"/samya.v1.TokenService/CommitLease", "/v1/leases:commit", `{"lease":"us/none"}`},
+	"VoidLease":       {"/samya.v1.TokenService/Release", "/v1/leases:void", `{"lease":"us/none","entity":"acme/vm"}`},
+	"ListSites":       {"/samya.v1.ClusterService/ListSites", "/v1/sites", ""},
+	"InspectSites":    {"/samya.v1.ClusterService/InspectSites", "/v1/sites:inspect", ""},
+	"GetMode":         {"/samya.v1.ClusterService/GetMode", "/v1/mode", ""},
+	"SetMode":         {"/samya.v1.ClusterService/SetMode", "/v1/mode", `{"protocol":"none-such"}`},
+	"ListMembers":     {"/samya.v1.ClusterService/ListMembers", "/v1/members", ""},
+	"WatchMembers":    {"/samya.v1.ClusterService/WatchMembers", "/v1/members:watch", ""},
+	"AddMember":       {"/samya.v1.ClusterService/AddMember", "/v1/members", `{"name":"None/such"}`},
+	"DrainMember":     {"/samya.v1.ClusterService/DrainMember", "/v1/members/none-such:drain", `{"heir":"None/such"}`},
+	"RemoveMember":    {"/samya.v1.ClusterService/RemoveMember", "/v1/members/none-such?request_id=%20", ""},
+	"RescueMember":    {"/samya.v1.ClusterService/RescueMember", "/v1/members/none-such:rescue", `{"request_id":" "}`},
+	"RecoverCluster":  {"/samya.v1.ClusterService/RecoverCluster", "/v1/members:recover", `{"survivors":["None/such"]}`},
+	"GetVersion":      {"/samya.v1.ClusterService/GetVersion", "/v1/version", ""},
+	"RaiseVersion":    {"/samya.v1.ClusterService/RaiseVersion", "/v1/version", `{"version":65535}`},
+	"GetForecast":     {"/samya.v1.ClusterService/GetForecast", "/v1/forecast", ""},
+	"SetForecast":     {"/samya.v1.ClusterService/SetForecast", "/v1/forecast", `{"model":"none-such"}`},
+	"ShouldRateLimit": {methods.ShouldRateLimit, "/json", `{"domain":"acme","descriptors":[{"entries":[{"key":"none"}]}]}`},
+	"ForwardAuth":     {methods.ShouldRateLimit, "/v1/forward-auth/acme?descriptor=none", ""},
+	"ForwardAuthPost": {methods.ShouldRateLimit, "/v1/forward-auth/acme?descriptor=none", "{}"},
+
+	"metrics":     {"/samya.v1.ClusterService/InspectSites", "/metrics", ""},
+	"livez":       {"/grpc.health.v1.Health/Check", "/livez", ""},
+	"readyz":      {"/grpc.health.v1.Health/Check", "/readyz", ""},
+	"OpenAPIYAML": {"/grpc.health.v1.Health/Check", "/v1/openapi.yaml", ""},
+	"OpenAPIJSON": {"/grpc.health.v1.Health/Check", "/v1/openapi.json", ""},
 }
 
 // who is a caller that knocks, with the facts known about it.
@@ -163,6 +173,13 @@ func (w *who) verdict(d demand, atSite bool) apierr.Reason {
 		return apierr.PermissionDenied
 	case w.kind == tlsconf.AppManager && atSite:
 		return ""
+	case w.role == methods.Proxy:
+		if d.proxies {
+			return ""
+		}
+		return apierr.PermissionDenied
+	case d.proxies && w.restricted:
+		return apierr.PermissionDenied
 	case w.kind == tlsconf.AppManager, w.role < d.role, d.whole && w.restricted, w.foreign && strings.Contains(d.request, "acme"):
 		return apierr.PermissionDenied
 	}
@@ -181,6 +198,7 @@ func everybody(c *cluster) map[string]*who {
 	for name, w := range map[string]who{
 		"viewer": {role: methods.Viewer}, "client": {role: methods.Client, restricted: true}, "other": {role: methods.Client, restricted: true, foreign: true},
 		"operator": {role: methods.Operator}, "tenant": {role: methods.Operator, restricted: true}, "admin": {role: methods.Admin},
+		"proxy": {role: methods.Proxy, restricted: true},
 	} {
 		w.known = true
 		byToken, byCert := w, w
@@ -255,7 +273,7 @@ func TestListeners(t *testing.T) {
 			}{{"site", c.site.GRPCAddr(), true}, {"app manager", c.manager.GRPCAddr(), false}} {
 				conn := c.dial(at.addr, w.shows)
 				for method, d := range demands {
-					if (d.sites || d.itself || d.atSites) && !at.site {
+					if (d.sites || d.itself || d.atSites) && !at.site || d.atManagers && at.site {
 						continue
 					}
 					asked++

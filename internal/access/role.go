@@ -12,10 +12,10 @@ import (
 	"github.com/samya-db/samya/internal/tlsconf"
 )
 
-// parseRole reads viewer, client, operator or admin.
+// parseRole reads viewer, client, operator, admin or proxy.
 func parseRole(s string) (methods.Role, error) {
 	var names []string
-	for _, r := range []methods.Role{methods.Viewer, methods.Client, methods.Operator, methods.Admin} {
+	for _, r := range []methods.Role{methods.Viewer, methods.Client, methods.Operator, methods.Admin, methods.Proxy} {
 		if r.String() == s {
 			return r, nil
 		}

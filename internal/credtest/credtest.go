@@ -49,6 +49,7 @@ var callers = []struct{ name, role, prefixes string }{
 	{"operator", "operator", ""},
 	{"tenant", "operator", "[acme]"},
 	{"admin", "admin", ""},
+	{"proxy", "proxy", "[ratelimit/acme]"},
 }
 
 // New makes credentials in a temporary directory of the test.

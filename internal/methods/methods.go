@@ -44,6 +44,8 @@ type Rule struct {
 	// Whole: the method tells or changes something of all entities, so callers of some
 	// entities may not call it.
 	Whole bool
+	// Proxies: callers of role Proxy may call it too.
+	Proxies bool
 	// Any: a request of the method names no entity that could be checked. Without Any, a
 	// request that names no entity is for callers of all entities.
 	Any bool

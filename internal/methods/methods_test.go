@@ -47,8 +47,27 @@ func TestRolesAreOfTheAPI(t *testing.T) {
 			t.Errorf("%s is %s in the API", r, want)
 		}
 	}
-	if len(samyav1.Role_name) != len(roleNames) {
-		t.Errorf("%d roles, %d in the API", len(roleNames), len(samyav1.Role_name))
+	// No method of the public API is for proxies.
+	if len(samyav1.Role_name)+1 != len(roleNames) {
+		t.Errorf("%d roles, %d in the API and that of proxies", len(roleNames), len(samyav1.Role_name))
+	}
+}
+
+// TestProxies: a proxy may call the methods for proxies and no others. Each role from
+// client on may call these too.
+func TestProxies(t *testing.T) {
+	for _, m := range All() {
+		if Proxy.May(m.Rule) != (m.Full == ShouldRateLimit) || m.Proxies && (Viewer.May(m.Rule) || !Client.May(m.Rule)) {
+			t.Errorf("%s: %+v", m.Full, m.Rule)
+		}
+	}
+	for _, c := range []struct{ a, b, want Role }{
+		{Proxy, Proxy, Proxy}, {Proxy, Nobody, Nobody}, {Proxy, Viewer, Nobody}, {Proxy, Client, Proxy}, {Proxy, Admin, Proxy},
+		{Viewer, Admin, Viewer}, {Operator, Client, Client},
+	} {
+		if got, other := c.a.AtMost(c.b), c.b.AtMost(c.a); got != c.want || other != c.want {
+			t.Errorf("%s and %s: %s, %s", c.a, c.b, got, other)
+		}
 	}
 }
 
@@ -66,7 +85,8 @@ func TestRoutesAreApart(t *testing.T) {
 				t.Errorf("%+v is there twice, or has no name", r)
 			}
 			names[r.Name], places[place] = true, true
-			if (r.Verb == http.MethodGet) != (m.Least == Viewer || m.Least == Nobody) {
+			// Servers that ask a forward-auth endpoint choose the verb.
+			if m.Full != ShouldRateLimit && (r.Verb == http.MethodGet) != (m.Least == Viewer || m.Least == Nobody) {
 				t.Errorf("%s: %s is for a %s", r.Name, r.Verb, m.Least)
 			}
 		}

@@ -16,6 +16,10 @@ const (
 	Alive = "/http/alive"
 )
 
+// ShouldRateLimit is the method of Envoy's rate limit service, whose package sites need
+// not import.
+const ShouldRateLimit = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit"
+
 // others has the methods that do not belong to the public API.
 var others = map[string]Method{
 	// The methods of the service between sites. The app manager does not import its
@@ -30,6 +34,15 @@ var others = map[string]Method{
 
 	reflectionv1.ServerReflection_ServerReflectionInfo_FullMethodName:      {Always: true, Stream: true, Rule: Rule{Least: Viewer, Any: true}},
 	reflectionv1alpha.ServerReflection_ServerReflectionInfo_FullMethodName: {Always: true, Stream: true, Rule: Rule{Least: Viewer, Any: true}},
+
+	ShouldRateLimit: {
+		Rule: Rule{Least: Client, Proxies: true},
+		Routes: []Route{
+			{Name: "ShouldRateLimit", Verb: http.MethodPost, Path: "/json"},
+			{Name: "ForwardAuth", Verb: http.MethodGet, Path: "/v1/forward-auth/{name}"},
+			{Name: "ForwardAuthPost", Verb: http.MethodPost, Path: "/v1/forward-auth/{name}"},
+		},
+	},
 
 	Metrics: {
 		Rule:   Rule{Least: Viewer, Whole: true},

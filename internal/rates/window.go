@@ -55,6 +55,15 @@ func (c *Calendar) At(wall int64) (number, ends int64) {
 	return c.number, c.ends
 }
 
+// Length is the length in milliseconds of the window that [Calendar.At] found last; 0
+// before.
+func (c *Calendar) Length() int64 {
+	if c.number == 0 {
+		return 0
+	}
+	return c.ends - c.begins
+}
+
 // numberAt is the number of the window at a time.
 func (c *Calendar) numberAt(wall int64) int64 {
 	if c.length > 0 {

@@ -20,9 +20,10 @@ type node struct {
 	// key is the composite key: the key, and after an underscore the value if any.
 	key   string
 	place place
-	// below are the descriptors one deeper, by their composite keys.
+	// below are the nested descriptors, by their composite keys.
 	below map[string]*node
-	// wild are those below with a '*' in their composite keys, in the order of the files.
+	// wild are the nested descriptors with a '*' in their composite keys, in the order of
+	// the files.
 	wild []*node
 	// parts are the composite key between its wildcards; nil without wildcards.
 	parts []string
@@ -59,8 +60,8 @@ type place struct {
 
 func (p place) String() string { return fmt.Sprintf("%s:%d", p.file, p.line) }
 
-// Fault is a fault in a file.
-type Fault struct {
+// fault is a fault in a file.
+type fault struct {
 	place
 	// field is the path to the field; empty for the whole file.
 	field   string
@@ -68,7 +69,7 @@ type Fault struct {
 }
 
 // Error returns "file:line: field: problem".
-func (f *Fault) Error() string {
+func (f *fault) Error() string {
 	if f.field == "" {
 		return f.place.String() + ": " + f.problem
 	}
@@ -88,7 +89,7 @@ const (
 )
 
 // Parse reads all files of a configuration. Files may share a domain, but no composite
-// key at the same place. The error joins a [Fault] for each fault that was found.
+// key at the same place. The error names each fault with its file, line and field.
 func Parse(files ...File) (*Config, error) {
 	p := &parser{config: &Config{domains: make(map[string]*node)}}
 	for _, f := range slices.SortedFunc(slices.Values(files), func(a, b File) int { return cmp.Compare(a.Name, b.Name) }) {
@@ -106,7 +107,7 @@ func (c *Config) Domains() []string { return slices.Sorted(maps.Keys(c.domains))
 // Len returns the number of descriptors in all files.
 func (c *Config) Len() int { return c.count }
 
-// add puts a descriptor below n, or returns the one that has its composite key.
+// add puts a descriptor below n, or returns the descriptor that has its composite key.
 func (n *node) add(d *node) (taken *node) {
 	if taken = n.below[d.key]; taken != nil {
 		return taken

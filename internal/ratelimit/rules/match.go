@@ -31,13 +31,13 @@ type Match struct {
 	// Quota: the request passes while any rule with Quota has tokens left.
 	Quota bool
 	// Name is the name of the limit, and Replaces the names of the limits that do not count
-	// in a request with this one.
+	// in a request with this limit.
 	Name     string
 	Replaces []string
 	// Metric names the rule in metrics. It holds values of the request only where the files
 	// want this.
 	Metric string
-	// Metadata is what the answer tells of the rule.
+	// Metadata is told with the answer.
 	Metadata map[string]any
 }
 

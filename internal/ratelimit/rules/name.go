@@ -56,7 +56,7 @@ func entity(domain string, entries []Entry, unit string) string {
 	return first + shorten(b.String(), maxName-len(first)-len(last), b.String()) + last
 }
 
-// shorten returns an escaped text of at most that many bytes. A longer one ends with the
+// shorten returns an escaped text of at most that many bytes. A longer text ends with the
 // hash of the whole.
 func shorten(escaped string, most int, whole string) string {
 	if len(escaped) <= most {

@@ -21,14 +21,14 @@ type parser struct {
 	full bool
 }
 
-// fault notes a fault; further ones are dropped once there are many.
+// fault notes a fault, or drops it if there are many.
 func (p *parser) fault(n *yaml.Node, field, format string, args ...any) {
 	line := 1
 	if n != nil {
 		line = max(1, n.Line)
 	}
 	if len(p.faults) < maxFaults {
-		p.faults = append(p.faults, &Fault{place{p.name, line}, field, fmt.Sprintf(format, args...)})
+		p.faults = append(p.faults, &fault{place{p.name, line}, field, fmt.Sprintf(format, args...)})
 	}
 }
 
@@ -112,7 +112,7 @@ func (p *parser) descriptors(above *node, list *yaml.Node, field string, depth i
 	}
 }
 
-// descriptor reads a descriptor, and those nested in it.
+// descriptor reads a descriptor and its nested descriptors.
 func (p *parser) descriptor(above *node, n *yaml.Node, field string, depth int) {
 	if p.config.count++; p.config.count > maxRules {
 		if !p.full {

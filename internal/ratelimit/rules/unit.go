@@ -28,7 +28,7 @@ var units = map[Unit]rates.Terms{
 	Year:   {Kind: rates.Window, Count: 12, Unit: rates.Month},
 }
 
-// known reports whether u is one of the units.
+// known reports whether u is among the units.
 func (u Unit) known() bool {
 	_, ok := units[u]
 	return ok

@@ -13,7 +13,7 @@ import (
 // readers read the fields of a mapping, by their keys.
 type readers map[string]func(n *yaml.Node, field string)
 
-// mapping reads a mapping, whose keys must all have readers. It reports whether n is a
+// mapping reads a mapping. All keys must have readers. It reports whether n is a
 // mapping. Merge keys bring in the fields of other mappings.
 func (p *parser) mapping(n *yaml.Node, field string, known readers) bool {
 	given := make(map[string]*yaml.Node)
@@ -183,6 +183,28 @@ func (p *parser) metadata(into *map[string]any) func(*yaml.Node, string) {
 			p.fault(n, field, "%s", problem)
 			return
 		}
+		if !plain(m) {
+			p.fault(n, field, "must be of texts, numbers, true, false, lists and mappings by text")
+			return
+		}
 		*into = m
 	}
+}
+
+// plain reports whether a value can be told in JSON.
+func plain(v any) bool {
+	switch v := v.(type) {
+	case nil, bool, int, int64, uint64, float64, string:
+		return true
+	case []any:
+		return !slices.ContainsFunc(v, func(e any) bool { return !plain(e) })
+	case map[string]any:
+		for _, e := range v {
+			if !plain(e) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
 }
