@@ -12,5 +12,5 @@
 // at any time. Any number of app managers can serve side by side.
 //
 // This package has the settings, the listeners and the wiring. The work is done below it,
-// in rooms that stand on each other: route and limiter, reads, grpcapi, httpapi.
+// in rooms that stand on each other: route and limiter, reads, grpcapi, ratelimit, httpapi.
 package appmgr

@@ -3,9 +3,49 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
+
+// TestEnvoyExample: the example's limits are read, its commands have their flags, and so
+// have the commands of the pages about it.
+func TestEnvoyExample(t *testing.T) {
+	var out strings.Builder
+	p := &program{stdout: &out, stderr: &out, lookupEnv: func(string) (string, bool) { return "", false }}
+	const dir = "../../examples/envoy/"
+	code := p.run(t.Context(), []string{"ratelimit", "check", dir + "ratelimit", "--descriptor", "remote_address=1", "--descriptor", "route=export,customer=acme", "--descriptor", "route=model,customer=acme"})
+	if code != exitOK || strings.Contains(out.String(), "no limit") || strings.Count(out.String(), "\n") != 3 {
+		t.Errorf("%d, %s", code, out.String())
+	}
+	root := p.root()
+	word := regexp.MustCompile(`--[a-z]+(-[a-z]+)*`)
+	checked := 0
+	for _, page := range []string{dir + "docker-compose.yml", "../../docs/envoy.md", "../../docs/migrate-ratelimit.md"} {
+		for line := range strings.Lines(read(t, page)) {
+			for _, flag := range word.FindAllString(line, -1) {
+				if strings.Contains(line, "docker load") || strings.Contains(line, "envoy --config-path") {
+					continue
+				}
+				checked++
+				known := false
+				for _, name := range []string{"site", "appmgr"} {
+					cmd, _, err := root.Find([]string{name})
+					if err != nil {
+						t.Fatal(err)
+					}
+					known = known || hasFlag(cmd, flag[2:])
+				}
+				if check, _, err := root.Find([]string{"ratelimit", "check"}); err != nil || !known && !hasFlag(check, flag[2:]) {
+					t.Errorf("%s: no command has %s", page, flag)
+				}
+			}
+		}
+	}
+	if checked < 40 {
+		t.Errorf("%d flags; the test does not see them", checked)
+	}
+}
 
 // TestRatelimitCheck: faults are told with their places, and descriptors with their limits.
 func TestRatelimitCheck(t *testing.T) {
