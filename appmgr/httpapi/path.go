@@ -87,7 +87,8 @@ const (
 
 // namedOnes are the resources with a name in their path.
 var namedOnes = []named{
-	{above: entitiesPath, check: name.Entity}, {above: membersPath, check: name.Site},
+	{above: entitiesPath, check: name.Entity},
+	{above: membersPath, check: name.Site},
 	{above: forwardAuthPath, check: domain, verbless: true},
 }
 

@@ -104,14 +104,14 @@ func (a *api) forwardAuth(w http.ResponseWriter, r *http.Request, domain string)
 		return nil
 	}
 	d, err := access.Call(r.Context(), q.in, a.RateLimits.Decide)
-	if err != nil {
-		if e := apierr.From(err); q.failed != 0 && e.Reason != apierr.InvalidField && e.Reason != apierr.PermissionDenied {
-			w.WriteHeader(q.failed)
-			return nil
-		}
+	switch reason := apierr.ReasonOf(err); {
+	case err == nil:
+		w.WriteHeader(tellDecision(w, d, http.StatusNoContent, q.denied))
+	case q.failed == 0 || reason == apierr.InvalidField || reason == apierr.PermissionDenied:
 		return err
+	default:
+		w.WriteHeader(q.failed)
 	}
-	w.WriteHeader(tellDecision(w, d, http.StatusNoContent, q.denied))
 	return nil
 }
 

@@ -57,12 +57,12 @@ func TestDecide(t *testing.T) {
 		}},
 		{"more than the limit", []step{{"a=x*6", "over: over/5"}, {"a=x*5", "ok: ok/0"}}},
 		{"only asked", []step{{"a=x*0", "ok: ok/5"}, {"a=x*5", "ok: ok/0"}, {"a=x*0", "over: over/0"}, {"a=x*0;b=x", "over: over/0 ok/3"}}},
-		{"the same twice", []step{{"a=x*3;a=x*2", "ok: ok/0 ok/0"}, {"a=y*3;a=y*3", "over: over/5 over/5"}}},
+		{"the same twice", []step{{"a=x*3;a=x*2;b=x", "ok: ok/0 ok/0 ok/2"}, {"a=y*3;b=y;a=y*3", "over: over/5 ok/3 over/5"}}}, //nolint:dupword // a code for each descriptor
 		{"nothing allowed", []step{{"none=x", "over: over/0"}, {"none=x;a=x", "over: over/0 ok/5"}}},
 		{"unlimited", []step{{"free=x*1000", "ok: ok/4294967295"}}},
 		{"shadow mode", []step{{"shadow=x*2", "ok: ok/0"}, {"shadow=x", "ok: ok/0"}, {"shadow=x;a=x", "ok: ok/0 ok/4"}, {"shadow=x;none=x", "over: ok/0 over/0"}}},
 		{"quota mode", []step{
-			{"q1=x;q2=x", "ok: ok/0 ok/1"}, {"q1=x;q2=x", "ok: over/0 ok/0"}, {"q1=x;q2=x", "over: over/0 over/0"},
+			{"q1=x;q2=x", "ok: ok/0 ok/1"}, {"q1=x;q2=x", "ok: over/0 ok/0"}, {"q1=x;q2=x", "over: over/0 over/0"}, //nolint:dupword // a code for each descriptor
 			{"q2=y", "ok: ok/1"}, {"q1=x;q2=y;none=x", "over: ok/0 ok/1 over/0"},
 		}},
 	} {

@@ -92,7 +92,7 @@ func TestForeignEntity(t *testing.T) {
 	r := newRig(t, twoLimits, nil)
 	r.ask(request("d", "a=x"))
 	r.entities["ratelimit/d/a.x/minute"].Per = "1h"
-	r.Service.backend.(*Entities).known.Purge()
+	r.backend.(*Entities).known.Purge()
 	if _, err := r.ShouldRateLimit(t.Context(), request("d", "a=x")); apierr.ReasonOf(err) != apierr.Internal {
 		t.Error(err)
 	}

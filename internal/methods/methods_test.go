@@ -62,8 +62,13 @@ func TestProxies(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ a, b, want Role }{
-		{Proxy, Proxy, Proxy}, {Proxy, Nobody, Nobody}, {Proxy, Viewer, Nobody}, {Proxy, Client, Proxy}, {Proxy, Admin, Proxy},
-		{Viewer, Admin, Viewer}, {Operator, Client, Client},
+		{Proxy, Proxy, Proxy},
+		{Proxy, Nobody, Nobody},
+		{Proxy, Viewer, Nobody},
+		{Proxy, Client, Proxy},
+		{Proxy, Admin, Proxy},
+		{Viewer, Admin, Viewer},
+		{Operator, Client, Client},
 	} {
 		if got, other := c.a.AtMost(c.b), c.b.AtMost(c.a); got != c.want || other != c.want {
 			t.Errorf("%s and %s: %s, %s", c.a, c.b, got, other)

@@ -71,9 +71,9 @@ type fault struct {
 // Error returns "file:line: field: problem".
 func (f *fault) Error() string {
 	if f.field == "" {
-		return f.place.String() + ": " + f.problem
+		return f.String() + ": " + f.problem
 	}
-	return f.place.String() + ": " + f.field + ": " + f.problem
+	return f.String() + ": " + f.field + ": " + f.problem
 }
 
 // The bounds of a configuration.
