@@ -61,8 +61,8 @@ func unitOf(u rules.Unit) ratelimitv3.RateLimitResponse_RateLimit_Unit {
 
 // untilReset is the time until the end of the window.
 func untilReset(terms *rates.Terms, now time.Time) time.Duration {
-	_, ends := rates.NewCalendar(terms).At(now.UnixMilli())
-	return time.UnixMilli(ends).Sub(now)
+	_, rest := terms.Around(now)
+	return rest
 }
 
 // seconds is a duration in whole seconds, rounded up.

@@ -24,8 +24,7 @@ const (
 // structured fields (RFC 9651).
 type Fields struct{ policy, limit []byte }
 
-// Add adds a limit: so many tokens in each window of the terms, and so many left in the
-// present window.
+// Add adds a limit: so many tokens in each period of the terms, and so many left now.
 func (f *Fields) Add(policy string, limit int64, terms *rates.Terms, left int64, now time.Time) {
 	if terms.None() {
 		return
@@ -38,11 +37,10 @@ func (f *Fields) Add(policy string, limit int64, terms *rates.Terms, left int64,
 		return quote(b, policy)
 	}
 	f.policy = strconv.AppendInt(append(item(f.policy), ";q="...), limit, 10)
-	calendar := rates.NewCalendar(terms)
-	_, ends := calendar.At(now.UnixMilli())
-	f.policy = strconv.AppendInt(append(f.policy, ";w="...), seconds(time.Duration(calendar.Length())*time.Millisecond), 10)
+	period, rest := terms.Around(now)
+	f.policy = strconv.AppendInt(append(f.policy, ";w="...), seconds(period), 10)
 	f.limit = strconv.AppendInt(append(item(f.limit), ";r="...), left, 10)
-	f.limit = strconv.AppendInt(append(f.limit, ";t="...), seconds(time.UnixMilli(ends).Sub(now)), 10)
+	f.limit = strconv.AppendInt(append(f.limit, ";t="...), seconds(rest), 10)
 }
 
 // Write writes the fields; nothing without a limit.

@@ -84,7 +84,7 @@ func (p *Policies) look(entity string) {
 		case err == nil:
 			of := &policy{limit: resp.GetEntity().GetLimit(), until: now.Add(otherTime)}
 			e := resp.GetEntity()
-			if terms, err := rates.Parse(e.GetKind(), e.GetPer(), e.GetTimeZone()); err == nil && !terms.None() {
+			if terms, err := rates.Parse(e.GetKind(), e.GetPer(), e.GetTimeZone(), e.Durable); err == nil && !terms.None() {
 				of.terms, of.until = terms, now.Add(quotaTime)
 			}
 			p.known.Add(entity, of)

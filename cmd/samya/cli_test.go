@@ -195,7 +195,7 @@ func TestUnknownOutcomeTellsHowToFindOut(t *testing.T) {
 		t.Errorf("exit status %d: %s", code, stderr)
 	}
 	// A repeat under another id could meet the entity made by the first create.
-	for flags, want := range map[string]string{"": "--request-id ", " --request-id two --parent acme": "--request-id two --parent acme\n"} {
+	for flags, want := range map[string]string{"": "--request-id ", " --request-id two --parent acme": "--parent acme --request-id two\n"} {
 		code, _, stderr = s.run("entity create acme/new --limit 5" + flags + " --addr " + broken.URL)
 		if code != exitUnknown || !strings.Contains(stderr, "find out with: samya entity create acme/new --limit 5 "+want) {
 			t.Errorf("exit status %d: %s", code, stderr)
@@ -327,7 +327,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		"no period":         {"entity create a --rate 100", exitUsage, "rate: must be tokens and a period"},
 		"rate of none":      {"entity create a --rate x/day", exitUsage, "rate: must begin with a number of tokens"},
 		"odd period":        {"entity create a --rate 100/week", exitUsage, "per: must be a number and a unit"},
-		"zone of hours":     {"entity create a --rate 100/h --time-zone Asia/Tokyo", exitUsage, "time_zone: is for days and months"},
+		"zone of hours":     {"entity create a --rate 100/h --time-zone Asia/Tokyo", exitUsage, "time_zone: is for windows of days and months"},
 		"missing argument":  {"acquire acme/vm", exitUsage, "1 argument, want NAME N"},
 		"unknown command":   {"entity make a", exitUsage, "samya entity --help"},
 		"unknown flag":      {"sites --all", exitUsage, "--all"},

@@ -67,12 +67,16 @@ func (t *talker) entityCreate() *cobra.Command {
 					// Without the id a repeat could fail because the entity exists
 					// already.
 					again := "find out with: samya entity create " + args[0]
-					cmd.Flags().Visit(func(f *pflag.Flag) {
-						if f.Name != "request-id" {
+					cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+						switch {
+						case !f.Changed || f.Name == "request-id":
+						case f.Value.Type() == "bool":
 							again += " --" + f.Name + "=" + f.Value.String()
+						default:
+							again += " --" + f.Name + " " + f.Value.String()
 						}
 					})
-					return &hintError{err, again + " --request-id=" + requestID}
+					return &hintError{err, again + " --request-id " + requestID}
 				}
 				return t.print(e, func(w io.Writer) {
 					below := ""

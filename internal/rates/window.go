@@ -55,13 +55,16 @@ func (c *Calendar) At(wall int64) (number, ends int64) {
 	return c.number, c.ends
 }
 
-// Length is the length in milliseconds of the window that [Calendar.At] found last; 0
-// before.
-func (c *Calendar) Length() int64 {
-	if c.number == 0 {
-		return 0
+// Around is the length of the period at a time, and the time until all tokens have come
+// back at the latest: the end of a window, or a period later.
+func (t *Terms) Around(at time.Time) (period, rest time.Duration) {
+	if t.Kind != Window {
+		period = time.Duration(t.micros()) * time.Microsecond
+		return period, period
 	}
-	return c.ends - c.begins
+	c := NewCalendar(t)
+	_, ends := c.At(at.UnixMilli())
+	return time.Duration(c.ends-c.begins) * time.Millisecond, time.UnixMilli(ends).Sub(at)
 }
 
 // numberAt is the number of the window at a time.
