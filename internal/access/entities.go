@@ -6,9 +6,70 @@ import (
 	"strings"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/name"
 	"github.com/samya-db/samya/internal/ratelimit/rules"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
+
+// everything is the prefix that covers all entities.
+const everything = "*"
+
+// Scope is the entities a caller may touch: nil for all, or the entities covered by its
+// prefixes.
+type Scope []string
+
+// newScope reads prefixes. A prefix is an entity's name, a name with a slash at its end,
+// or everything. A name covers the entity and all entities below it; with the slash, only
+// the entities below.
+func newScope(prefixes []string) (Scope, error) {
+	for _, p := range prefixes {
+		if p == everything {
+			continue
+		}
+		if err := name.Entity("prefix", strings.TrimSuffix(p, "/")); err != nil {
+			return nil, err
+		}
+	}
+	if slices.Contains(prefixes, everything) {
+		return nil, nil
+	}
+	return slices.Clone(prefixes), nil
+}
+
+// All reports whether the scope covers every entity.
+func (s Scope) All() bool { return s == nil }
+
+// Covers reports whether the scope has an entity. A prefix never ends within a segment of
+// a name: acme covers acme and acme/vm, and not acme2.
+func (s Scope) Covers(entity string) bool {
+	if s == nil {
+		return true
+	}
+	for _, p := range s {
+		if dir, below := strings.CutSuffix(p, "/"); below {
+			if len(entity) > len(p) && strings.HasPrefix(entity, p) {
+				return true
+			}
+		} else if rest, ok := strings.CutPrefix(entity, dir); ok && (rest == "" || rest[0] == '/') {
+			return true
+		}
+	}
+	return false
+}
+
+// coversAll reports whether the scope has every entity with a name that begins with
+// beginning.
+func (s Scope) coversAll(beginning string) bool {
+	if s == nil {
+		return true
+	}
+	for _, p := range s {
+		if strings.HasPrefix(beginning, strings.TrimSuffix(p, "/")+"/") {
+			return true
+		}
+	}
+	return false
+}
 
 // permit returns nil if the session's caller may make a request, and the reason if not.
 func (s *session) permit(request any) error {
