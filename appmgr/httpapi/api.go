@@ -242,22 +242,6 @@ func writeJSON(w http.ResponseWriter, status int, v any) error {
 	return nil
 }
 
-// writeMoved writes the answer to an acquire or a release.
-func writeMoved(w http.ResponseWriter, m *moved) error {
-	buffer := buffers.Get().(*[]byte)
-	defer buffers.Put(buffer)
-	b, err := m.appendTo((*buffer)[:0])
-	if err != nil {
-		return apierr.Wrap(apierr.Internal, err)
-	}
-	b = append(b, '\n')
-	writeAnswer(w, http.StatusOK, b)
-	if cap(b) <= smallBody {
-		*buffer = b
-	}
-	return nil
-}
-
 // Values of headers that all answers have; nobody changes them.
 var jsonType, notStored = []string{"application/json"}, []string{"no-store"}
 

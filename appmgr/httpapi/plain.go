@@ -2,11 +2,13 @@ package httpapi
 
 import (
 	"encoding/json"
+	"net/http"
 	"strconv"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/name"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
@@ -182,4 +184,20 @@ func appendText(b []byte, s string) []byte {
 	b = append(b, '"')
 	b = append(b, s...)
 	return append(b, '"')
+}
+
+// writeMoved writes the answer to an acquire or a release.
+func writeMoved(w http.ResponseWriter, m *moved) error {
+	buffer := buffers.Get().(*[]byte)
+	defer buffers.Put(buffer)
+	b, err := m.appendTo((*buffer)[:0])
+	if err != nil {
+		return apierr.Wrap(apierr.Internal, err)
+	}
+	b = append(b, '\n')
+	writeAnswer(w, http.StatusOK, b)
+	if cap(b) <= smallBody {
+		*buffer = b
+	}
+	return nil
 }
