@@ -5,18 +5,13 @@ import (
 	"github.com/samya-db/samya/site/core/stored"
 )
 
-// chargeOfAll is the charge of all parts; nil if an entity does not exist.
-func (c *charging) chargeOfAll(parts []input.Part) charge {
-	ch, found := make(charge, 0, len(parts)), true
-	for _, p := range parts {
-		e := c.space.find(p.Entity)
-		found = found && e != nil
-		ch = ch.add(e, p.Tokens)
+// chargeOfAll is the charge of the named entities for all parts.
+func chargeOfAll(named []*entity, parts []input.Part) charge {
+	ch := make(charge, 0, len(parts))
+	for i, e := range named {
+		ch = ch.add(e, parts[i].Tokens)
 	}
-	if ch = ch.added(); !found {
-		return nil
-	}
-	return ch
+	return ch.added()
 }
 
 // missing is the first entity named by parts that does not exist.
@@ -27,16 +22,6 @@ func (c *charging) missing(parts []input.Part) string {
 		}
 	}
 	return ""
-}
-
-// recorded returns the parts with their entities' generations.
-func (c *charging) recorded(parts []input.Part) []stored.Part {
-	rs := make([]stored.Part, 0, len(parts))
-	for _, p := range parts {
-		e := c.space.find(p.Entity)
-		rs = append(rs, stored.Part{Part: input.Part{Entity: e.name, Tokens: p.Tokens}, Generation: e.generation})
-	}
-	return rs
 }
 
 // chargeBack is the charge that recorded parts give back, to the entities that still
@@ -54,10 +39,18 @@ func (c *charging) chargeBack(parts []stored.Part) charge {
 // chargeOf is the charge of a request, by the present chains; nil if an entity that it
 // names does not exist.
 func (c *charging) chargeOf(r *request) charge {
-	if r.parts != nil {
-		return c.chargeOfAll(r.parts)
+	if r.parts == nil {
+		return c.space.find(r.entity).charge(nil, r.tokens)
 	}
-	return c.space.find(r.entity).charge(nil, r.tokens)
+	r.named = make([]*entity, 0, len(r.parts))
+	for _, p := range r.parts {
+		e := c.space.find(p.Entity)
+		if e == nil {
+			return nil
+		}
+		r.named = append(r.named, e)
+	}
+	return chargeOfAll(r.named, r.parts)
 }
 
 // lackingIn is the name of the entity of a generation that a request charges; empty if it
@@ -77,28 +70,4 @@ func (c *charging) lackingIn(r *request, generation uint64) string {
 		}
 	}
 	return lacking(r.entity)
-}
-
-// named are the entities that a request names.
-func (c *charging) named(r *request) []*entity {
-	if r.parts == nil {
-		return []*entity{c.space.find(r.entity)}
-	}
-	named := make([]*entity, 0, len(r.parts))
-	for _, p := range r.parts {
-		named = append(named, c.space.find(p.Entity))
-	}
-	return named
-}
-
-// recordOf is the record of a request with this outcome, which rests on an entity.
-func (c *charging) recordOf(r *request, e *entity, state stored.RequestState, tokens, left Tokens) stored.Request {
-	q := stored.Request{
-		Key: r.key, Body: r.body, Kind: r.kind, State: state, Attempt: r.tries.Number(),
-		Generation: e.generation, Tokens: tokens, Left: left,
-	}
-	if r.parts != nil && state == stored.Ran {
-		q.Parts = c.recorded(r.parts)
-	}
-	return q
 }

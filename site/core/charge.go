@@ -77,6 +77,39 @@ func (ch charge) lower(tokens Tokens) {
 	}
 }
 
+// mover moves tokens between the books and the makers of requests.
+type mover interface {
+	// take moves tokens out of the books of an entity, which has them.
+	take(e *entity, tokens Tokens)
+	// fits reports whether an entity can take back tokens; give puts them back.
+	fits(e *entity, tokens Tokens) bool
+	give(e *entity, tokens Tokens)
+}
+
+// takeAll moves the tokens of a granted acquire to its maker.
+func takeAll(at mover, ch charge) {
+	for i := range ch {
+		at.take(ch[i].of, ch[i].tokens)
+	}
+}
+
+// fitAll reports whether all tokens of a charge can be given back.
+func fitAll(at mover, ch charge) bool {
+	for i := range ch {
+		if !at.fits(ch[i].of, ch[i].tokens) {
+			return false
+		}
+	}
+	return true
+}
+
+// giveAll gives back the tokens of a charge, which fit.
+func giveAll(at mover, ch charge) {
+	for i := range ch {
+		at.give(ch[i].of, ch[i].tokens)
+	}
+}
+
 // free implements till. No tokens are granted without it, so none are granted from a window
 // that is over. Acquires that wait come first to tokens that come back.
 func (c *charging) free(e *entity) Tokens {
@@ -132,6 +165,15 @@ func (c *charging) giveUnused(e *entity, tokens Tokens, mark int64) Tokens {
 	}
 	c.putBack(e, tokens)
 	return tokens
+}
+
+// creditOf puts tokens of a lease back into the books, as far as they have not come back by
+// the clock. It returns their number, and reports whether they fit.
+func (c *charging) creditOf(e *entity, tokens Tokens, mark int64) (back Tokens, fits bool) {
+	if rateOf(e) != nil {
+		return c.giveUnused(e, tokens, mark), true
+	}
+	return tokens, c.credit(e, tokens)
 }
 
 // creditAll puts outstanding tokens back into the books, all or none, and reports whether

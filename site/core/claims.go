@@ -3,6 +3,7 @@ package core
 import (
 	"slices"
 
+	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/attempt"
 	"github.com/samya-db/samya/site/core/event"
 	"github.com/samya-db/samya/site/core/input"
@@ -230,167 +231,43 @@ func (p *claimPeer) drop(n message.ClaimNumber, bound int) {
 	}
 }
 
-// answered takes in a member's answer to a claim.
-func (c *asking) answered(p *claimPeer, a message.ClaimAnswer, now Tick) {
-	cl, ok := p.open.Get(a.Number)
-	if !ok {
-		return
-	}
-	p.drop(cl.Number, c.cfg.MaxClaims)
-	if p.pause = askPause; p.unanswered > 0 {
-		if p.unanswered--; p.unanswered == 0 && p.open.Len() > 0 {
-			p.next = max(1, now)
-		}
-	}
-	cl.Sites = slices.DeleteFunc(cl.Sites, func(s SiteID) bool { return s == p.site })
-	c.out.Events = append(c.out.Events, event.Event{Kind: event.ClaimAnswered, Entity: cl.Entity, Verdict: a.Verdict})
-	c.concluded(cl, a.Verdict)
-}
-
-// concluded follows up on a member's verdict, or on a missing verdict.
-func (c *asking) concluded(cl *claim, verdict message.ClaimVerdict) {
-	switch {
-	case cl.Kind != message.UndoAcquire && verdict != message.NeverRan:
-		c.settleParked(cl, stored.Dropped)
-	case len(cl.Sites) > 0:
-		c.storeClaim(cl)
-	case cl.Kind == message.SettleRelease:
-		c.settleParked(cl, stored.Ran)
-	case cl.Kind == message.ReturnLease:
-		c.settleParked(cl, stored.Dropped)
-	default:
-		c.settled(cl)
-	}
-}
-
-// settleParked counts a parked release, or gives it up. The same transaction ends the
-// claim, so it happens once even without a record.
-func (c *asking) settleParked(cl *claim, state stored.RequestState) {
-	if e := c.space.find(cl.Entity); e != nil && e.halted() {
-		return
-	}
-	c.settled(cl)
-	var e *entity
-	if state == stored.Ran {
-		e = c.space.find(cl.Entity)
-		if e == nil || e.generation != cl.Generation || !c.charging.credit(e, cl.Tokens) {
-			e, state = nil, stored.Dropped
-		}
-	}
-	switch old, found := c.requests.find(cl.Key); {
-	case !found:
-		c.recordSettled(cl, state)
-	case old.body == cl.Body && old.state == stored.Parked:
-		c.remembering.recordAgain(&old, old.record(cl.Key, state, old.attempt))
-	}
-	if e != nil {
-		c.freed(e)
-	}
-}
-
-// recordSettled records the end of a parked release without a record in memory. The disk
-// may still have its record: after a restart the release would look parked, and other
-// sites would be told that it never ran.
-func (c *asking) recordSettled(cl *claim, state stored.RequestState) {
-	kind := stored.ReleaseRequest
-	if cl.Kind == message.ReturnLease {
-		kind = stored.ReturnRequest
-	}
-	c.remembering.recordAsked(&cl.ClaimAsk, &stored.Request{
-		Kind: kind, State: state, Attempt: cl.Attempt + 1, Generation: cl.Generation, Tokens: cl.Tokens,
-	})
-}
-
-// askFresh asks the members about the claims made since the last transaction.
-func (c *asking) askFresh() {
-	if !c.queries.fresh {
-		return
-	}
-	c.queries.fresh = false
-	for i := range c.queries.peers {
-		p := &c.queries.peers[i]
-		from := p.fresh
-		p.fresh = 0
-		if p.lost || p.gone {
-			if p.open.Len() > 0 {
-				p.next = c.now.Tick + 1
-			}
-			continue
-		}
-		for from != 0 && p.open.Len() > 0 {
-			if p.next == 0 {
-				p.next = c.now.Tick + p.pause
-			}
-			from, _ = c.askFrom(p, from)
-			if from != 0 {
-				from++
-			}
-		}
-	}
-}
-
-// askFrom asks a member about the claims from a number on, as many as fit into a message.
-// It returns the last claim's number, 0 if no other follows, and the number of claims.
-func (c *asking) askFrom(p *claimPeer, from message.ClaimNumber) (last message.ClaimNumber, asked int) {
-	m := &message.Claims{From: c.cfg.Self, To: p.site}
-	more := false
-	p.open.Ascend(from, func(n message.ClaimNumber, cl *claim) bool {
-		if more = len(m.Asks) == min(c.cfg.MaxAsks, mostAsks); more {
-			return false
-		}
-		m.Asks = append(m.Asks, cl.ClaimAsk)
-		last = n
+// placed places a request among its attempts, refuses it unless it may run now, and lists
+// in its tries the sites to be asked. w is the acquire of earlier attempts that waits, nil
+// for none: its sites are asked too.
+func (c *asking) placed(call input.Call, r *request, w *waiting) bool {
+	t := &r.tries
+	if t.NotAfter == 0 && t.Attempt <= attempt.First && len(t.Tried) == 0 {
 		return true
+	}
+	first := t.Attempt <= attempt.First
+	switch tried, ok := c.queries.tried(t, c.cfg.Self); {
+	case !ok, first && len(tried) > 0, !first && t.NotAfter == 0, t.NotAfter > c.now.Wall+c.cfg.RequestHorizon():
+		c.reply(call, answer.Answer{Code: answer.Invalid})
+	case t.NotAfter != 0 && t.NotAfter < c.now.Wall:
+		c.reply(call, answer.Answer{Code: answer.Expired})
+	case slices.ContainsFunc(tried, func(s SiteID) bool { return !c.roomForClaim(c.queries.peer(s)) }):
+		c.reply(call, answer.Answer{Code: answer.Overloaded, RetryAfter: 1000})
+	default:
+		if t.Tried = tried; w != nil {
+			t.Tried = c.queries.union(w.tries.Tried, tried)
+		}
+		return true
+	}
+	return false
+}
+
+// takeOver records the outcome of an earlier attempt for a later attempt. From then on no
+// site can undo it by asking about the earlier attempts only.
+func (c *asking) takeOver(r *request, old *remembered) {
+	// A release that is done or given up has nothing to ask: asking sites learn its
+	// outcome. The site of a lease is asked already.
+	if len(r.tries.Tried) > 0 && (old.kind == stored.AcquireRequest || old.kind == stored.LeasedRequest || old.kind == stored.AllRequest || old.kind == stored.ReleaseRequest && old.state == stored.Parked) {
+		c.claim(r, old.generation, old.state)
+	}
+	c.remembering.recordAgain(old, stored.Request{
+		Key: r.key, Body: old.body, Kind: old.kind, State: old.state, Attempt: r.tries.Number(),
+		Generation: old.generation, Tokens: old.tokens, Left: old.left, Parts: c.requests.parts[r.key],
 	})
-	if len(m.Asks) > 0 {
-		c.out.Messages = append(c.out.Messages, message.Envelope{Claims: m})
-	}
-	if !more {
-		last = 0
-	}
-	return last, len(m.Asks)
-}
-
-func (q *queries) wakeAt() Tick {
-	var t Tick
-	if q.open > 0 {
-		for i := range q.peers {
-			t = earlier(t, q.peers[i].next)
-		}
-	}
-	return t
-}
-
-// askAgain asks members about their next claims, if it is time to.
-func (c *asking) askAgain() {
-	if c.queries.open == 0 {
-		return
-	}
-	for i := range c.queries.peers {
-		p := &c.queries.peers[i]
-		if p.next == 0 || p.next > c.now.Tick {
-			continue
-		}
-		if c.concludeOut(p) {
-			continue
-		}
-		p.cursor, p.unanswered = c.askFrom(p, p.cursor+1)
-		p.next = c.now.Tick + p.pause
-		p.pause = min(2*p.pause, maxAskPause)
-	}
-}
-
-// cameUp notes the sites that are up, and has the sites that came up asked at once.
-func (c *asking) cameUp(sites []SiteID) {
-	c.queries.absent = false
-	for i := range c.queries.peers {
-		p := &c.queries.peers[i]
-		up := slices.Contains(sites, p.site)
-		c.queries.absent = c.queries.absent || !up && !p.gone && !p.lost
-		if up && p.next != 0 && !c.seemsUp(p.site) {
-			p.next, p.pause = max(1, c.now.Tick), askPause
-		}
-	}
 }
 
 // fleeting reports whether a request need not be durable: a crash takes its record along, as
@@ -399,11 +276,17 @@ func (c *asking) fleeting(r *request) bool {
 	if r.lease != nil || len(r.tries.Tried) > 0 || r.kind != stored.AcquireRequest && r.kind != stored.AllRequest {
 		return false
 	}
-	for _, e := range c.charging.named(r) {
-		for a := range e.chain() {
-			if !volatile(a) {
-				return false
-			}
+	if r.parts == nil {
+		return passing(c.space.find(r.entity))
+	}
+	return !slices.ContainsFunc(r.named, func(e *entity) bool { return !passing(e) })
+}
+
+// passing reports whether an entity and all its ancestors are volatile.
+func passing(e *entity) bool {
+	for a := range e.chain() {
+		if !volatile(a) {
+			return false
 		}
 	}
 	return true
@@ -412,7 +295,10 @@ func (c *asking) fleeting(r *request) bool {
 // remember records the outcome of a request by the entity that it rests on, and opens a
 // claim with the sites of its earlier attempts.
 func (c *asking) remember(r *request, e *entity, state stored.RequestState, tokens Tokens) {
-	q := c.charging.recordOf(r, e, state, tokens, e.usable())
+	if len(r.tries.Tried) > 0 {
+		c.claim(r, e.generation, state)
+	}
+	q := recordOf(r, e, state, tokens, e.usable())
 	tenant := c.cfg.tenantOf(r.entity)
 	if e.name != r.entity && c.cfg.tenantOf(e.name) != tenant {
 		// The request lacked tokens of another tenant's entity.
@@ -422,8 +308,5 @@ func (c *asking) remember(r *request, e *entity, state stored.RequestState, toke
 		c.remembering.recordFleeting(&q, at)
 	} else {
 		c.remembering.record(q, at)
-	}
-	if len(r.tries.Tried) > 0 {
-		c.claim(r, e.generation, state)
 	}
 }

@@ -1,9 +1,6 @@
 package core
 
 import (
-	"github.com/samya-db/samya/site/core/answer"
-	"github.com/samya-db/samya/site/core/event"
-	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/core/stored"
 )
 
@@ -56,34 +53,6 @@ func (c *leasing) expireLeases() {
 	}
 }
 
-// expireLease ends an expired lease that expireLeases has not reached yet. It reports
-// whether the lease has ended.
-func (c *leasing) expireLease(l *lease) bool {
-	if !c.creditLease(l) {
-		return false
-	}
-	if l.entity != nil && c.serves(l.entity) {
-		c.freed(l.entity)
-	}
-	return true
-}
-
-// creditLease ends a lease whose time is up and gives back its tokens, unless its entity
-// was deleted. If the books have no room it is left for later.
-func (c *leasing) creditLease(l *lease) bool {
-	if l.entity == nil || !c.exists(l.entity) {
-		c.dropLease(l)
-		return true
-	}
-	if l.entity.halted() || !c.takeBack(l, l.Tokens) {
-		l.until = c.now.Tick + creditAgain
-		c.leases.ends.add(l)
-		return false
-	}
-	c.leaseEvent(l, event.LeaseExpired)
-	return true
-}
-
 // deletedLeases has the leases of a deleted entity end.
 func (c *leasing) deletedLeases(e *entity) {
 	if _, some := c.leases.firstOf(e.generation); some {
@@ -115,28 +84,4 @@ func (c *leasing) loseLeases(room int) int {
 		room--
 	}
 	return room
-}
-
-// barred refuses an acquire that cannot become a lease, and reports whether it did. There
-// are too many leases, or a lease has that id although its acquire is no longer
-// remembered.
-func (c *leasing) barred(call input.Call, r *request) bool {
-	if r.lease == nil {
-		return false
-	}
-	if l, ok := c.leases.byKey[r.key]; ok {
-		if _, live := c.leaseOf(r.key); live {
-			c.reply(call, answer.Answer{Code: answer.Reused})
-			return true
-		}
-		if !c.expireLease(l) {
-			c.reply(call, answer.Answer{Code: answer.Overflow})
-			return true
-		}
-	}
-	if len(c.leases.byKey)+len(c.waiting) < c.cfg.MaxLeases {
-		return false
-	}
-	c.reply(call, answer.Answer{Code: answer.Overloaded, RetryAfter: 1000})
-	return true
 }

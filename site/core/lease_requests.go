@@ -79,7 +79,7 @@ func (c *leasing) commitLease(m *input.CommitLease) {
 	e, kept := l.entity, l.part(m.Tokens)
 	returned := l.Tokens - kept
 	if returned > 0 {
-		back, fits := c.creditOf(l, returned)
+		back, fits := c.charging.creditOf(e, returned, l.Window)
 		if !fits {
 			c.reply(m.Call, answer.Answer{Code: answer.Overflow, Left: e.usable()})
 			return

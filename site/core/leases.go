@@ -7,6 +7,7 @@ import (
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/attempt"
 	"github.com/samya-db/samya/site/core/event"
+	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/core/stored"
 	"github.com/tidwall/btree"
 )
@@ -202,13 +203,13 @@ func (t *leases) freeze(l *lease) {
 	t.ends.remove(l)
 }
 
-// lend makes a lease of granted tokens.
-func (c *leasing) lend(e *entity, r *request, tokens Tokens) answer.Lease {
+// lend makes a lease of granted tokens; mark tells when they were granted, see markOf.
+func (c *leasing) lend(e *entity, r *request, tokens Tokens, mark int64) answer.Lease {
 	c.leases.number++
 	l := &lease{
 		Lease: stored.Lease{
 			Number: c.leases.number, ID: r.lease.ID, Entity: e.name, Generation: e.generation, Tokens: tokens,
-			Holder: r.lease.Holder, Window: markOf(e),
+			Holder: r.lease.Holder, Window: mark,
 		},
 		key: r.key, entity: e, heapAt: -1,
 	}
@@ -235,19 +236,10 @@ func (c *leasing) dropLease(l *lease) {
 	c.out.Records.EndedLeases = append(c.out.Records.EndedLeases, l.Number)
 }
 
-// creditOf puts tokens of a lease back into the books, as far as they have not come back by the clock.
-// It returns their number, and reports whether they fit.
-func (c *leasing) creditOf(l *lease, tokens Tokens) (back Tokens, fits bool) {
-	if rateOf(l.entity) != nil {
-		return c.charging.giveUnused(l.entity, tokens, l.Window), true
-	}
-	return tokens, c.charging.credit(l.entity, tokens)
-}
-
 // takeBack puts tokens of a lease back into the books, and ends the lease if none are
 // left. It reports whether they fit. The caller goes on with freed.
 func (c *leasing) takeBack(l *lease, tokens Tokens) bool {
-	if _, fits := c.creditOf(l, tokens); !fits {
+	if _, fits := c.charging.creditOf(l.entity, tokens, l.Window); !fits {
 		return false
 	}
 	if l.Tokens -= tokens; l.Tokens == 0 {
@@ -293,4 +285,56 @@ func (c *leasing) leaseView(l *lease) answer.Lease {
 
 func (c *leasing) leaseEvent(l *lease, kind event.Kind) {
 	c.out.Events = append(c.out.Events, event.Event{Kind: kind, Entity: l.Entity})
+}
+
+// barred refuses an acquire that cannot become a lease, and reports whether it did. There
+// are too many leases, or a lease has that id although its acquire is no longer
+// remembered.
+func (c *leasing) barred(call input.Call, r *request) bool {
+	if r.lease == nil {
+		return false
+	}
+	if l, ok := c.leases.byKey[r.key]; ok {
+		if _, live := c.leaseOf(r.key); live {
+			c.reply(call, answer.Answer{Code: answer.Reused})
+			return true
+		}
+		if !c.expireLease(l) {
+			c.reply(call, answer.Answer{Code: answer.Overflow})
+			return true
+		}
+	}
+	if len(c.leases.byKey)+len(c.waiting) < c.cfg.MaxLeases {
+		return false
+	}
+	c.reply(call, answer.Answer{Code: answer.Overloaded, RetryAfter: 1000})
+	return true
+}
+
+// expireLease ends an expired lease that expireLeases has not reached yet. It reports
+// whether the lease has ended.
+func (c *leasing) expireLease(l *lease) bool {
+	if !c.creditLease(l) {
+		return false
+	}
+	if l.entity != nil && c.serves(l.entity) {
+		c.freed(l.entity)
+	}
+	return true
+}
+
+// creditLease ends a lease whose time is up and gives back its tokens, unless its entity
+// was deleted. If the books have no room it is left for later.
+func (c *leasing) creditLease(l *lease) bool {
+	if l.entity == nil || !c.exists(l.entity) {
+		c.dropLease(l)
+		return true
+	}
+	if l.entity.halted() || !c.takeBack(l, l.Tokens) {
+		l.until = c.now.Tick + creditAgain
+		c.leases.ends.add(l)
+		return false
+	}
+	c.leaseEvent(l, event.LeaseExpired)
+	return true
 }

@@ -11,9 +11,7 @@ import (
 type waiting struct {
 	request
 	// until is the tick at which the acquire is refused.
-	until Tick
-	// named are the entities that it names; charge is its charge.
-	named  []*entity
+	until  Tick
 	charge charge
 	// at is the entity that it waits for, needs its tokens there.
 	at    *entity

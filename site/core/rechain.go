@@ -9,7 +9,7 @@ import (
 
 // removed reports whether an entity that the acquire names was deleted.
 func (w *waiting) removed() bool {
-	return slices.ContainsFunc(w.named, func(e *entity) bool { return e.removed })
+	return w.charge[0].of.removed || slices.ContainsFunc(w.named, func(e *entity) bool { return e.removed })
 }
 
 // stale reports whether the acquire's charge differs from its charge by the present
@@ -17,7 +17,7 @@ func (w *waiting) removed() bool {
 func (c *admitting) stale(w *waiting) bool {
 	var room [MaxDepth]charged
 	if w.parts != nil {
-		return !slices.Equal(w.charge, c.charging.chargeOfAll(w.parts))
+		return !slices.Equal(w.charge, chargeOfAll(w.named, w.parts))
 	}
 	ch := w.charge[0].of.charge(room[:0], w.tokens)
 	ch.limited(&w.request)
@@ -47,7 +47,7 @@ func (c *admitting) rechain() {
 		if over := ch.exceeds(&w.request); over != nil {
 			w.at.queue.remove(w)
 			c.later(w.at)
-			c.remembering.ended(w, c.refuseExcess(&w.request, over))
+			c.ended(w, &verdict{over: over})
 			continue
 		}
 		ch.limited(&w.request)
@@ -77,7 +77,7 @@ func (c *admitting) relimit(e *entity) {
 		ch := c.charging.chargeOf(&w.request)
 		if over := ch.exceeds(&w.request); over != nil {
 			w.at.queue.remove(w)
-			c.remembering.ended(w, c.refuseExcess(&w.request, over))
+			c.ended(w, &verdict{over: over})
 			continue
 		}
 		ch.limited(&w.request)

@@ -6,25 +6,13 @@ import (
 	"github.com/samya-db/samya/site/core/stored"
 )
 
-func releaseRequest(r *input.Release) request {
-	q := request{key: r.Request, kind: stored.ReleaseRequest, entity: r.Entity, tokens: r.Tokens, tries: r.Tries}
-	if r.Lease != nil {
-		q.kind = stored.ReturnRequest
-	}
-	q.body = bodyHash(q.kind, r.Entity, r.Tokens)
-	if r.Lease != nil {
-		q.body = mixBody(mixBody(q.body, textHash(string(r.Lease.Home))), textHash(string(r.Lease.Request[:])))
-	}
-	return q
-}
-
 func (c *admitting) release(r *input.Release) {
 	if !r.Valid() {
 		c.reply(r.Call, answer.Answer{Code: answer.Invalid})
 		return
 	}
 	q := releaseRequest(r)
-	if c.repeating.repeated(r.Call, &q, 0) || !c.repeating.placed(r.Call, &q) {
+	if c.repeating.repeated(r.Call, &q, c.now.Tick) {
 		return
 	}
 	home := SiteID("")

@@ -36,32 +36,30 @@ func (r *remembered) record(key attempt.Key, state stored.RequestState, attempt 
 	}
 }
 
+// recordOf is the record of a request with this outcome, which rests on an entity.
+func recordOf(r *request, e *entity, state stored.RequestState, tokens, left Tokens) stored.Request {
+	q := stored.Request{
+		Key: r.key, Body: r.body, Kind: r.kind, State: state, Attempt: r.tries.Number(),
+		Generation: e.generation, Tokens: tokens, Left: left,
+	}
+	if r.parts != nil && state == stored.Ran {
+		q.Parts = r.recorded()
+	}
+	return q
+}
+
+// recorded returns the parts with their entities' generations.
+func (r *request) recorded() []stored.Part {
+	rs := make([]stored.Part, 0, len(r.parts))
+	for i, e := range r.named {
+		rs = append(rs, stored.Part{Part: input.Part{Entity: e.name, Tokens: r.parts[i].Tokens}, Generation: e.generation})
+	}
+	return rs
+}
+
 // beyond is the smallest number of tokens that exceeds a limit. A record of a refusal for
 // the limit has that number; 0 stands for a refusal for want of tokens.
 func beyond(limit Tokens) Tokens { return limit + 1 }
-
-// bodyHash is the FNV-1a hash of everything that must be the same in a repeat.
-func bodyHash(kind stored.RequestKind, entity string, tokens Tokens) uint64 {
-	const offset, prime = 14695981039346656037, 1099511628211
-	h := uint64(offset)
-	h = (h ^ uint64(kind)) * prime
-	for i := range 8 {
-		h = (h ^ uint64(byte(tokens>>(8*i)))) * prime
-	}
-	for i := range len(entity) {
-		h = (h ^ uint64(entity[i])) * prime
-	}
-	return h
-}
-
-// mixBody adds a value to the hash of a body.
-func mixBody(h, v uint64) uint64 {
-	h = (h ^ v) * 0x9e3779b97f4a7c15
-	return h ^ h>>29
-}
-
-// textHash is the FNV-1a hash of a text.
-func textHash(s string) uint64 { return bodyHash(0, s, 0) }
 
 // remembered is a record in memory.
 type remembered struct {

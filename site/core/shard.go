@@ -81,8 +81,9 @@ type shard struct {
 	touched, checks, freed, closed []*entity
 	// broken are the machines with broken books.
 	broken []broken
-	// room and placed are memory of a charge.
+	// room, named and placed are memory of a charge.
 	room   charge
+	named  []*entity
 	placed map[*entity]int32
 	served uint64
 	_      [64]byte // shards share no cache line

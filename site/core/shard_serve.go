@@ -95,9 +95,10 @@ func (c *serving) serveAll(l *shard, a *input.AcquireAll, ms []*Machine) bool {
 		return false
 	}
 	clear(l.placed)
-	ch := l.room[:0]
+	ch, named := l.room[:0], l.named[:0]
 	for _, p := range a.Parts {
-		for e := c.space.find(p.Entity); ; e = e.parent() {
+		e := c.space.find(p.Entity)
+		for named = append(named, e); ; e = e.parent() {
 			if e == nil || rateOf(e) != nil {
 				return false
 			}
@@ -116,8 +117,9 @@ func (c *serving) serveAll(l *shard, a *input.AcquireAll, ms []*Machine) bool {
 			}
 		}
 	}
-	l.room = ch[:0]
+	l.room, l.named = ch[:0], named[:0]
 	r := allRequest(a)
+	r.named = named
 	return l.acquire(a.Call, &r, ch)
 }
 

@@ -36,7 +36,7 @@ func (l *shard) release(call input.Call, r *request, ch charge) bool {
 
 // record records and answers a request that changes the tokens left of its entity.
 func (l *shard) record(call input.Call, r *request, e *entity, tokens, change Tokens) bool {
-	q := l.c.charging.recordOf(r, e, stored.Ran, tokens, leftOf(e)+change)
+	q := recordOf(r, e, stored.Ran, tokens, leftOf(e)+change)
 	if !l.note(&q, e) {
 		return false
 	}
@@ -83,6 +83,9 @@ func (l *shard) free(e *entity) Tokens {
 
 // waits implements till: an acquire that lacks tokens here is for the core.
 func (l *shard) waits(*entity, Tokens, Tick) bool { return true }
+
+// roomToWait implements till: an acquire that would wait is for the core.
+func (l *shard) roomToWait(*entity, Tokens, string, int) bool { return true }
 
 // take implements mover.
 func (l *shard) take(e *entity, tokens Tokens) {

@@ -4,9 +4,6 @@ import (
 	"strings"
 
 	"github.com/samya-db/samya/internal/portion"
-	"github.com/samya-db/samya/site/core/answer"
-	"github.com/samya-db/samya/site/core/event"
-	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/core/stored"
 )
 
@@ -30,38 +27,6 @@ func (c *Config) tenantOf(name string) string {
 // takeFor counts n entries of the table of requests for the tenant of an entity.
 func (c *remembering) takeFor(entity string, n int) portion.Slot {
 	return c.requests.held.Take(c.cfg.tenantOf(entity), n)
-}
-
-// tableFull refuses a call if the table of requests has no room for the tenant of an
-// entity: for a record and this many parts.
-func (c *remembering) tableFull(call input.Call, e *entity, parts int) bool {
-	held := &c.requests.held
-	if held.Fits(c.cfg.tenantOf(e.name), c.cfg.MaxRequests, 1+parts) {
-		return false
-	}
-	if held.All()+parts < c.cfg.MaxRequests {
-		c.out.Events = append(c.out.Events, event.Event{Kind: event.TenantRefused, Entity: e.name})
-	}
-	c.reply(call, answer.Answer{Code: answer.Overloaded, RetryAfter: 1000})
-	return true
-}
-
-// waitingFull reports whether no more acquires of the tenant of an entity may wait.
-func (c *remembering) waitingFull(e *entity) bool {
-	return !c.waitingOf.Fits(c.cfg.tenantOf(e.name), c.cfg.MaxWaitingAll, 1)
-}
-
-// queueFullFor reports whether no more acquires of an entity's tenant may wait in a queue
-// that tenants share.
-func (c *remembering) queueFullFor(q *queue, entity string) bool {
-	if q == nil || q.of == nil {
-		return false
-	}
-	mine, others := q.of.Held(c.cfg.tenantOf(entity)), q.of.Holders()
-	if mine > 0 {
-		others--
-	}
-	return !portion.Fits(c.cfg.MaxWaiting, q.count, mine, others, 1)
 }
 
 // watchingFull reports whether no more callers may watch entities of an entity's tenant.

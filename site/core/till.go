@@ -1,15 +1,8 @@
 package core
 
-import "github.com/samya-db/samya/site/core/input"
-
-// mover moves tokens between the books and the makers of requests.
-type mover interface {
-	// take moves tokens out of the books of an entity, which has them.
-	take(e *entity, tokens Tokens)
-	// fits reports whether an entity can take back tokens; give puts them back.
-	fits(e *entity, tokens Tokens) bool
-	give(e *entity, tokens Tokens)
-}
+import (
+	"github.com/samya-db/samya/site/core/input"
+)
 
 // till is where a request runs: the core, with all tokens of an entity, or a shard beside
 // other shards. The functions here decide for both alike, and say what a request moves.
@@ -20,6 +13,9 @@ type till interface {
 	// waits reports whether an acquire that may wait until a time does so for the tokens that
 	// an entity lacks.
 	waits(e *entity, tokens Tokens, until Tick) bool
+	// roomToWait reports whether an acquire that names an entity may wait for tokens of e.
+	// first is the number of entities that it charges if it has not waited yet, else 0.
+	roomToWait(e *entity, tokens Tokens, named string, first int) bool
 }
 
 // turn is the state of an acquire that is to be granted, refused or to wait.
@@ -37,7 +33,15 @@ type turn struct {
 	until Tick
 }
 
-// verdict is the decision about an acquire. If all fields are nil the acquire is granted.
+// first is the number of entities charged by an acquire that has not waited yet, else 0.
+func (t *turn) first(ch charge) int {
+	if t.arrived == 0 {
+		return len(ch)
+	}
+	return 0
+}
+
+// verdict is the decision about an acquire. If all entities are nil the acquire is granted.
 type verdict struct {
 	// over is the entity with the limit that the acquire exceeds by most.
 	over *charged
@@ -45,14 +49,21 @@ type verdict struct {
 	waits *charged
 	// refusing is the entity for want of whose tokens the acquire is refused.
 	refusing *charged
+	// full is the entity for which the acquire cannot wait, as too many do.
+	full *charged
+	// crowded says that the acquire would wait, and cannot.
+	crowded bool
 }
 
-func (v *verdict) granted() bool { return v.over == nil && v.waits == nil && v.refusing == nil }
+func (v *verdict) granted() bool {
+	return v.over == nil && v.waits == nil && v.refusing == nil && v.full == nil
+}
 
 // decide decides about an acquire. No acquire of more than a limit is granted, whatever is
 // left. An acquire waits at the first entity of its charge that lacks tokens, or holds, and
-// lets it wait. It is refused if an entity lacks tokens and does not let it wait. If it is
-// granted, the charge has been lowered to the tokens that all entities have.
+// lets it wait. It is refused if an entity lacks tokens and does not let it wait. Where no more
+// acquires can wait it is granted if it need not wait. If it is granted, the charge has been
+// lowered to the tokens that all entities have.
 func decide(at till, r *request, ch charge, t turn) (v verdict) {
 	if v.over = ch.exceeds(r); v.over != nil {
 		return v
@@ -77,17 +88,17 @@ func decide(at till, r *request, ch charge, t turn) (v verdict) {
 			most = min(most, free)
 		}
 	}
-	if v.waits == nil && most < ch[0].tokens {
+	switch {
+	case v.waits == nil && most < ch[0].tokens:
 		ch.lower(most)
+	case v.waits != nil && !at.roomToWait(v.waits.of, v.waits.tokens, r.entity, t.first(ch)):
+		full := v.waits
+		if v = decide(at, r, ch, turn{}); !v.granted() {
+			v = verdict{full: full}
+		}
+		v.crowded = true
 	}
 	return v
-}
-
-// takeAll moves the tokens of a granted acquire to its maker.
-func takeAll(at mover, ch charge) {
-	for i := range ch {
-		at.take(ch[i].of, ch[i].tokens)
-	}
 }
 
 // granted is the number of tokens that its maker gets for a charge.
@@ -98,19 +109,39 @@ func (r *request) granted(ch charge) Tokens {
 	return ch[0].tokens
 }
 
-// fitAll reports whether all tokens of a charge can be given back.
-func fitAll(at mover, ch charge) bool {
+// No site can ever grant more tokens of an entity than the limit of the entity or of any
+// of its ancestors. An acquire of more that is content with nothing less is refused at
+// once: it is no demand, does not wait, and has no tokens moved. An acquire that is
+// content with less asks for the lowest limit at most. The site goes by the limits that
+// it knows. While an acquire waits the limits may change, and the same rule holds.
+
+// exceeds returns the charge with the limit that an acquire exceeds by most, the first of
+// several; nil if the acquire exceeds none.
+func (ch charge) exceeds(r *request) *charged {
+	var most *charged
 	for i := range ch {
-		if !at.fits(ch[i].of, ch[i].tokens) {
-			return false
+		if x := &ch[i]; x.excess(r) > 0 && (most == nil || x.excess(r) > most.excess(r)) {
+			most = x
 		}
 	}
-	return true
+	return most
 }
 
-// giveAll gives back the tokens of a charge, which fit.
-func giveAll(at mover, ch charge) {
+// excess is the number of tokens that an acquire needs beyond the limit, at least.
+func (x *charged) excess(r *request) Tokens { return min(r.least, x.tokens) - x.of.limit }
+
+// limited lowers the charge of an entity and its ancestors to the lowest limit. A request
+// that takes different numbers of tokens is content with nothing less, and stays as it
+// is.
+func (ch charge) limited(r *request) {
+	if r.parts != nil {
+		return
+	}
+	most := ch[0].tokens
 	for i := range ch {
-		at.give(ch[i].of, ch[i].tokens)
+		most = min(most, ch[i].of.limit)
+	}
+	if most < ch[0].tokens {
+		ch.lower(most)
 	}
 }

@@ -1,5 +1,29 @@
 package core
 
+import "github.com/samya-db/samya/site/core/input"
+
+// maxQueued bounds the tokens asked for by all acquires waiting for an entity: sums over
+// the largest possible number of sites stay far from overflow.
+const maxQueued = 1 << 56
+
+// maxCharges bounds the entities charged by all waiting acquires, as a multiple of the
+// bound on waiting acquires.
+const maxCharges = MaxDepth
+
+// enqueue has an acquire wait at an entity.
+func (c *admitting) enqueue(call input.Call, r *request, ch charge, at *charged, until Tick) {
+	w := &waiting{
+		request: *r, until: until, charge: append(charge(nil), ch...), calls: []input.Call{call},
+	}
+	if c.assessing.emptyFor(at.of) > 0 && !at.of.noQuorum() && !c.endsBy(at.of, at.tokens, w.until) {
+		w.until = min(w.until, c.now.Tick+keepWaiting)
+	}
+	c.remembering.enlist(w)
+	c.waitingCalls[call] = w
+	c.remembering.join(w, at)
+	c.check(at.of)
+}
+
 // endHold ends a hold whose time is over, and serves the acquires that waited for it.
 func (c *admitting) endHold(e *entity) {
 	if e.queue.holdIsOver(c.now.Tick) {
@@ -36,28 +60,31 @@ func (c *admitting) resume(w *waiting, t turn) {
 	}
 	if x := w.charge.find(t.at); x != nil && c.charging.free(x.of) < min(w.least, x.tokens) {
 		// Others were asked for this entity's tokens, so the refusal names it.
-		c.remembering.ended(w, c.refuse(&w.request, x))
+		c.ended(w, &verdict{refusing: x})
 		return
 	}
 	switch v := decide(c, &w.request, w.charge, t); {
-	case v.over != nil:
-		c.remembering.ended(w, c.refuseExcess(&w.request, v.over))
-	case v.refusing != nil:
-		c.demandRefused(v.refusing)
-		c.remembering.ended(w, c.refuse(&w.request, v.refusing))
-	case v.granted():
-		c.remembering.ended(w, c.grant(&w.request, w.charge))
-		for e := range w.charge.entities() {
-			if e != t.at {
-				c.later(e)
-			}
-		}
-	case c.remembering.full(v.waits, w.entity):
-		c.remembering.ended(w, c.crowded(&w.request, w.charge, v.waits))
-	default:
+	case v.waits != nil:
 		c.remembering.join(w, v.waits)
 		c.later(v.waits.of)
+	default:
+		if v.refusing != nil {
+			c.demandRefused(v.refusing)
+		}
+		c.ended(w, &v)
+		if v.granted() && !v.crowded {
+			for e := range w.charge.entities() {
+				if e != t.at {
+					c.later(e)
+				}
+			}
+		}
 	}
+}
+
+// ended carries out a verdict about an acquire that waited, and answers its callers.
+func (c *admitting) ended(w *waiting, v *verdict) {
+	c.remembering.ended(w, c.conclude(v, &w.request, w.charge))
 }
 
 // expireQueue ends the waiting of the acquires whose time is up, and a hold whose time is
