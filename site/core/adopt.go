@@ -167,7 +167,7 @@ func (c *rebalancing) adopt(e *entity) {
 		// No tokens need to move.
 		press = avantan.PressNone
 	}
-	c.beginPressed(e, press)
+	c.stepMajority(e, avantan.Input{Begin: c.proposal(e, press)})
 	c.check(e)
 }
 

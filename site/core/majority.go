@@ -8,32 +8,6 @@ import (
 // majority believes that there is none.
 const noQuorumPatiences = 4
 
-// begin has the protocol begin an instance, with the first change that waits. If the
-// change lowers the limit, or there is a debt, it asks sites for all their tokens, and to
-// stand still: a site could still grant the tokens it keeps, while more is out than the
-// limit.
-func (c *rebalancing) begin(e *entity) { c.beginPressed(e, e.rebalance.press) }
-
-// beginPressed is begin with another press, unless the change or a debt needs all tokens.
-func (c *rebalancing) beginPressed(e *entity, press avantan.Press) {
-	p := avantan.Proposal{Policy: c.cfg.Policy, Press: press}
-	settles := e.owed() > 0 || e.owes()
-	notProposed(e.limitChanges())
-	if ch := firstDue(e.limitChanges()); ch != nil {
-		p.Change = ch.encoded
-		ch.proposed = true
-		if r, err := e.classify(ch.encoded); err == nil && r.delta(e) < 0 {
-			settles = true
-		}
-	} else if e.voters < c.roster.Version {
-		p.Change = adoption(c.roster.Version)
-	}
-	if settles {
-		p.Policy, p.Press = settling+c.cfg.Policy, avantan.PressHold
-	}
-	c.stepMajority(e, avantan.Input{Begin: &p})
-}
-
 // stepMajority hands an input to an entity's protocol.
 func (c *rebalancing) stepMajority(e *entity, in avantan.Input) {
 	c.applied = nil

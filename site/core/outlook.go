@@ -47,14 +47,14 @@ func (c *assessing) look(e *entity) (o outlook) {
 	if o.worthwhile = o.reason != "" || d.since != 0 || e.debt() != nil; !o.worthwhile {
 		return o
 	}
+	o.empty = c.emptyFor(e) > 0
 	o.left, o.spare = c.peering.toldSince(e, d.since)
 	o.elsewhere, o.told = c.peering.elsewhere(e)
 	o.hearsAll = c.peering.hearsAll(e)
 	if o.Direct && (e.transfer == nil || !e.transfer.Open()) {
 		o.donors = c.peering.donors(e)
 	}
-	o.empty, o.payable = c.emptyFor(e) > 0, c.debtDue(e, o.left)
-	o.debtWake = c.debtWake(e)
+	o.payable, o.debtWake = c.debtDue(e, o.left), c.debtWake(e)
 	o.crowd = c.inCrowd(e)
 	o.variant = c.variant(e)
 	return o

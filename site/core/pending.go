@@ -125,3 +125,25 @@ func (c *common) undecided(p *pendingChange, clock int64, gap bool) bool {
 	c.answerAll(p, answer.Answer{Code: code, RetryAfter: 1000})
 	return true
 }
+
+// proposal proposes an instance, with the first change that waits. If the change lowers the
+// limit, or there is a debt, it asks sites for all their tokens, and to stand still: a site
+// could still grant the tokens it keeps, while more is out than the limit.
+func (c *rebalancing) proposal(e *entity, press avantan.Press) *avantan.Proposal {
+	p := &avantan.Proposal{Policy: c.cfg.Policy, Press: press}
+	settles := e.owed() > 0 || e.owes()
+	notProposed(e.limitChanges())
+	if ch := firstDue(e.limitChanges()); ch != nil {
+		p.Change = ch.encoded
+		ch.proposed = true
+		if r, err := e.classify(ch.encoded); err == nil && r.delta(e) < 0 {
+			settles = true
+		}
+	} else if e.voters < c.roster.Version {
+		p.Change = adoption(c.roster.Version)
+	}
+	if settles {
+		p.Policy, p.Press = settling+c.cfg.Policy, avantan.PressHold
+	}
+	return p
+}

@@ -16,8 +16,8 @@ import (
 // Only instances that wait for a member out of reach pile up.
 const maxSlices = 32
 
-// beginStar begins an instance that its members decide.
-func (c *rebalancing) beginStar(e *entity, s *policy.Situation) {
+// starProposal proposes an instance that its members decide.
+func (c *rebalancing) starProposal(e *entity, s *policy.Situation) *star.Proposal {
 	target, _ := c.mods.Want.Target(*s)
 	short := max(1, c.mods.Want.Waiting(*s)+target-s.Left)
 	if e.rebalance.press >= avantan.PressAll {
@@ -25,7 +25,7 @@ func (c *rebalancing) beginStar(e *entity, s *policy.Situation) {
 		short = math.MaxInt64
 	}
 	e.rebalance.ledPress = e.rebalance.press
-	c.stepStar(e, star.Input{Begin: &star.Proposal{Policy: c.cfg.Policy, Press: e.rebalance.press, Short: short}})
+	return &star.Proposal{Policy: c.cfg.Policy, Press: e.rebalance.press, Short: short}
 }
 
 // stepStar hands an input to an entity's star machine.

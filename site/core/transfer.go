@@ -17,13 +17,6 @@ func (c *rebalancing) direct(e *entity) *transfer.Machine {
 	return e.transfer
 }
 
-// fetch asks other sites, all at once, for the tokens that this site is short of.
-func (c *rebalancing) fetch(e *entity, need Tokens, o *outlook) {
-	e.rebalance.fetched = c.assessing.counted(e, &o.Situation)
-	c.assessing.keep(e)
-	c.stepTransfer(e, transfer.Input{Begin: &transfer.Proposal{Need: need, Donors: o.donors}})
-}
-
 // stepTransfer hands an input to an entity's direct transfers.
 func (c *rebalancing) stepTransfer(e *entity, in transfer.Input) {
 	left := e.books.Left()
