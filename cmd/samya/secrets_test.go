@@ -90,7 +90,8 @@ func TestGuardedCluster(t *testing.T) {
 		"entity get acme/vm --addr http://" + api + show("admin"):                  {exitUsage, "is not encrypted"},
 		"site inspect --site " + grpc + show("admin"):                              {exitOK, "us"},
 		"site inspect --site " + grpc + show("client"):                             {exitFailed, "PERMISSION_DENIED"},
-		"doctor --watch-for 1s" + at + show("admin"):                               {exitCritical, "2 processes, looked for 1s"},
+		// A busy machine looks for a tenth of a second longer.
+		"doctor --watch-for 1s" + at + show("admin"):                               {exitCritical, "2 processes, looked for 1"},
 		"doctor --json --watch-for 1s" + at + show("admin"):                        {exitCritical, `"id": "SamyaCertificateEndsSoon"`},
 		"doctor --watch-for 1s" + at + show("nobody"):                              {exitWarning, "WARNING SamyaMetricsUnread"},
 		"doctor --watch-for 1s" + at:                                               {exitCritical, "None of 1 processes answers."},
