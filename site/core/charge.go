@@ -134,7 +134,7 @@ func (c *charging) fits(e *entity, tokens Tokens) bool {
 }
 
 // give implements mover. Tokens of a rate quota are not given back: the window of their
-// grant is not known. giveUnused is for tokens of leases.
+// grant is not known. creditOf is for tokens of leases.
 func (c *charging) give(e *entity, tokens Tokens) {
 	if rateOf(e) != nil {
 		return
@@ -149,31 +149,23 @@ func (c *charging) putBack(e *entity, tokens Tokens) {
 	c.dirtyBooks(e)
 }
 
-// giveUnused gives back tokens of a rate quota that were not used, as far as they have not
-// come back by the clock, and returns the number. mark tells when they were granted; see
-// markOf.
-func (c *charging) giveUnused(e *entity, tokens Tokens, mark int64) Tokens {
+// creditOf puts tokens of a lease back into the books. It returns their number, and reports
+// whether they fit. Tokens of a rate quota come back as far as they have not come back by the
+// clock; mark tells when they were granted, see markOf.
+func (c *charging) creditOf(e *entity, tokens Tokens, mark int64) (back Tokens, fits bool) {
 	r := rateOf(e)
-	if r.flow != nil {
+	if r != nil && r.flow != nil {
 		c.replenish(e)
 		tokens = Tokens(r.flow.Unused(mark, int64(tokens)))
-	} else if mark != r.Window {
-		return 0
 	}
-	if tokens <= 0 || !e.books.Fits(tokens) {
-		return 0
+	switch {
+	case r != nil && (r.flow == nil && mark != r.Window || tokens <= 0 || !e.books.Fits(tokens)):
+		return 0, true
+	case r == nil:
+		return tokens, c.credit(e, tokens)
 	}
 	c.putBack(e, tokens)
-	return tokens
-}
-
-// creditOf puts tokens of a lease back into the books, as far as they have not come back by
-// the clock. It returns their number, and reports whether they fit.
-func (c *charging) creditOf(e *entity, tokens Tokens, mark int64) (back Tokens, fits bool) {
-	if rateOf(e) != nil {
-		return c.giveUnused(e, tokens, mark), true
-	}
-	return tokens, c.credit(e, tokens)
+	return tokens, true
 }
 
 // creditAll puts outstanding tokens back into the books, all or none, and reports whether

@@ -270,28 +270,6 @@ func (c *asking) takeOver(r *request, old *remembered) {
 	})
 }
 
-// fleeting reports whether a request need not be durable: a crash takes its record along, as
-// it takes all tokens of its entities for granted.
-func (c *asking) fleeting(r *request) bool {
-	if r.lease != nil || len(r.tries.Tried) > 0 || r.kind != stored.AcquireRequest && r.kind != stored.AllRequest {
-		return false
-	}
-	if r.parts == nil {
-		return passing(c.space.find(r.entity))
-	}
-	return !slices.ContainsFunc(r.named, func(e *entity) bool { return !passing(e) })
-}
-
-// passing reports whether an entity and all its ancestors are volatile.
-func passing(e *entity) bool {
-	for a := range e.chain() {
-		if !volatile(a) {
-			return false
-		}
-	}
-	return true
-}
-
 // remember records the outcome of a request by the entity that it rests on, and opens a
 // claim with the sites of its earlier attempts.
 func (c *asking) remember(r *request, e *entity, state stored.RequestState, tokens Tokens) {

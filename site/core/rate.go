@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/samya-db/samya/internal/rates"
 	"github.com/samya-db/samya/site/core/answer"
@@ -125,6 +126,28 @@ func termsOf(e *entity) rates.Terms {
 func volatile(e *entity) bool {
 	r := rateOf(e)
 	return r != nil && r.Terms.Volatile
+}
+
+// fleeting reports whether a request need not be durable: a crash takes its record along, as
+// it takes all tokens of its entities for granted.
+func (c *common) fleeting(r *request) bool {
+	if r.lease != nil || len(r.tries.Tried) > 0 || r.kind != stored.AcquireRequest && r.kind != stored.AllRequest {
+		return false
+	}
+	if r.parts == nil {
+		return passing(c.space.find(r.entity))
+	}
+	return !slices.ContainsFunc(r.named, func(e *entity) bool { return !passing(e) })
+}
+
+// passing reports whether an entity and all its ancestors are volatile.
+func passing(e *entity) bool {
+	for a := range e.chain() {
+		if !volatile(a) {
+			return false
+		}
+	}
+	return true
 }
 
 // rollsIn is the time until the window ends, at least 1.
