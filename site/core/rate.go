@@ -63,7 +63,7 @@ func (c *common) beginRate(e *entity, t rates.Terms) {
 
 // restoreRate makes a restored entity a rate quota, unless it has no period. Nobody knows
 // which grants of a volatile rate quota were not durable.
-func (e *entity) restoreRate(from *stored.Rate) error {
+func restoreRate(e *entity, from *stored.Rate) error {
 	if err := from.Validate(); err != nil {
 		return fmt.Errorf("entity %q: %w", e.name, err)
 	}

@@ -77,7 +77,7 @@ func (c *Core) restore(from *stored.Restored) error {
 		if e.books, err = books.Of(b.Left, b.Net, e.offered()); err != nil {
 			return fmt.Errorf("entity %q: %w", r.Name, err)
 		}
-		if err := e.restoreRate(&r.Rate); err != nil {
+		if err := restoreRate(e, &r.Rate); err != nil {
 			return err
 		}
 		c.keepOut(e, r.Surplus)
