@@ -91,10 +91,10 @@ func TestGuardedCluster(t *testing.T) {
 		"site inspect --site " + grpc + show("admin"):                              {exitOK, "us"},
 		"site inspect --site " + grpc + show("client"):                             {exitFailed, "PERMISSION_DENIED"},
 		// A busy machine looks for a tenth of a second longer.
-		"doctor --watch-for 1s" + at + show("admin"):                               {exitCritical, "2 processes, looked for 1"},
-		"doctor --json --watch-for 1s" + at + show("admin"):                        {exitCritical, `"id": "SamyaCertificateEndsSoon"`},
-		"doctor --watch-for 1s" + at + show("nobody"):                              {exitWarning, "WARNING SamyaMetricsUnread"},
-		"doctor --watch-for 1s" + at:                                               {exitCritical, "None of 1 processes answers."},
+		"doctor --watch-for 1s" + at + show("admin"):        {exitCritical, "2 processes, looked for 1"},
+		"doctor --json --watch-for 1s" + at + show("admin"): {exitCritical, `"id": "SamyaCertificateEndsSoon"`},
+		"doctor --watch-for 1s" + at + show("nobody"):       {exitWarning, "WARNING SamyaMetricsUnread"},
+		"doctor --watch-for 1s" + at:                        {exitCritical, "None of 1 processes answers."},
 	} {
 		code, stdout, stderr := s.run(line)
 		if code != want.code || !strings.Contains(stdout+stderr, want.says) {

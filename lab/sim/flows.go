@@ -13,7 +13,7 @@ import (
 // over intervals of time, at all sites together. A grant counts to an interval if all the
 // time at which the site may have made it lies within: since the batch before its own.
 
-// flowing is a grant of a bucket or sliding window, made at some time from from to until.
+// flowing is a grant of a bucket or sliding window, made at some time between from and until.
 type flowing struct {
 	from, until micros
 	tokens      core.Tokens

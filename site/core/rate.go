@@ -282,7 +282,7 @@ func (c *common) showRate(e *entity, v *answer.View) {
 		return
 	}
 	r := rateOf(e)
-	back := Tokens(0)
+	var back Tokens
 	if r.flow != nil {
 		back = Tokens(r.flow.Due())
 	} else {

@@ -30,7 +30,7 @@ func (c *remembering) roomToWait(e *entity, tokens Tokens, named string, first i
 	return first == 0 || c.waitingOf.Fits(tenant, c.cfg.MaxWaitingAll, 1) && c.charges <= maxCharges*c.cfg.MaxWaitingAll-first
 }
 
-// fullFor reports whether no more acquires of a tenant may wait in a queue of at most most
+// fullFor reports whether no more acquires of a tenant may wait in a queue of up to most
 // acquires that tenants share.
 func (q *queue) fullFor(tenant string, most int) bool {
 	if q == nil || q.of == nil {
