@@ -33,8 +33,12 @@ func (s *sim) addRates() {
 	}
 	s.rates, s.scarcity = make(map[string]rates.Terms), 1+s.r.IntN(40)
 	for i := range 1 + s.r.IntN(3) {
-		name, durable := fmt.Sprintf("%s%d", rateNames, i), s.chance(600)
-		t, err := rates.Parse(string(kinds[s.r.IntN(len(kinds))]), periods[s.r.IntN(len(periods))], "", &durable)
+		name, durable, kind := fmt.Sprintf("%s%d", rateNames, i), s.chance(600), kinds[s.r.IntN(len(kinds))]
+		if i == 0 && s.chance(700) {
+			// Tokens of other windows are the most that can go wrong.
+			durable, kind = true, rates.Window
+		}
+		t, err := rates.Parse(string(kind), periods[s.r.IntN(len(periods))], "", &durable)
 		if err != nil {
 			panic(err)
 		}
