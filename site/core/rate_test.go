@@ -48,6 +48,11 @@ func TestWindows(t *testing.T) {
 		r.wantWindow("a", 0, 10)
 		r.wantCode(r.acquire("a", "llm", 1, id("late", n)), answer.OutOfTokens)
 		r.advance(2)
+		dry := r.nextCall()
+		r.step("a", &input.Acquire{Call: dry, Request: key(id("dry", n)), Entity: "llm", Tokens: 10, DryRun: true})
+		if a := r.answer(dry); a.Code != answer.OK || a.Tokens != 10 {
+			t.Errorf("a dry run in the next window: %+v", a)
+		}
 		r.wantWindow("a", 10, 0) // also before anybody has asked for tokens
 	}
 	if left, offered, net := r.books("llm"); left != 30 || offered != 0 || net != 0 {
