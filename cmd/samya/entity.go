@@ -143,7 +143,7 @@ func printStatus(w io.Writer, s httpapi.Status) {
 	row(w, s.Name, s.Limit, s.Available, s.Acquired, transit, s.Version)
 	if s.Per != "" {
 		row(w)
-		row(w, fmt.Sprintf("The limit is%s. This one ends at %s.", inPeriods(&s.Entity), time.UnixMilli(s.WindowEndsMS).UTC().Format(time.RFC3339)))
+		row(w, howRated(&s.Entity, s.WindowEndsMS))
 	}
 	if s.Parent != "" || s.Children > 0 {
 		row(w)

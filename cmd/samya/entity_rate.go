@@ -3,6 +3,7 @@ package main
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -67,4 +68,22 @@ func inPeriods(e *httpapi.Entity) string {
 		return " in each window of " + e.Per
 	}
 	return " in each window of " + e.Per + " of " + e.TimeZone
+}
+
+// howRated says in a sentence when the tokens of a rate quota come back; ends is the end of
+// its window in milliseconds, if it has windows.
+func howRated(e *httpapi.Entity, ends int64) string {
+	var how string
+	switch e.Kind {
+	case string(rates.Bucket):
+		how = "The limit is a bucket" + inPeriods(e) + "."
+	case string(rates.Sliding):
+		how = "The limit is" + inPeriods(e) + "."
+	default:
+		how = "The limit is" + inPeriods(e) + ". This one ends at " + time.UnixMilli(ends).UTC().Format(time.RFC3339) + "."
+	}
+	if e.Durable != nil && !*e.Durable {
+		how += " Grants are not durable: a site that starts anew takes all its tokens for granted."
+	}
+	return how
 }
