@@ -77,6 +77,20 @@ func TestFullBucket(t *testing.T) {
 	}
 }
 
+// TestShareCountsFromItsArrival: a share fills the bucket from when it came.
+func TestShareCountsFromItsArrival(t *testing.T) {
+	flow := rates.NewFlow(flowTerms(rates.Bucket, "10s"))
+	flow.Pass(1, 10, 10)
+	flow.Pass(5001, 100, 10)
+	if flow.Due() != 5 {
+		t.Errorf("%d are due after half a period", flow.Due())
+	}
+	flow.Pass(5301, 20, 10)
+	if flow.Due() != 8 {
+		t.Errorf("%d are due after 300 ms at a larger share", flow.Due())
+	}
+}
+
 // TestSliding: a token comes back a period after its grant, or up to a part of it later.
 func TestSliding(t *testing.T) {
 	s := newSite(flowTerms(rates.Sliding, "64s"), 100)
@@ -95,6 +109,18 @@ func TestSliding(t *testing.T) {
 	s.move(100_000, 10)
 	if wait, ok := s.flow.Until(10); wait != 65_000 || !ok {
 		t.Errorf("the tokens come back in %d, %v", wait, ok)
+	}
+}
+
+// TestSlidingIsNeverShort: the period holds also where it is no multiple of its parts.
+func TestSlidingIsNeverShort(t *testing.T) {
+	for at := range uint64(40) {
+		s := newSite(flowTerms(rates.Sliding, "1s"), 10)
+		s.look(100 + at)
+		s.move(100+at, 10)
+		if s.look(1099 + at); s.left != 0 {
+			t.Errorf("granted at %d, %d are back after 999 ms", 100+at, s.left)
+		}
 	}
 }
 
@@ -129,10 +155,13 @@ func flowBound(t *rapid.T, kind rates.Kind) {
 	underWay := int64(0)
 	now := uint64(1)
 	for range rapid.IntRange(1, 120).Draw(t, "steps") {
-		now += rapid.SampledFrom([]uint64{0, 1, 3, 10, 40, 200, 900, 1100}).Draw(t, "pause")
+		now += rapid.SampledFrom([]uint64{0, 1, 3, 10, 40, 200, 900, 965, 990, 1100}).Draw(t, "pause")
 		s := sites[rapid.IntRange(0, 2).Draw(t, "site")]
-		s.look(now)
-		switch rapid.IntRange(0, 6).Draw(t, "what") {
+		what := rapid.IntRange(0, 6).Draw(t, "what")
+		if what > 1 || rapid.Bool().Draw(t, "looks") {
+			s.look(now)
+		}
+		switch what {
 		case 0: // sends tokens
 			n := min(s.left, rapid.Int64Range(0, 20).Draw(t, "sent"))
 			s.left -= n
