@@ -27,9 +27,6 @@ const (
 	margin = 5 * time.Millisecond
 	// staleTime is the age up to which a figure of tokens left is told as it is.
 	staleTime = time.Second
-	// dryTime is how long no acquire waits for an entity after a wait in vain. Requests far
-	// beyond a limit are refused at once, by a site that has no tokens left.
-	dryTime = time.Second
 )
 
 // Quotas is the part of the public API that entities are counted with.
@@ -64,8 +61,6 @@ type known struct {
 	// left is the number of tokens that a site had left, at a time in nanoseconds; 0: never
 	// seen.
 	left, at atomic.Int64
-	// dry: until that time in nanoseconds no acquire waits, as a wait was in vain.
-	dry atomic.Int64
 }
 
 // NewEntities makes a Backend.
@@ -87,12 +82,12 @@ func NewEntities(quotas Quotas, s Settings) *Entities {
 // none.
 func (e *Entities) Take(ctx context.Context, charges []Charge) (Taken, error) {
 	return e.with(ctx, charges, func(at []*known) (Taken, error) {
-		wait, done := e.wait(ctx, at)
+		wait, done := e.wait(ctx)
 		defer done()
 		if len(charges) == 1 {
 			resp, err := e.quotas.AcquireInPlace(ctx, &samyav1.AcquireRequest{Entity: charges[0].Entity, Tokens: charges[0].Hits, Wait: wait})
 			if err != nil {
-				return e.lacking(charges, at, wait, err)
+				return e.lacking(charges, at, err)
 			}
 			e.saw(at[0], resp.GetLeft())
 			return Taken{Left: resp.GetLeft()}, nil
@@ -102,7 +97,7 @@ func (e *Entities) Take(ctx context.Context, charges []Charge) (Taken, error) {
 			req.Operations[i] = &samyav1.Operation{Operation: &samyav1.Operation_Acquire{Acquire: &samyav1.AcquireRequest{Entity: c.Entity, Tokens: c.Hits}}}
 		}
 		if _, err := e.quotas.Batch(ctx, req); err != nil {
-			return e.lacking(charges, at, wait, err)
+			return e.lacking(charges, at, err)
 		}
 		for i, c := range charges {
 			at[i].left.Add(-c.Hits)
@@ -113,7 +108,7 @@ func (e *Entities) Take(ctx context.Context, charges []Charge) (Taken, error) {
 
 // lacking reads the error of a site that grants nothing. A site that has too many acquires
 // waiting for tokens of an entity has none left: a rule refuses, and is not at fault.
-func (e *Entities) lacking(charges []Charge, at []*known, wait *durationpb.Duration, err error) (Taken, error) {
+func (e *Entities) lacking(charges []Charge, at []*known, err error) (Taken, error) {
 	refused := apierr.From(err)
 	switch refused.Reason {
 	case apierr.OutOfTokens, apierr.ExceedsLimit, apierr.QueueFull:
@@ -127,18 +122,13 @@ func (e *Entities) lacking(charges []Charge, at []*known, wait *durationpb.Durat
 	if taken.Lacking == "" || len(charges) == 1 {
 		taken.Lacking = charges[0].Entity
 	}
-	if refused.Left != nil {
-		taken.Left = *refused.Left
+	if refused.Left == nil {
+		return taken, nil
 	}
+	taken.Left = *refused.Left
 	for i, c := range charges {
-		if c.Entity != taken.Lacking {
-			continue
-		}
-		if refused.Left != nil {
+		if c.Entity == taken.Lacking {
 			e.saw(at[i], taken.Left)
-		}
-		if wait.AsDuration() > 0 {
-			at[i].dry.Store(e.now().Add(dryTime).UnixNano())
 		}
 	}
 	return taken, nil
@@ -152,7 +142,7 @@ func (e *Entities) Left(ctx context.Context, m *rules.Match, stale bool) (int64,
 		}
 		resp, err := e.quotas.AcquireInPlace(ctx, &samyav1.AcquireRequest{Entity: m.Entity, Tokens: 1, DryRun: true, Wait: durationpb.New(0)})
 		if err != nil {
-			taken, err := e.lacking([]Charge{{m, 1}}, at, nil, err)
+			taken, err := e.lacking([]Charge{{m, 1}}, at, err)
 			return Taken{Left: max(0, taken.Left)}, err
 		}
 		e.saw(at[0], resp.GetLeft())
@@ -167,7 +157,7 @@ func (e *Entities) Drain(ctx context.Context, c Charge) error {
 		req := &samyav1.AcquireRequest{Entity: c.Entity, Tokens: c.Hits, MinTokens: 1, Wait: durationpb.New(0)}
 		resp, err := e.quotas.AcquireInPlace(ctx, req)
 		if err != nil {
-			return e.lacking([]Charge{c}, at, nil, err)
+			return e.lacking([]Charge{c}, at, err)
 		}
 		e.saw(at[0], resp.GetLeft())
 		return Taken{}, nil
@@ -202,13 +192,8 @@ func (e *Entities) with(ctx context.Context, charges []Charge, do func([]*known)
 }
 
 // wait is how long an acquire may wait. done must be called at its end.
-func (e *Entities) wait(ctx context.Context, at []*known) (wait *durationpb.Duration, done func()) {
+func (e *Entities) wait(ctx context.Context) (wait *durationpb.Duration, done func()) {
 	d := e.cfg.Wait
-	for _, k := range at {
-		if k.dry.Load() > e.now().UnixNano() {
-			d = 0
-		}
-	}
 	if by, ok := ctx.Deadline(); ok {
 		d = min(d, by.Sub(e.now())-margin)
 	}

@@ -135,16 +135,5 @@ func TestWait(t *testing.T) {
 		if got := fmt.Sprint(r.waits); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
-		// After a wait in vain none waits for a while.
-		r.waits = nil
-		for range 3 {
-			r.ask(request("d", "b=y*2"))
-		}
-		time.Sleep(dryTime) //nolint:forbidigo // simulated time
-		r.ask(request("d", "b=y*2"))
-		want = fmt.Sprint([]time.Duration{time.Second, time.Second, 0, time.Second})
-		if got := fmt.Sprint(r.waits); got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
 	})
 }

@@ -120,6 +120,10 @@ const calm = 30_000
 // small is the largest acquire that waits in an exhaustion.
 func small(e *entity) Tokens { return max(1, e.limit/smallPart) }
 
+// patient reports whether small acquires wait a moment for releases in an exhaustion. Tokens
+// of a rate quota are not released.
+func (c *assessing) patient(e *entity) bool { return c.mods.Admission.Patient() && rateOf(e) == nil }
+
 // refusesFor is the time for which the site believes that an acquire would wait in vain;
 // 0 if it may wait. Without a majority any acquire may wait, as long as its client lets
 // it. A small acquire may wait in a young exhaustion, as many end within seconds, unless
@@ -129,7 +133,7 @@ func (c *assessing) refusesFor(e *entity, tokens Tokens) Tick {
 		return 0
 	}
 	empty := c.emptyFor(e)
-	if empty > 0 && c.mods.Admission.Patient() && c.now.Tick < e.exhaustionNow().began+youngExhaustion && tokens <= small(e) &&
+	if empty > 0 && c.patient(e) && c.now.Tick < e.exhaustionNow().began+youngExhaustion && tokens <= small(e) &&
 		float64(e.queue.asked()) < max(1, e.demand.rateAt(c.now.Tick)) {
 		return 0
 	}

@@ -138,6 +138,8 @@ func TestWaitForTheNextWindow(t *testing.T) {
 	if a := r.answer(short); a.Code != answer.OutOfTokens || a.RetryAfter < 50_000 {
 		t.Errorf("%+v; it may as well ask again in the next window", a)
 	}
+	// Nothing is released, so nobody waits for a release.
+	r.wantCode(r.answer(r.acquireAsync("a", "llm", 1, "small", 20_000)), answer.OutOfTokens)
 	long := r.acquireAsync("a", "llm", 4, "long", 80_000)
 	r.advance(54_000)
 	r.unanswered(long)

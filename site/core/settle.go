@@ -159,7 +159,7 @@ func (c *rebalancing) giveUp(e *entity) {
 		return
 	}
 	mostNeeded := Tokens(0)
-	if c.mods.Admission.Patient() {
+	if c.assessing.patient(e) {
 		mostNeeded = small(e)
 	}
 	lasts := func(w *waiting) bool { return c.endsBy(e, w.needs, w.until) }
