@@ -76,8 +76,8 @@ func drawsOf(batch *core.Effects) (draws []core.Reply) {
 	return draws
 }
 
-// drew judges the draws that a batch answers.
-func (o *observer) drew(n *node, draws []core.Reply, r *stored.Records, before map[string]int64) {
+// drew are the draws that a batch answers, to be judged.
+func (o *observer) drew(n *node, draws []core.Reply, r *stored.Records, before map[string]int64) (judge []func()) {
 	for i := range draws {
 		d, a := draws[i].Call.(*draw), &draws[i].Answer
 		if a.Code != answer.OK || slices.Contains(r.Deleted, d.entity) {
@@ -86,16 +86,18 @@ func (o *observer) drew(n *node, draws []core.Reply, r *stored.Records, before m
 		o.s.report.Draws++
 		if a.Tokens < 1 || a.Tokens > d.tokens {
 			o.s.fail(Rates, "%s grants %d of %d tokens of %q", n.id, a.Tokens, d.tokens, d.entity)
-			return
+			return nil
 		}
 		e, t := n.drained.Entities[d.entity], o.s.rates[d.entity]
 		id := sequenceID{d.entity, e.Generation}
+		tokens, g := a.Tokens, flowing{n.drainedTo, o.s.now, a.Tokens}
 		if t.Kind != rates.Window {
-			o.flows(n, id, &t, a.Tokens)
+			judge = append(judge, func() { o.flows(id, &t, g) })
 		} else if window := e.Rate.Window; before[d.entity] == window || n.jumped < n.drainedTo && o.s.windowAt(d.entity, n.drainedWall) >= window {
-			o.grantedIn(o.sequence(id), window, a.Tokens)
+			judge = append(judge, func() { o.grantedIn(o.sequence(id), window, tokens) })
 		}
 	}
+	return judge
 }
 
 // windowsOf are the windows of the site's volatile rate quotas.

@@ -11,7 +11,8 @@ import (
 
 // Tokens of buckets and sliding windows come back at any time, so their grants are judged
 // over intervals of time, at all sites together. A grant counts to an interval if all the
-// time at which the site may have made it lies within: since the batch before its own.
+// time at which the site may have made it lies within: since the batch before its own. It
+// counts once its batch is durable and its answer leaves: a crash takes back all others.
 
 // flowing is a grant of a bucket or sliding window, made at some time between from and until.
 type flowing struct {
@@ -22,39 +23,59 @@ type flowing struct {
 // mostFlowing bounds the grants of an entity that are remembered.
 const mostFlowing = 600
 
-// flowRecords judges the durable grants of a batch that a site hands over.
-func (o *observer) flowRecords(n *node, r *stored.Records) {
+// flowRecords are the durable grants of a batch that a site hands over, to be judged.
+func (o *observer) flowRecords(n *node, r *stored.Records) (judge []func()) {
 	if len(o.s.rates) == 0 {
-		return
+		return nil
+	}
+	grant := func(p *op, name string, generation uint64, tokens core.Tokens) {
+		if g := o.flowGrant(n, r, p, name, generation, tokens); g != nil {
+			judge = append(judge, g)
+		}
 	}
 	for i := range r.Block.Records {
 		q := &r.Block.Records[i]
 		if p := o.s.opOf(q.Key); p != nil && q.State == stored.Ran && p.kind == acquire {
-			o.flowGrant(n, r, p, p.entity, q.Generation, q.Tokens)
+			grant(p, p.entity, q.Generation, q.Tokens)
 		} else if p != nil && q.State == stored.Ran && p.kind == acquireAll {
 			for _, part := range q.Parts {
-				o.flowGrant(n, r, p, part.Entity, part.Generation, part.Tokens)
+				grant(p, part.Entity, part.Generation, part.Tokens)
 			}
 		}
 	}
+	return judge
 }
 
-func (o *observer) flowGrant(n *node, r *stored.Records, p *op, name string, generation uint64, tokens core.Tokens) {
+// judgeGrants judges the grants of a batch that is durable.
+func (n *node) judgeGrants(flight int) {
+	for _, judge := range n.judges[flight] {
+		judge()
+	}
+}
+
+// flowGrant is a grant to be judged; nil if it is none of a bucket or sliding window.
+func (o *observer) flowGrant(n *node, r *stored.Records, p *op, name string, generation uint64, tokens core.Tokens) func() {
 	t, rated := o.s.rates[name]
-	if !rated || t.Kind == rates.Window || p.at[n.i].state == stored.Ran || slices.Contains(p.flowed, n.i) || slices.Contains(r.Deleted, name) {
-		return
+	if !rated || t.Kind == rates.Window || slices.Contains(r.Deleted, name) {
+		return nil
 	}
-	if p.kind == acquire {
-		p.flowed = append(p.flowed, n.i)
+	g := flowing{n.drainedTo, o.s.now, tokens}
+	return func() {
+		if p.kind == acquire && slices.Contains(p.flowed, n.i) {
+			return // a record of it has changed
+		}
+		if p.kind == acquire {
+			p.flowed = append(p.flowed, n.i)
+		}
+		o.flows(sequenceID{name, generation}, &t, g)
 	}
-	o.flows(n, sequenceID{name, generation}, &t, tokens)
 }
 
-// flows judges the intervals that end with a grant.
-func (o *observer) flows(n *node, id sequenceID, t *rates.Terms, tokens core.Tokens) {
+// flows judges the intervals with a grant.
+func (o *observer) flows(id sequenceID, t *rates.Terms, g flowing) {
 	s := o.s
 	s.report.Flows++
-	gs := append(o.flow[id], flowing{min(n.drainedTo, s.now), s.now, tokens})
+	gs := append(o.flow[id], g)
 	if len(gs) > mostFlowing {
 		gs = gs[len(gs)-mostFlowing/2:]
 	}
@@ -67,13 +88,29 @@ func (o *observer) flows(n *node, id sequenceID, t *rates.Terms, tokens core.Tok
 	for _, m := range s.nodes {
 		speed = max(speed, m.drift)
 	}
-	period := float64(s.periodOf(t))
+	// Batches of other sites may have become durable before, and end later.
+	for i := len(gs) - 1; i >= max(0, len(gs)-mostLater); i-- {
+		if gs[i].until >= g.until {
+			o.flowsUntil(id, t, gs, gs[i].until, most, speed)
+		}
+	}
+}
+
+// mostLater is the number of last grants at which intervals may end.
+const mostLater = 20
+
+// flowsUntil judges the intervals that end at a time.
+func (o *observer) flowsUntil(id sequenceID, t *rates.Terms, gs []flowing, until micros, most core.Tokens, speed float64) {
+	period := float64(o.s.periodOf(t))
 	byFrom := slices.SortedFunc(slices.Values(gs), func(a, b flowing) int { return cmp.Compare(b.from, a.from) })
 	sum := core.Tokens(0)
 	for i := range byFrom {
 		g := &byFrom[i]
+		if g.until > until {
+			continue
+		}
 		sum += g.tokens
-		length := float64(s.now-g.from) * speed
+		length := float64(until-g.from) * speed
 		bound := float64(most)
 		switch {
 		case t.Kind == rates.Bucket:
@@ -82,7 +119,7 @@ func (o *observer) flows(n *node, id sequenceID, t *rates.Terms, tokens core.Tok
 			return
 		}
 		if float64(sum) > bound+1e-6*float64(most) {
-			s.fail(Rates, "%v: %d tokens are granted within %d ms, the limit is %d within %s", id, sum, (s.now-g.from)/millisecond, most, t.Per())
+			o.s.fail(Rates, "%v: %d tokens are granted within %d ms, the limit is %d within %s", id, sum, (until-g.from)/millisecond, most, t.Per())
 			return
 		}
 	}

@@ -48,7 +48,9 @@ type node struct {
 	kept    *kept
 	other   Disk
 	flights []*core.Effects
-	spare   []*core.Effects
+	// judges judge the grants of rate quotas in each of flights, once it is durable.
+	judges [][]func()
+	spare  []*core.Effects
 	// leaving are the messages of a batch that leave after the present message.
 	leaving []message.Envelope
 	// lastSync is when the last batch under way will be durable.
@@ -246,6 +248,7 @@ func (n *node) boot() {
 	n.calendar, n.stopping = 0, false
 	n.resumes, n.slowUntil, n.badSync, n.told = 0, 0, false, 0
 	n.swept, n.sweeps = 0, 0
+	n.judges, n.drainedTo = nil, s.now
 	n.flights, n.calls, n.lines = nil, make(map[*call]bool), make(lines)
 	n.stepped, n.served = false, s.now
 	n.forgetRenewals()
@@ -385,6 +388,7 @@ func (n *node) crash() {
 			kept = i
 			break
 		}
+		n.judgeGrants(i)
 	}
 	n.kept.stop(n.flights[kept:])
 	kept += n.kept.recover(n.flights[kept:])

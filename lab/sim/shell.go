@@ -31,7 +31,7 @@ func (n *node) drain() {
 			n.parts.Drained()
 		}
 	})
-	draws := drawsOf(batch)
+	draws, judge := drawsOf(batch), []func(){}
 	if n.refusing {
 		s.observe.barren(n, batch)
 	}
@@ -97,12 +97,11 @@ func (n *node) drain() {
 		if err := n.drained.Commit(&batch.Records); err != nil {
 			s.fail(Sound, "%s: %w", n.id, err)
 		}
-		s.observe.flowRecords(n, &batch.Records)
-		s.observe.drew(n, draws, &batch.Records, windows)
+		judge = append(s.observe.flowRecords(n, &batch.Records), s.observe.drew(n, draws, &batch.Records, windows)...)
 		n.drainedTo, n.drainedWall = s.now, n.time().Wall
 		s.observe.drained(n, batch)
 	}
-	n.flights = append(n.flights, batch)
+	n.flights, n.judges = append(n.flights, batch), append(n.judges, judge)
 	took := micros(0)
 	if !batch.Records.Empty() {
 		took = 1 + s.r.Int64N(s.chances.sync)
@@ -146,7 +145,8 @@ func (n *node) synced() {
 		n.crash()
 		return
 	}
-	n.flights = n.flights[1:]
+	n.judgeGrants(0)
+	n.flights, n.judges = n.flights[1:], n.judges[1:]
 	n.toldVersions(batch.Events)
 	if n.burns() {
 		return
