@@ -6,6 +6,7 @@ import (
 
 	"github.com/samya-db/samya/internal/rates"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/core/stored"
 )
 
@@ -28,20 +29,30 @@ func (o *observer) flowRecords(n *node, r *stored.Records) (judge []func()) {
 	if len(o.s.rates) == 0 {
 		return nil
 	}
-	grant := func(p *op, name string, generation uint64, tokens core.Tokens) {
-		if g := o.flowGrant(n, r, p, name, generation, tokens); g != nil {
-			judge = append(judge, g)
-		}
-	}
+	from := n.drainedTo
 	for i := range r.Block.Records {
-		q := &r.Block.Records[i]
-		if p := o.s.opOf(q.Key); p != nil && q.State == stored.Ran && p.kind == acquire {
-			grant(p, p.entity, q.Generation, q.Tokens)
-		} else if p != nil && q.State == stored.Ran && p.kind == acquireAll {
-			for _, part := range q.Parts {
-				grant(p, part.Entity, part.Generation, part.Tokens)
-			}
+		q := r.Block.Records[i]
+		p := o.s.opOf(q.Key)
+		if p == nil || q.State != stored.Ran || !p.kind.acquires() {
+			continue
 		}
+		parts := q.Parts
+		if p.kind == acquire {
+			parts = []stored.Part{{Part: input.Part{Entity: p.entity, Tokens: q.Tokens}, Generation: q.Generation}}
+		}
+		parts = slices.DeleteFunc(slices.Clone(parts), func(part stored.Part) bool { return slices.Contains(r.Deleted, part.Entity) })
+		until := o.s.now
+		judge = append(judge, func() {
+			if slices.Contains(p.flowed, n.i) {
+				return // it ran before: its record has changed
+			}
+			p.flowed = append(p.flowed, n.i)
+			for _, part := range parts {
+				if t, rated := o.s.rates[part.Entity]; rated && t.Kind != rates.Window {
+					o.flows(sequenceID{part.Entity, part.Generation}, &t, flowing{from, until, part.Tokens})
+				}
+			}
+		})
 	}
 	return judge
 }
@@ -50,24 +61,6 @@ func (o *observer) flowRecords(n *node, r *stored.Records) (judge []func()) {
 func (n *node) judgeGrants(flight int) {
 	for _, judge := range n.judges[flight] {
 		judge()
-	}
-}
-
-// flowGrant is a grant to be judged; nil if it is none of a bucket or sliding window.
-func (o *observer) flowGrant(n *node, r *stored.Records, p *op, name string, generation uint64, tokens core.Tokens) func() {
-	t, rated := o.s.rates[name]
-	if !rated || t.Kind == rates.Window || slices.Contains(r.Deleted, name) {
-		return nil
-	}
-	g := flowing{n.drainedTo, o.s.now, tokens}
-	return func() {
-		if p.kind == acquire && slices.Contains(p.flowed, n.i) {
-			return // a record of it has changed
-		}
-		if p.kind == acquire {
-			p.flowed = append(p.flowed, n.i)
-		}
-		o.flows(sequenceID{name, generation}, &t, g)
 	}
 }
 
