@@ -13,6 +13,7 @@ import (
 	_ "github.com/samya-db/samya/internal/testheap"
 	"github.com/samya-db/samya/kvpart/cut"
 	"github.com/samya-db/samya/kvpart/cut/graphs"
+	"github.com/samya-db/samya/kvpart/cut/metis"
 )
 
 // gpmetis returns gpmetis. Where it is missing the test is left out, but for the
@@ -34,7 +35,7 @@ func gpmetis(t *testing.T) *Metis {
 // square is a ring of four vertices with a diagonal, of two weights a vertex.
 func square(t *testing.T) *cut.Graph {
 	t.Helper()
-	g, _, err := cut.ReadMETIS(strings.NewReader("4 5 11 2\n1 9 2 1 4 4 3 10\n2 1 1 1 3 2\n3 0 2 2 4 3 1 10\n4 0 3 3 1 4\n"))
+	g, _, err := metis.Read(strings.NewReader("4 5 11 2\n1 9 2 1 4 4 3 10\n2 1 1 1 3 2\n3 0 2 2 4 3 1 10\n4 0 3 3 1 4\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

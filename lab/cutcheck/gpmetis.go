@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/samya-db/samya/kvpart/cut"
+	"github.com/samya-db/samya/kvpart/cut/metis"
 )
 
 // ErrMetis says that gpmetis is missing or refused a graph.
@@ -89,7 +90,7 @@ func (f *File) write() error {
 	if err != nil {
 		return fmt.Errorf("write a graph for gpmetis: %w", err)
 	}
-	return errors.Join(cut.WriteMETIS(to, f.g, nil), to.Close())
+	return errors.Join(metis.Write(to, f.g, nil), to.Close())
 }
 
 // Close removes the directory.
@@ -135,6 +136,6 @@ func (f *File) Partition(ctx context.Context, o MetisOptions) (parts []int32, se
 	if err != nil {
 		return nil, 0, fmt.Errorf("read the parts of gpmetis: %w", err)
 	}
-	parts, err = cut.ReadParts(from, len(f.g.Offsets)-1)
+	parts, err = metis.ReadParts(from, len(f.g.Offsets)-1)
 	return parts, seconds, errors.Join(err, from.Close())
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/samya-db/samya/kvpart/cut"
 	"github.com/samya-db/samya/kvpart/cut/graphs"
+	"github.com/samya-db/samya/kvpart/cut/metis"
 	"github.com/samya-db/samya/lab/cutcheck"
 )
 
@@ -147,7 +148,7 @@ func (l *lab) partition(ctx context.Context, o *partitionOptions) error {
 	}
 	r := newPartitionResult(g, o, figures, result)
 	if o.out != "" {
-		if err := writeFile(o.out, func(w io.Writer) error { return cut.WriteParts(w, result.Parts) }); err != nil {
+		if err := writeFile(o.out, func(w io.Writer) error { return metis.WriteParts(w, result.Parts) }); err != nil {
 			return err
 		}
 	}
@@ -197,11 +198,11 @@ func (o *partitionOptions) load() (*cut.Graph, error) {
 	if o.save == "" {
 		return g, nil
 	}
-	return g, writeFile(o.save, func(w io.Writer) error { return cut.WriteMETIS(w, g, nil) })
+	return g, writeFile(o.save, func(w io.Writer) error { return metis.Write(w, g, nil) })
 }
 
 func readGraph(from io.Reader) (*cut.Graph, error) {
-	g, _, err := cut.ReadMETIS(from)
+	g, _, err := metis.Read(from)
 	return g, err
 }
 
@@ -210,7 +211,7 @@ func readParts(name string, g *cut.Graph) ([]int32, error) {
 	if err != nil {
 		return nil, &usageError{fmt.Errorf("--start: %w", err)}
 	}
-	parts, err := cut.ReadParts(f, len(g.Offsets)-1)
+	parts, err := metis.ReadParts(f, len(g.Offsets)-1)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, fmt.Errorf("--start %s: %w", name, err)
 	}

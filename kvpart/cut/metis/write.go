@@ -1,18 +1,20 @@
-package cut
+package metis
 
 import (
 	"bufio"
 	"fmt"
 	"io"
 	"strconv"
+
+	"github.com/samya-db/samya/kvpart/cut"
 )
 
-// WriteMETIS writes g in the format of METIS. sizes, if not nil, has a size a vertex;
+// Write writes g in the format of METIS. sizes, if not nil, has a size a vertex;
 // another number of sizes fails. Weights that are all 1 are left out.
-func WriteMETIS(w io.Writer, g *Graph, sizes []int64) error {
+func Write(w io.Writer, g *cut.Graph, sizes []int64) error {
 	n := len(g.Offsets) - 1
 	if sizes != nil && len(sizes) != n {
-		return fmt.Errorf("%w: %d sizes for %d vertices", errGraph, len(sizes), n)
+		return fmt.Errorf("malformed graph: %d sizes for %d vertices", len(sizes), n)
 	}
 	weighted, edgeWeighted := g.Dims > 1, false
 	for _, w := range g.VertexWeights {

@@ -1,4 +1,4 @@
-package cut
+package metis
 
 import (
 	"errors"
@@ -6,6 +6,8 @@ import (
 	"io"
 	"math"
 	"slices"
+
+	"github.com/samya-db/samya/kvpart/cut"
 )
 
 // errFormat says that a file of a graph or of parts is malformed. It is wrapped with the
@@ -18,21 +20,21 @@ const (
 	maxEdges    = math.MaxInt32 / 2
 )
 
-// ReadMETIS reads a graph in the format of METIS (manual of version 5, section 4.1). The
+// Read reads a graph in the format of METIS (manual of version 5, section 4.1). The
 // first line is "vertices edges [fmt [ncon]]". Then follows a line a vertex, numbered
 // from 1, with its size (fmt 1xx), its weights (fmt x1x, as many as ncon, at most 2), and
 // its neighbours, each followed by the edge's weight (fmt xx1). Lines that begin with %
 // are comments.
 //
-// The sizes, nil if the file has none, are the costs of moving vertices; this package
+// The sizes, nil if the file has none, are the costs of moving vertices; package cut
 // does not use them. A file that is not in the format fails with the line, also if its
 // graph is not symmetric. Rows keep the order of the file.
-func ReadMETIS(r io.Reader) (g *Graph, sizes []int64, err error) {
-	f := &metisReader{lex: newLexer(r)}
+func Read(r io.Reader) (g *cut.Graph, sizes []int64, err error) {
+	f := &reader{lex: newLexer(r)}
 	if err := f.header(); err != nil {
 		return nil, nil, err
 	}
-	f.g = &Graph{Offsets: []int32{0}, Dims: max(f.dims, 1)}
+	f.g = &cut.Graph{Offsets: []int32{0}, Dims: max(f.dims, 1)}
 	for v := range f.vertices {
 		if err := f.vertex(v); err != nil {
 			return nil, nil, err
@@ -47,15 +49,15 @@ func ReadMETIS(r io.Reader) (g *Graph, sizes []int64, err error) {
 	return f.g, f.sizes, nil
 }
 
-// metisReader is a file that is being read. Its allocations follow the data, not the
+// reader is a file that is being read. Its allocations follow the data, not the
 // claims of the header.
-type metisReader struct {
+type reader struct {
 	lex                *lexer
 	vertices, edges    int32
 	sized, edgeWeights bool
 	// dims is the number of weights the file has for a vertex, 0 for none.
 	dims  int
-	g     *Graph
+	g     *cut.Graph
 	sizes []int64
 	// sums are the sums of the vertex weights so far, by dimension.
 	sums [2]int64
@@ -64,7 +66,7 @@ type metisReader struct {
 }
 
 // header reads the first line that is no comment.
-func (f *metisReader) header() error {
+func (f *reader) header() error {
 	f.lex.skipComments()
 	var fields []int64
 	for {
@@ -96,7 +98,7 @@ func (f *metisReader) header() error {
 }
 
 // kinds reads fmt and ncon, which say which numbers follow for each vertex.
-func (f *metisReader) kinds(fields []int64) error {
+func (f *reader) kinds(fields []int64) error {
 	if len(fields) == 0 {
 		return nil
 	}
@@ -123,7 +125,7 @@ func (f *metisReader) kinds(fields []int64) error {
 }
 
 // vertex reads the line of vertex v.
-func (f *metisReader) vertex(v int32) error {
+func (f *reader) vertex(v int32) error {
 	f.lex.skipComments()
 	if f.lex.atEnd() {
 		return f.lex.fail("the file ends after %d vertices of %d", v, f.vertices)
@@ -156,7 +158,7 @@ func (f *metisReader) vertex(v int32) error {
 }
 
 // weights reads the weights of vertex v.
-func (f *metisReader) weights(v int32) error {
+func (f *reader) weights(v int32) error {
 	if f.dims == 0 {
 		f.g.VertexWeights = append(f.g.VertexWeights, 1)
 	}
@@ -178,7 +180,7 @@ func (f *metisReader) weights(v int32) error {
 }
 
 // neighbour reads the next neighbour of vertex v, if any.
-func (f *metisReader) neighbour(v int32) (more bool, err error) {
+func (f *reader) neighbour(v int32) (more bool, err error) {
 	u, ok, err := f.lex.number()
 	if err != nil || !ok {
 		return false, err
@@ -208,7 +210,7 @@ func (f *metisReader) neighbour(v int32) (more bool, err error) {
 }
 
 // end checks that nothing follows the last vertex, and that all edges came.
-func (f *metisReader) end() error {
+func (f *reader) end() error {
 	for f.lex.skipComments(); !f.lex.atEnd(); f.lex.skipComments() {
 		_, more, err := f.lex.number()
 		if err != nil {
@@ -228,28 +230,28 @@ func (f *metisReader) end() error {
 }
 
 // symmetric checks that each edge stands at both ends, once, with the same weight.
-func (f *metisReader) symmetric() error {
-	back := f.g.transposed()
-	forth := back.transposed() // the rows of f.g, sorted
+func (f *reader) symmetric() error {
+	back := transposed(f.g)
+	forth := transposed(back) // the rows of f.g, sorted
 	for v := range f.vertices {
-		row, _ := forth.row(v)
-		for i := 1; i < len(row); i++ {
-			if row[i-1] == row[i] {
-				return f.fail(v, "vertex %d has its neighbour %d twice", v+1, row[i]+1)
+		neighbors, _ := row(forth, v)
+		for i := 1; i < len(neighbors); i++ {
+			if neighbors[i-1] == neighbors[i] {
+				return f.fail(v, "vertex %d has its neighbour %d twice", v+1, neighbors[i]+1)
 			}
 		}
 	}
 	for v := range f.vertices {
-		row, weights := forth.row(v)
-		others, backWeights := back.row(v)
-		for i := range max(len(row), len(others)) {
+		neighbors, weights := row(forth, v)
+		others, backWeights := row(back, v)
+		for i := range max(len(neighbors), len(others)) {
 			switch {
-			case i == len(row) || i < len(others) && others[i] < row[i]:
+			case i == len(neighbors) || i < len(others) && others[i] < neighbors[i]:
 				return f.fail(v, "vertex %d has no neighbour %d, which has it", v+1, others[i]+1)
-			case i == len(others) || row[i] < others[i]:
-				return f.fail(v, "vertex %d has a neighbour %d, which has it not", v+1, row[i]+1)
+			case i == len(others) || neighbors[i] < others[i]:
+				return f.fail(v, "vertex %d has a neighbour %d, which has it not", v+1, neighbors[i]+1)
 			case weights[i] != backWeights[i]:
-				return f.fail(v, "the edge from %d to %d weighs %d, and %d from there", v+1, row[i]+1, weights[i], backWeights[i])
+				return f.fail(v, "the edge from %d to %d weighs %d, and %d from there", v+1, neighbors[i]+1, weights[i], backWeights[i])
 			}
 		}
 	}
@@ -257,20 +259,20 @@ func (f *metisReader) symmetric() error {
 }
 
 // fail returns errFormat at the line of vertex v.
-func (f *metisReader) fail(v int32, format string, args ...any) error {
+func (f *reader) fail(v int32, format string, args ...any) error {
 	return fmt.Errorf("%w: line %d: %s", errFormat, f.lines[v], fmt.Sprintf(format, args...))
 }
 
 // row returns the neighbours of vertex v and the weights of the edges to them.
-func (g *Graph) row(v int32) (neighbors, weights []int32) {
+func row(g *cut.Graph, v int32) (neighbors, weights []int32) {
 	from, to := g.Offsets[v], g.Offsets[v+1]
 	return g.Neighbors[from:to], g.EdgeWeights[from:to]
 }
 
 // transposed returns g with all edges reversed and rows sorted, and without vertex
 // weights.
-func (g *Graph) transposed() *Graph {
-	t := &Graph{
+func transposed(g *cut.Graph) *cut.Graph {
+	t := &cut.Graph{
 		Offsets:     make([]int32, len(g.Offsets)),
 		Neighbors:   make([]int32, len(g.Neighbors)),
 		EdgeWeights: make([]int32, len(g.Neighbors)),

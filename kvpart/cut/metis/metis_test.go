@@ -1,4 +1,4 @@
-package cut_test
+package metis_test
 
 import (
 	"bytes"
@@ -17,6 +17,7 @@ import (
 	"github.com/samya-db/samya/internal/testfuzz"
 	"github.com/samya-db/samya/kvpart/cut"
 	"github.com/samya-db/samya/kvpart/cut/graphs"
+	"github.com/samya-db/samya/kvpart/cut/metis"
 )
 
 // The examples of METIS's manual (version 5, figure 2): a graph of 7 vertices and 11
@@ -55,7 +56,7 @@ const (
 	allFile = "3 2 111 1\n9 5 2 1\n8 6 1 1 3 4\n0 0 2 4"
 )
 
-func TestReadMETIS(t *testing.T) {
+func TestRead(t *testing.T) {
 	offsets := []int32{0, 3, 6, 10, 14, 17, 20, 22}
 	neighbors := []int32{4, 2, 1, 0, 2, 3, 4, 3, 1, 0, 1, 2, 5, 6, 0, 2, 5, 4, 3, 6, 5, 3}
 	weights := []int32{1, 2, 1, 1, 2, 1, 3, 2, 2, 2, 1, 2, 2, 5, 1, 3, 2, 2, 2, 6, 6, 5}
@@ -74,7 +75,7 @@ func TestReadMETIS(t *testing.T) {
 		{"nobody", "0 0", cut.Graph{Offsets: []int32{0}, Dims: 1}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			g, sizes, err := cut.ReadMETIS(iotest.OneByteReader(strings.NewReader(test.file)))
+			g, sizes, err := metis.Read(iotest.OneByteReader(strings.NewReader(test.file)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -88,7 +89,7 @@ func TestReadMETIS(t *testing.T) {
 	}
 }
 
-func TestReadMETISRefuses(t *testing.T) {
+func TestReadRefuses(t *testing.T) {
 	for _, test := range []struct{ name, file, says string }{
 		{"empty", "", "line 1: 0 numbers in the header"},
 		{"comments alone", "% a\n% b\n", "line 3: 0 numbers in the header"},
@@ -125,7 +126,7 @@ func TestReadMETISRefuses(t *testing.T) {
 		{"two weights for one edge", "2 1 1\n2 4\n1 5\n", "line 2: the edge from 1 to 2 weighs 4, and 5 from there"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, _, err := cut.ReadMETIS(strings.NewReader(test.file))
+			_, _, err := metis.Read(strings.NewReader(test.file))
 			if !malformed(err) || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("got %v, want %q", err, test.says)
 			}
@@ -138,14 +139,14 @@ func malformed(err error) bool {
 	return err != nil && strings.HasPrefix(err.Error(), "bad file: line ")
 }
 
-func TestReadMETISTellsWhatTheReaderSays(t *testing.T) {
+func TestReadTellsWhatTheReaderSays(t *testing.T) {
 	for at := range len(bothFile) {
-		_, _, err := cut.ReadMETIS(io.MultiReader(strings.NewReader(bothFile[:at]), iotest.ErrReader(io.ErrClosedPipe)))
+		_, _, err := metis.Read(io.MultiReader(strings.NewReader(bothFile[:at]), iotest.ErrReader(io.ErrClosedPipe)))
 		if !errors.Is(err, io.ErrClosedPipe) || malformed(err) {
 			t.Fatalf("after %d bytes: %v", at, err)
 		}
 	}
-	_, err := cut.ReadParts(io.MultiReader(strings.NewReader("0\n1"), iotest.ErrReader(io.ErrClosedPipe)), 2)
+	_, err := metis.ReadParts(io.MultiReader(strings.NewReader("0\n1"), iotest.ErrReader(io.ErrClosedPipe)), 2)
 	if !errors.Is(err, io.ErrClosedPipe) {
 		t.Fatalf("parts: %v", err)
 	}
@@ -155,11 +156,11 @@ func TestReadMETISTellsWhatTheReaderSays(t *testing.T) {
 func again(t rapid.TB, g *cut.Graph, sizes []int64) {
 	t.Helper()
 	var file bytes.Buffer
-	if err := cut.WriteMETIS(&file, g, sizes); err != nil {
+	if err := metis.Write(&file, g, sizes); err != nil {
 		t.Fatal(err)
 	}
 	said := file.String()
-	got, gotSizes, err := cut.ReadMETIS(&file)
+	got, gotSizes, err := metis.Read(&file)
 	if err != nil {
 		t.Fatalf("%v:\n%s", err, said)
 	}
@@ -171,7 +172,7 @@ func again(t rapid.TB, g *cut.Graph, sizes []int64) {
 	}
 }
 
-func TestWriteMETIS(t *testing.T) {
+func TestWrite(t *testing.T) {
 	for _, f := range graphs.Families() {
 		g, err := f.Draw(300, 1)
 		if err != nil {
@@ -180,17 +181,17 @@ func TestWriteMETIS(t *testing.T) {
 		again(t, g, nil)
 	}
 	for _, file := range []string{plainFile, edgesFile, bothFile, twoFile, allFile} {
-		g, sizes, err := cut.ReadMETIS(strings.NewReader(file))
+		g, sizes, err := metis.Read(strings.NewReader(file))
 		if err != nil {
 			t.Fatal(err)
 		}
 		again(t, g, sizes)
-		if err := cut.WriteMETIS(errWriter{}, g, sizes); !errors.Is(err, io.ErrShortWrite) {
+		if err := metis.Write(errWriter{}, g, sizes); !errors.Is(err, io.ErrShortWrite) {
 			t.Errorf("a writer that fails: %v", err)
 		}
 	}
 	g := &cut.Graph{Offsets: []int32{0, 0}, Dims: 1, VertexWeights: []int64{1}}
-	if err := cut.WriteMETIS(io.Discard, g, []int64{1, 2}); err == nil || !strings.HasPrefix(err.Error(), "malformed graph: ") {
+	if err := metis.Write(io.Discard, g, []int64{1, 2}); err == nil || !strings.HasPrefix(err.Error(), "malformed graph: ") {
 		t.Errorf("too many sizes: %v", err)
 	}
 }
@@ -204,15 +205,15 @@ func TestParts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		parts := rapid.SliceOf(rapid.Int32Range(-1, cut.MaxParts-1)).Draw(t, "parts")
 		var file bytes.Buffer
-		if err := cut.WriteParts(&file, parts); err != nil {
+		if err := metis.WriteParts(&file, parts); err != nil {
 			t.Fatal(err)
 		}
-		got, err := cut.ReadParts(&file, len(parts))
+		got, err := metis.ReadParts(&file, len(parts))
 		if err != nil || !slices.Equal(got, parts) {
 			t.Fatalf("wrote %v, read %v: %v", parts, got, err)
 		}
 	})
-	if err := cut.WriteParts(errWriter{}, []int32{1}); !errors.Is(err, io.ErrShortWrite) {
+	if err := metis.WriteParts(errWriter{}, []int32{1}); !errors.Is(err, io.ErrShortWrite) {
 		t.Errorf("a writer that fails: %v", err)
 	}
 }
@@ -228,7 +229,7 @@ func TestReadPartsRefuses(t *testing.T) {
 		{"letters", "0\none\n", "line 2: 'o' in a number"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := cut.ReadParts(strings.NewReader(test.file), 2)
+			_, err := metis.ReadParts(strings.NewReader(test.file), 2)
 			if !malformed(err) || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("got %v, want %q", err, test.says)
 			}
@@ -236,14 +237,14 @@ func TestReadPartsRefuses(t *testing.T) {
 	}
 }
 
-// FuzzReadMETIS: a graph as read is well-formed, and reads the same once written.
-func FuzzReadMETIS(tf *testing.F) {
+// FuzzRead: a graph as read is well-formed, and reads the same once written.
+func FuzzRead(tf *testing.F) {
 	f := testfuzz.On(tf)
 	for _, file := range []string{plainFile, edgesFile, bothFile, twoFile, allFile, "0 0", "2147483646 1073741823 111 2\n1 1 1 2 3"} {
 		f.Add([]byte(file))
 	}
 	f.Fuzz(func(t *testing.T, file []byte) {
-		g, sizes, err := cut.ReadMETIS(bytes.NewReader(file))
+		g, sizes, err := metis.Read(bytes.NewReader(file))
 		if err != nil {
 			if !malformed(err) {
 				t.Fatal(err)
@@ -284,7 +285,7 @@ func FuzzReadParts(tf *testing.F) {
 	f := testfuzz.On(tf)
 	f.Add([]byte("0\n1\n-1\n4095"), 4)
 	f.Fuzz(func(t *testing.T, file []byte, vertices int) {
-		parts, err := cut.ReadParts(bytes.NewReader(file), vertices)
+		parts, err := metis.ReadParts(bytes.NewReader(file), vertices)
 		if err != nil {
 			if !malformed(err) {
 				t.Fatal(err)
@@ -292,10 +293,10 @@ func FuzzReadParts(tf *testing.F) {
 			return
 		}
 		var written bytes.Buffer
-		if err := cut.WriteParts(&written, parts); err != nil {
+		if err := metis.WriteParts(&written, parts); err != nil {
 			t.Fatal(err)
 		}
-		got, err := cut.ReadParts(&written, vertices)
+		got, err := metis.ReadParts(&written, vertices)
 		if err != nil || !slices.Equal(got, parts) || len(parts) != vertices {
 			t.Fatalf("read %v, then %v: %v", parts, got, err)
 		}

@@ -1,10 +1,12 @@
-package cut
+package metis
 
 import (
 	"bufio"
 	"fmt"
 	"io"
 	"strconv"
+
+	"github.com/samya-db/samya/kvpart/cut"
 )
 
 // ReadParts reads the parts of so many vertices, a line each, as gpmetis writes them; -1
@@ -22,8 +24,8 @@ func ReadParts(r io.Reader, vertices int) ([]int32, error) {
 			return nil, lex.fail("no part")
 		case len(parts) == vertices:
 			return nil, lex.fail("more parts than %d vertices", vertices)
-		case part < -1 || part >= MaxParts:
-			return nil, lex.fail("part %d, want 0 to %d, or -1 for none", part, MaxParts-1)
+		case part < -1 || part >= cut.MaxParts:
+			return nil, lex.fail("part %d, want 0 to %d, or -1 for none", part, cut.MaxParts-1)
 		}
 		parts = append(parts, int32(part))
 		if err := lex.endLine(); err != nil {
