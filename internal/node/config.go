@@ -4,6 +4,7 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -61,6 +62,9 @@ type Config struct {
 	// and calls to other processes; nil: no delay. It simulates a wide-area network on a
 	// single machine.
 	Latency func(fromRegion, toRegion string) time.Duration
+	// Hold waits for a short delay between an app manager and a site, or until the context
+	// ends; nil: by a timer of the Go runtime, which may fire a millisecond late.
+	Hold func(ctx context.Context, d time.Duration) error
 	// Build describes the program's build, for its metrics.
 	Build buildinfo.Info
 	// Logger gets the log; nil: none.
