@@ -32,7 +32,9 @@ func Calibrate(now func() time.Time, rounds int) (*Costs, error) {
 	for range 3 {
 		c.yield()
 	}
-	c.wakes()
+	if err := c.wakes(); err != nil {
+		return nil, err
+	}
 	empty := c.median("clock")
 	at := func(name string) float64 { return max(0, c.median(name)-empty/calibrated) }
 	k := &Costs{
@@ -248,7 +250,7 @@ func (c *calibration) transfer() error {
 }
 
 // errCores says that a cost cannot be measured.
-var errCores = errors.New("the move of a cache line needs two cores at the same time, and this process never had them")
+var errCores = errors.New("the move of a cache line and the wake need two cores at the same time, and this process never had them")
 
 // turns plays turns for a while.
 func (c *calibration) turns() {
@@ -299,8 +301,8 @@ func (c *calibration) yield() {
 
 // wakes measures the wake of a goroutine that has slept for a while, and the time until
 // it runs.
-func (c *calibration) wakes() {
-	const n, pause = 300, 60 * time.Microsecond
+func (c *calibration) wakes() error {
+	const enough, most, pause = 300, 6000, 60 * time.Microsecond
 	begun, seen := make(chan time.Time, 1), make(chan time.Duration, 1)
 	go func() {
 		for at := range begun {
@@ -308,7 +310,7 @@ func (c *calibration) wakes() {
 		}
 		close(seen)
 	}()
-	for range n {
+	for tries := 0; tries < most && len(c.taken["wake"]) < enough; tries++ {
 		for until := c.now().Add(pause); c.now().Before(until); {
 			continue // keep this processor, so that the other goroutine's sleeps
 		}
@@ -324,13 +326,27 @@ func (c *calibration) wakes() {
 			default:
 			}
 		}
-		c.taken["wake"] = append(c.taken["wake"], float64(woke.Nanoseconds()))
-		c.taken["hand-over"] = append(c.taken["hand-over"], float64(max(0, took-woke).Nanoseconds()))
+		c.wake(woke, took)
 	}
 	close(begun)
 	for range seen {
 		continue
 	}
+	if len(c.taken["wake"]) < enough/3 {
+		return errCores
+	}
+	return nil
+}
+
+// wake notes the time until the wake returned, and the time until the woken goroutine ran.
+// Where that goroutine ran first, the other had lost its core to it or to another program,
+// and the wake counts for nothing.
+func (c *calibration) wake(woke, took time.Duration) {
+	if took <= woke {
+		return
+	}
+	c.taken["wake"] = append(c.taken["wake"], float64(woke.Nanoseconds()))
+	c.taken["hand-over"] = append(c.taken["hand-over"], float64((took - woke).Nanoseconds()))
 }
 
 // MeasureWork measures requests on a single thread, n at a time.

@@ -29,6 +29,10 @@ const (
 // for a change.
 const fruitless = 4
 
+// leastLook is the least time in nanoseconds between two looks of a thread that waits: a look
+// that was measured as free would have it look for ever at the same time.
+const leastLook = .1
+
 // Virtual is a run in virtual time: each thread, and the producer, has a core and a clock
 // of its own. The actor with the least clock takes the next step of an early.Manual, and
 // its clock moves on by the cost of the step. Equal runs have equal results.
@@ -305,10 +309,11 @@ func (s *simulation) settle(i int, from float64, t *early.Taken) {
 		}
 		return
 	}
+	a.next = max(a.next, from+leastLook)
 	if a.vain++; a.vain == 1 {
 		a.waits = a.next
 	}
-	period := max(a.next-from, s.Costs.Watch, .1)
+	period := max(a.next-from, s.Costs.Watch)
 	// A thief that has found nothing several times does not look again before something
 	// changes. Its locks meanwhile delay nobody: a change comes first, and ends the wait.
 	hunts := t.Kind == early.StepSeek && s.steals() && !a.changed && (s.mode >= early.Optimistic && !a.locked || a.vain >= fruitless)
@@ -330,7 +335,7 @@ func (s *simulation) settle(i int, from float64, t *early.Taken) {
 		}
 		a.watching, a.since, a.period = true, a.next, period
 		if hunts {
-			a.period = s.Costs.Seek
+			a.period = max(s.Costs.Seek, leastLook)
 		}
 		a.next = a.deadline
 	case s.Waits == SpinThenPark:

@@ -80,6 +80,32 @@ func TestVirtual(t *testing.T) {
 	}
 }
 
+// TestFreeSteps: all requests run as well where a step costs nothing, as one measured on a busy
+// machine may: with all steps free, and each by itself.
+func TestFreeSteps(t *testing.T) {
+	measured := Costs{
+		Append: 30, Scan: 2, Drain: 29, Next: 5.8, Mark: 1.4, Enter: 16, Leave: 13, Arrive: 11, Watch: 5, Start: 5, Finish: 7.6, Open: 33,
+		Seek: 6, Rob: 39, Plunder: 3.9, Restore: 16, Add: 77, Take: 32, End: 65, Compare: 1, Transfer: 82, Wake: 23_000, Handover: 169_000, Yield: 456,
+	}
+	costs := []Costs{{}}
+	for i := range reflect.TypeFor[Costs]().NumField() {
+		c := measured
+		reflect.ValueOf(&c).Elem().Field(i).SetFloat(0)
+		costs = append(costs, c)
+	}
+	o := Default()
+	o.Shards, o.Threads, o.Writes, o.Requests = 1, 8, .01, 400
+	for _, c := range costs {
+		for _, mode := range early.Modes() {
+			for _, waits := range allWaits {
+				if _, err := o.Virtual(t.Context(), &Virtual{Mode: mode, Waits: waits, Costs: c, Work: Work{Read: 100, Write: 200}}); err != nil {
+					t.Errorf("%v, %d, %+v: %v", mode, waits, c, err)
+				}
+			}
+		}
+	}
+}
+
 // TestVirtualByHand is a read, a write and a read on two threads, whose times are added up
 // in the comments.
 func TestVirtualByHand(t *testing.T) {
@@ -160,6 +186,21 @@ func TestVirtualFails(t *testing.T) {
 	o.Shards = 0
 	if _, err := o.Virtual(t.Context(), &Virtual{Costs: plain}); !errors.Is(err, ErrOptions) {
 		t.Errorf("no shard: %v", err)
+	}
+}
+
+// TestWakeOnOneCore: wakes whose goroutine ran before they returned count for nothing,
+// however many of them a busy machine shows.
+func TestWakeOnOneCore(t *testing.T) {
+	c := &calibration{taken: make(map[string][]float64)}
+	for range 100 {
+		c.wake(15*time.Microsecond, 9*time.Microsecond)
+	}
+	for range 3 {
+		c.wake(2*time.Microsecond, 62*time.Microsecond)
+	}
+	if wake, over := c.median("wake"), c.median("hand-over"); wake != 2000 || over != 60_000 {
+		t.Errorf("a wake takes %v ns and %v ns until the goroutine runs, want 2000 and 60000", wake, over)
 	}
 }
 
