@@ -1,6 +1,7 @@
 package appmgr
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -88,16 +89,16 @@ func (c Config) maxBulk() int64 { return 16 * c.MaxBody }
 
 // withDefaults returns c with every zero that stands for a default replaced.
 func (c Config) withDefaults() Config {
-	c.MaxBody = orDefault(c.MaxBody, defaultMaxBody)
-	c.MaxConcurrent = orDefault(c.MaxConcurrent, DefaultMaxConcurrent)
-	c.MaxPerSite = orDefault(c.MaxPerSite, defaultMaxPerSite)
-	c.MaxConns = orDefault(c.MaxConns, node.DefaultMaxConns)
+	c.MaxBody = cmp.Or(c.MaxBody, defaultMaxBody)
+	c.MaxConcurrent = cmp.Or(c.MaxConcurrent, DefaultMaxConcurrent)
+	c.MaxPerSite = cmp.Or(c.MaxPerSite, defaultMaxPerSite)
+	c.MaxConns = cmp.Or(c.MaxConns, node.DefaultMaxConns)
 	t, _ := preset.Of(c.Preset) // which Validate has checked
-	c.ProbeInterval = orDefault(c.ProbeInterval, t.ProbeInterval)
-	c.ProbeTimeout = orDefault(c.ProbeTimeout, t.ProbeTimeout)
-	c.TryTime = orDefault(c.TryTime, t.TryTime)
-	c.StopTimeout = orDefault(c.StopTimeout, defaultStopTimeout)
-	c.RepeatTime = orDefault(c.RepeatTime, DefaultRepeatTime)
+	c.ProbeInterval = cmp.Or(c.ProbeInterval, t.ProbeInterval)
+	c.ProbeTimeout = cmp.Or(c.ProbeTimeout, t.ProbeTimeout)
+	c.TryTime = cmp.Or(c.TryTime, t.TryTime)
+	c.StopTimeout = cmp.Or(c.StopTimeout, defaultStopTimeout)
+	c.RepeatTime = cmp.Or(c.RepeatTime, DefaultRepeatTime)
 	if c.Dial == nil {
 		c.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "tcp", addr)
@@ -109,16 +110,6 @@ func (c Config) withDefaults() Config {
 	if c.Registry == nil {
 		c.Registry = prometheus.NewRegistry()
 	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	return c
-}
-
-func orDefault[T comparable](v, def T) T {
-	var zero T
-	if v == zero {
-		return def
-	}
-	return v
 }

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/net/netutil"
 	"google.golang.org/grpc"
@@ -19,10 +18,9 @@ import (
 	"github.com/samya-db/samya/appmgr/httpapi"
 	"github.com/samya-db/samya/appmgr/limiter"
 	"github.com/samya-db/samya/appmgr/ratelimit"
-	"github.com/samya-db/samya/appmgr/reads"
-	"github.com/samya-db/samya/appmgr/route"
 	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/membership"
+	"github.com/samya-db/samya/internal/metric"
 )
 
 const (
@@ -36,9 +34,7 @@ type Manager struct {
 	log     *slog.Logger
 	limiter *limiter.Limiter
 	access  *access.Guard
-	router  *route.Router
-	service *grpcapi.Service
-	limits  *ratelimit.Service
+	front
 
 	listening chan struct{}
 	http      net.Listener
@@ -67,12 +63,10 @@ func New(cfg Config) (*Manager, error) {
 			return nil, fmt.Errorf("app manager settings: %w", err)
 		}
 	}
-	for _, c := range []prometheus.Collector{
-		cfg.Access, cfg.Build.Collector(), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-	} {
-		if err := cfg.Registry.Register(c); err != nil {
-			return nil, fmt.Errorf("register metrics: %w", err)
-		}
+	to := metric.To(cfg.Registry)
+	to.Register(cfg.Access, cfg.Build.Collector(), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if err := to.Err(); err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
 	}
 	return &Manager{cfg: cfg, log: cfg.Logger, limiter: g, access: cfg.Access, listening: make(chan struct{})}, nil
 }
@@ -119,9 +113,8 @@ func (m *Manager) Run(ctx context.Context) (err error) {
 	var loops sync.WaitGroup
 	defer loops.Wait()
 	defer stopLife()
-	loops.Go(func() { m.router.Run(life) })
+	loops.Go(func() { m.run(life) })
 	loops.Go(func() { m.access.Run(life) })
-	loops.Go(func() { m.limits.Run(life) })
 	if m.cfg.TLS != nil {
 		loops.Go(func() { m.cfg.TLS.Run(life) })
 	}
@@ -130,29 +123,14 @@ func (m *Manager) Run(ctx context.Context) (err error) {
 
 // assemble makes the parts that need the directory.
 func (m *Manager) assemble() (err error) {
-	c := &m.cfg
-	m.router, err = route.New(route.Config{
-		Region: c.Region, Cluster: c.Cluster, Directory: c.Directory, Dial: c.Dial, Latency: c.Latency, MaxPerSite: c.MaxPerSite,
-		ProbeInterval: c.ProbeInterval, ProbeTimeout: c.ProbeTimeout, TryTime: c.TryTime, RepeatTime: c.RepeatTime, TLS: c.TLS, Registry: c.Registry, Logger: c.Logger,
-	})
-	if err != nil {
-		return fmt.Errorf("register metrics: %w", err)
-	}
-	r, err := reads.New(c.Name, c.Cluster, m.router, m.limiter, c.Registry)
-	if err != nil {
-		return fmt.Errorf("register metrics: %w", err)
-	}
-	m.service = grpcapi.New(r, m.router, m.limiter, c.MaxConcurrent)
-	m.limits, err = ratelimit.New(ratelimit.Config{
-		Settings: c.RateLimits, Backend: ratelimit.NewEntities(m.service, c.RateLimits), Registry: c.Registry, Logger: c.Logger,
-	})
+	m.front, err = newFront(&m.cfg, m.limiter, nil)
 	return err
 }
 
 // grpcServer returns a server of gRPC, and its health service.
 func (m *Manager) grpcServer() (*grpc.Server, *grpcapi.Checks) {
 	return grpcapi.NewServer(grpcapi.ServerConfig{
-		Service: m.service, Limiter: m.limiter, Access: m.access, RateLimits: m.limits, Reachable: m.router.Reachable, TLS: m.cfg.TLS,
+		Service: m.service, Limiter: m.limiter, Access: m.access, RateLimits: m.limits, RateLimitQuotas: m.shares, Reachable: m.router.Reachable, TLS: m.cfg.TLS,
 		MaxMessage: int(m.cfg.maxBulk()),
 	})
 }

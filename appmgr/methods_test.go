@@ -122,7 +122,7 @@ func TestEveryMethodIsGuarded(t *testing.T) {
 			}
 			go func() { _ = r.limiter.Do(t.Context(), "grpc", "Acquire", held) }()
 			for range limiter.MaxStreaming {
-				for _, method := range []string{"WatchEntity", "WatchMembers", "Stream"} {
+				for _, method := range []string{"WatchEntity", "WatchMembers", "Stream", "StreamRateLimitQuotas"} {
 					go func() { _ = r.limiter.DoStreaming(t.Context(), "grpc", method, held) }()
 				}
 			}
@@ -130,8 +130,8 @@ func TestEveryMethodIsGuarded(t *testing.T) {
 		}
 		fill()
 		each("full", apierr.Overloaded)
-		if got := r.limiter.UnderWay(); got != 3*limiter.MaxStreaming+1 {
-			t.Errorf("%d requests and streams under way after refusals, want %d", got, 3*limiter.MaxStreaming+1)
+		if got := r.limiter.UnderWay(); got != 4*limiter.MaxStreaming+1 {
+			t.Errorf("%d requests and streams under way after refusals, want %d", got, 4*limiter.MaxStreaming+1)
 		}
 		close(release)
 		synctest.Wait()

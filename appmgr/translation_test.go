@@ -40,6 +40,12 @@ func TestNothingOfARequestIsLost(t *testing.T) {
 			},
 		},
 		{
+			"POST", "/v1/entities", `{"name":"a/b","limit":7,"parent":"a","request_id":"r","per":"1m","kind":"bucket","durable":false,"keys":true}`,
+			&samyav1.CreateEntityRequest{
+				Name: "a/b", Limit: 7, Parent: "a", RequestId: "r", Per: "1m", Kind: "bucket", Durable: new(bool), Keys: true,
+			},
+		},
+		{
 			"PATCH", "/v1/entities/a/b", `{"limit":7,"expected_version":3,"request_id":"r","wait_applied":true}`,
 			&samyav1.UpdateEntityRequest{Name: "a/b", Limit: 7, ExpectedVersion: 3, RequestId: "r", WaitApplied: true},
 		},
@@ -47,6 +53,7 @@ func TestNothingOfARequestIsLost(t *testing.T) {
 			"POST", "/v1/entities/a/b:move", `{"parent":"c","expected_generation":4,"request_id":"r"}`,
 			&samyav1.MoveEntityRequest{Name: "a/b", Parent: "c", ExpectedGeneration: 4, RequestId: "r"},
 		},
+		{"POST", "/v1/entities/a/b:reset", "{}", &samyav1.ResetEntityRequest{Name: "a/b"}},
 		{"GET", "/v1/entities/a/b:cut", "", &samyav1.CutEntityRequest{Name: "a/b"}},
 		{
 			"POST", "/v1/entities/a/b:reconcile", `{"in_use":7,"cut":"` + cut.String() + `","request_id":"r"}`,
@@ -115,17 +122,17 @@ func TestNothingOfARequestIsLost(t *testing.T) {
 		},
 		{
 			"POST", "/v1/entities/a/b:acquire",
-			`{"tokens":3,"min_tokens":2,"wait":"4s","request_id":"r","site":"us","lease":{"ttl":"30s","holder":"h"},` + again + `}`,
+			`{"tokens":3,"min_tokens":2,"once":true,"wait":"4s","request_id":"r","site":"us","lease":{"ttl":"30s","holder":"h","share":true},` + again + `}`,
 			&samyav1.AcquireRequest{
-				Entity: "a/b", Tokens: 3, MinTokens: 2, Wait: durationpb.New(4 * time.Second), RequestId: "r", Site: "us",
-				Lease: &samyav1.LeaseTerms{Ttl: durationpb.New(30 * time.Second), Holder: "h"}, Attempt: 2, Tried: tried, NotAfter: until,
+				Entity: "a/b", Tokens: 3, MinTokens: 2, Once: true, Wait: durationpb.New(4 * time.Second), RequestId: "r", Site: "us",
+				Lease: &samyav1.LeaseTerms{Ttl: durationpb.New(30 * time.Second), Holder: "h", Share: true}, Attempt: 2, Tried: tried, NotAfter: until,
 			},
 		},
 		{
 			"POST", "/v1/batch", `{"operations":[{"acquire":{"entity":"a","tokens":1}},{"acquire":{"entity":"b","tokens":2}}],` +
-				`"atomic":true,"request_id":"r","wait":"4s","site":"us",` + again + `}`,
+				`"atomic":true,"once":true,"request_id":"r","wait":"4s","site":"us",` + again + `}`,
 			&samyav1.BatchRequest{
-				Operations: []*samyav1.Operation{part("a", 1), part("b", 2)}, Atomic: true, RequestId: "r",
+				Operations: []*samyav1.Operation{part("a", 1), part("b", 2)}, Atomic: true, Once: true, RequestId: "r",
 				Wait: durationpb.New(4 * time.Second), Site: "us", Attempt: 2, Tried: tried, NotAfter: until,
 			},
 		},
@@ -166,12 +173,14 @@ func TestNothingOfARequestIsLost(t *testing.T) {
 					r.t.Errorf("(-want +got):\n%s", d)
 				}
 				// The request of the test sets every field, except for the void of a
-				// whole lease. The end of a drain has no heir.
+				// whole lease. The end of a drain has no heir, and a template no time zone.
 				drain, _ := c.want.(*samyav1.DrainMemberRequest)
+				create, _ := c.want.(*samyav1.CreateEntityRequest)
 				fields := kind.Fields()
 				for i := range fields.Len() {
 					f := fields.Get(i)
 					if fromCallers(f) && !c.want.ProtoReflect().Has(f) && c.target != "/v1/leases:void" &&
+						(f.Name() != "keys" || create.GetTimeZone() == "") && (f.Name() != "time_zone" || !create.GetKeys()) &&
 						(f.Name() != "heir" || !drain.GetCancel()) && (f.Name() != "cancel" || drain.GetHeir() == "") {
 						r.t.Errorf("the test gives no %s", f.FullName())
 					}

@@ -193,12 +193,20 @@ func TestAgainstSites(t *testing.T) {
 		for what, err := range map[string]error{
 			"a period of a week": c.CreateEntity(ctx, "llm/odd", 90, client.Rate{Per: "week"}),
 			"hours in a zone":    c.CreateEntity(ctx, "llm/odd", 90, client.Rate{Per: "5h", TimeZone: "Asia/Tokyo"}),
-			"with a parent":      c.CreateEntity(ctx, "llm/odd", 90, client.Rate{Per: "1m"}, client.Below("acme/vm")),
-			"a parent":           c.CreateEntity(ctx, "llm/odd", 90, client.Below("llm/day")),
+			"keys below seats":   c.CreateEntity(ctx, "llm/odd", 90, client.Rate{Per: "1m", Keys: true}, client.Below("acme/vm")),
 		} {
 			if !errors.Is(err, client.ErrInvalid) {
 				t.Errorf("%s: %v, want ErrInvalid", what, err)
 			}
+		}
+		if err := c.CreateEntity(ctx, "llm/day/team", 90, client.Rate{Per: "1m"}, client.Below("llm/day")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Acquire(ctx, "llm/day/team", 7); err != nil {
+			t.Error(err)
+		}
+		if e, err := c.Entity(ctx, "llm/day/team", client.Local()); err != nil || e.Parent != "llm/day" || e.Rate.Per != "1m" {
+			t.Errorf("read %+v, %v", e, err)
 		}
 	})
 
@@ -230,7 +238,12 @@ func TestAgainstSites(t *testing.T) {
 			"no tokens":      {client.ErrInvalid, func() error { _, err := c.Acquire(ctx, "acme/vm", 0); return err }},
 			"no UTF-8":       {client.ErrInvalid, func() error { _, err := c.Release(ctx, "\xff", 1); return err }},
 			"exists":         {client.ErrEntityExists, func() error { return c.CreateEntity(ctx, "acme/vm", 1) }},
-			"holder alone":   {client.ErrInvalid, func() error { _, err := c.Acquire(ctx, "acme/vm", 1, client.Holder("me")); return err }},
+			"share alone":    {client.ErrInvalid, func() error { _, err := c.Acquire(ctx, "acme/vm", 1, client.Share()); return err }},
+			"no rate quota": {client.ErrInvalid, func() error {
+				_, err := c.AcquireLease(ctx, "acme/vm", 1, time.Minute, client.Share())
+				return err
+			}},
+			"holder alone": {client.ErrInvalid, func() error { _, err := c.Acquire(ctx, "acme/vm", 1, client.Holder("me")); return err }},
 			"nothing to resume": {client.ErrInvalid, func() error {
 				_, err := c.Acquire(ctx, "acme/vm", 1, client.Resume(errors.New("other")))
 				return err
@@ -240,6 +253,22 @@ func TestAgainstSites(t *testing.T) {
 			if err := do.call(); !errors.Is(err, do.err) {
 				t.Errorf("%s: error %v, want %v", what, err, do.err)
 			}
+		}
+	})
+
+	t.Run("shares", func(t *testing.T) {
+		if err := c.CreateEntity(ctx, "calls", 300, client.Rate{Per: "1s", Kind: "bucket"}); err != nil {
+			t.Fatal(err)
+		}
+		l, err := c.AcquireLease(ctx, "calls", 10, time.Minute, client.Share())
+		if err != nil || !l.Share || l.Tokens != 10 {
+			t.Fatalf("lease %+v, %v", l, err)
+		}
+		if l, err = l.Renew(ctx, 2*time.Minute); err != nil || !l.Share {
+			t.Errorf("renewed %+v, %v", l, err)
+		}
+		if kept, returned, err := l.Commit(ctx, 3); err != nil || kept != 3 || returned != 0 {
+			t.Errorf("committed %d, returned %d, %v", kept, returned, err)
 		}
 	})
 

@@ -83,7 +83,7 @@ func (c *Client) Entity(ctx context.Context, entity string, opts ...ReadOption) 
 	return Entity{
 		Name: e.GetName(), Limit: e.GetLimit(), Generation: e.GetGeneration(), Version: e.GetVersion(),
 		Parent: e.GetParent(), Children: int(e.GetChildren()), WindowEnds: ends,
-		Rate:      Rate{Per: e.GetPer(), Kind: e.GetKind(), TimeZone: e.GetTimeZone(), Durable: e.Durable},
+		Rate:      Rate{Per: e.GetPer(), Kind: e.GetKind(), TimeZone: e.GetTimeZone(), Durable: e.Durable, Keys: e.GetKeys()},
 		Available: u.GetAvailable(), Acquired: u.GetAcquired(), InTransit: u.GetInTransit(),
 		Complete: u.GetComplete(), Consistent: u.GetConsistent(), MayExceedBy: u.GetMayExceedBy(),
 	}, nil
@@ -119,10 +119,13 @@ type Rate struct {
 	// Durable has each grant durable before its answer. A site that starts anew takes all
 	// tokens of other rate quotas for granted. Nil is true for windows of an hour and longer.
 	Durable *bool
+	// Keys makes a template: each name below the entity, such as calls/acme below calls, has
+	// a quota to itself, from its first use on. Keys are not durable, and have no leases.
+	Keys bool
 }
 
 func (o Rate) toEntity(r *samyav1.CreateEntityRequest) {
-	r.Per, r.Kind, r.TimeZone, r.Durable = o.Per, o.Kind, o.TimeZone, o.Durable
+	r.Per, r.Kind, r.TimeZone, r.Durable, r.Keys = o.Per, o.Kind, o.TimeZone, o.Durable, o.Keys
 }
 
 // CreateEntity creates an entity with a limit, 0 to 2^53-1, by decision of a majority of

@@ -28,6 +28,11 @@ type Lease struct {
 	Expires time.Time
 	// TTL is the time to live when the lease was granted or renewed.
 	TTL time.Duration
+	// Share says that the holder grants tokens of a rate quota in place of the site: for a
+	// bucket from a bucket of Tokens, full at first, which refills itself in each period; for
+	// a window Tokens within any time as long as a window. An older site may not know of
+	// shares.
+	Share bool
 
 	c *Client
 }
@@ -48,7 +53,7 @@ func (c *Client) AcquireLease(ctx context.Context, entity string, tokens int64, 
 func (c *Client) lease(l *samyav1.Lease, ttl time.Duration, asked time.Time) *Lease {
 	// The site counted the remaining time after asked, so Expires is on the safe side.
 	return &Lease{
-		Name: l.GetName(), Entity: l.GetEntity(), Tokens: l.GetTokens(), TTL: ttl,
+		Name: l.GetName(), Entity: l.GetEntity(), Tokens: l.GetTokens(), TTL: ttl, Share: l.GetShare(),
 		Expires: asked.Add(l.GetRemaining().AsDuration()), c: c,
 	}
 }

@@ -68,6 +68,19 @@ func Holder(name string) AcquireOption {
 	})
 }
 
+// Share makes a lease a share of a rate quota of kind bucket or window, for 10 minutes at
+// most: until the lease ends, its holder grants as many tokens in each period in place of the
+// site. See [Lease].Share.
+func Share() AcquireOption {
+	return acquireOption(func(m *movement) {
+		if m.acquire.Lease == nil {
+			m.fault = errors.New("a share without a lease: use AcquireLease")
+			return
+		}
+		m.acquire.Lease.Share = true
+	})
+}
+
 // RequestID is an option that names the request, in place of a generated id: 1 to 128
 // printable ASCII characters. A repeat has the same id and arguments, and gets the first
 // answer: a repeat of an acquire or a release at the same site, and a repeat of the

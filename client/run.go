@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -281,12 +282,8 @@ func (q *question) end(over error) *apierr.Error {
 // failed returns the error for the caller.
 func (q *question) failed(e *apierr.Error) error {
 	told := *e
-	if told.Entity == "" {
-		told.Entity = q.entity
-	}
-	if told.RequestID == "" {
-		told.RequestID = q.requestID
-	}
+	told.Entity = cmp.Or(told.Entity, q.entity)
+	told.RequestID = cmp.Or(told.RequestID, q.requestID)
 	// Only Resume goes on with attempts, and a question cannot be resumed.
 	told.Attempt = 0
 	return public(&told)

@@ -10,6 +10,7 @@
 package predict
 
 import (
+	"cmp"
 	"encoding"
 	"errors"
 	"fmt"
@@ -149,15 +150,9 @@ const maxDay = 86400
 
 // complete fills in the defaults and checks the ranges. It fails with ErrOption.
 func (o Options) complete() (Options, error) {
-	if o.Weight == 0 {
-		o.Weight = 1. / 8
-	}
-	if o.Horizon == 0 {
-		o.Horizon = 1
-	}
-	if o.Quantile == 0 {
-		o.Quantile = .95
-	}
+	o.Weight = cmp.Or(o.Weight, 1./8)
+	o.Horizon = cmp.Or(o.Horizon, 1)
+	o.Quantile = cmp.Or(o.Quantile, .95)
 	switch {
 	case !(o.Weight > 0 && o.Weight <= 1):
 		return o, fmt.Errorf("%w: weight %v, must be above 0 and at most 1", ErrOption, o.Weight)

@@ -32,7 +32,7 @@ func (s *Site) failure(a answer.Answer, q asked) error {
 		return nil
 	case answer.OutOfTokens:
 		e := refuse.NoTokens(q.entity, s.cfg.Name, q.tokens, int64(a.Left), retry)
-		e.RequestID = q.requestID
+		e.RequestID, e.Elsewhere = q.requestID, a.Elsewhere
 		return lackedBy(e, &a, &q)
 	case answer.ExceedsLimit:
 		e := refuse.Exceeds(q.entity, s.cfg.Name, q.tokens, int64(a.Tokens))
@@ -58,24 +58,17 @@ func (s *Site) failure(a answer.Answer, q asked) error {
 		return apierr.Overload(s.cfg.Name, retry)
 	case answer.QueueFull:
 		e := apierr.New(apierr.QueueFull, "too many acquires wait for tokens of entity %q at site %s", cmp.Or(a.Lacking, q.entity), s.cfg.Name)
-		e.Entity, e.RequestID, e.Site, e.RetryAfter = q.entity, q.requestID, s.cfg.Name, retry
-		return lackedBy(e, &a, &q)
+		return lackedBy(q.about(s, retry, e), &a, &q)
 	case answer.Superseded:
-		e := apierr.New(apierr.Superseded, "a later attempt of request %q was made; this one does nothing, a repeat must count higher", q.requestID)
-		e.Entity, e.RequestID, e.Site = q.entity, q.requestID, s.cfg.Name
-		return e
+		return q.about(s, 0, apierr.New(apierr.Superseded, "a later attempt of request %q was made; this one does nothing, a repeat must count higher", q.requestID))
 	case answer.Expired:
-		e := apierr.New(apierr.RequestExpired, "request %q came after its not_after; nothing was done", q.requestID)
-		e.Entity, e.RequestID, e.Site = q.entity, q.requestID, s.cfg.Name
-		return e
+		return q.about(s, 0, apierr.New(apierr.RequestExpired, "request %q came after its not_after; nothing was done", q.requestID))
 	case answer.NoLease:
 		e := apierr.New(apierr.LeaseNotFound, "there is no such lease at site %s, or it has ended", s.cfg.Name)
 		e.RequestID, e.Site = q.requestID, s.cfg.Name
 		return e
 	case answer.NoQuorum:
-		e := apierr.New(apierr.NoQuorum, "no majority of the sites could be reached in time; nothing was changed")
-		e.Entity, e.RequestID, e.Site, e.RetryAfter = q.entity, q.requestID, s.cfg.Name, retry
-		return e
+		return q.about(s, retry, apierr.New(apierr.NoQuorum, "no majority of the sites could be reached in time; nothing was changed"))
 	case answer.Unknown:
 		return apierr.Unknown(q.requestID, s.cfg.Name, errors.New("the time ran out while it was being decided"))
 	case answer.Overflow:
@@ -83,21 +76,13 @@ func (s *Site) failure(a answer.Answer, q asked) error {
 		e.Entity = cmp.Or(q.entity, a.Lacking)
 		return e
 	case answer.Stopping:
-		e := apierr.New(apierr.ShuttingDown, "site %s is about to stop", s.cfg.Name)
-		e.Entity, e.RequestID, e.Site = q.entity, q.requestID, s.cfg.Name
-		return e
+		return q.about(s, 0, apierr.New(apierr.ShuttingDown, "site %s is about to stop", s.cfg.Name))
 	case answer.Unvouched:
-		e := apierr.New(apierr.SiteUnavailable, "site %s is %s; nothing was done", s.cfg.Name, s.waiting(a.Missing))
-		e.Entity, e.RequestID, e.Site, e.RetryAfter = q.entity, q.requestID, s.cfg.Name, time.Second
-		return e
+		return q.about(s, time.Second, apierr.New(apierr.SiteUnavailable, "site %s is %s; nothing was done", s.cfg.Name, s.waiting(a.Missing)))
 	case answer.Halted:
-		e := apierr.New(apierr.SiteUnavailable, "entity %q is halted at site %s, as a balance is broken; nothing was done", q.entity, s.cfg.Name)
-		e.Entity, e.RequestID, e.Site, e.RetryAfter = q.entity, q.requestID, s.cfg.Name, time.Second
-		return e
+		return q.about(s, time.Second, apierr.New(apierr.SiteUnavailable, "entity %q is halted at site %s, as a balance is broken; nothing was done", q.entity, s.cfg.Name))
 	case answer.Draining:
-		e := apierr.New(apierr.SiteDraining, "site %s leaves the cluster and takes no new requests; nothing was done", s.cfg.Name)
-		e.Entity, e.RequestID, e.Site = q.entity, q.requestID, s.cfg.Name
-		return e
+		return q.about(s, 0, apierr.New(apierr.SiteDraining, "site %s leaves the cluster and takes no new requests; nothing was done", s.cfg.Name))
 	case answer.Moved:
 		e := apierr.New(apierr.LeaseMoved, "site %s leaves the cluster, and its heir has the lease; nothing was done", s.cfg.Name)
 		e.Entity, e.RequestID, e.Site = q.entity, q.requestID, a.Lacking
@@ -106,15 +91,25 @@ func (s *Site) failure(a answer.Answer, q asked) error {
 		return apierr.New(apierr.ClusterVersionTooLow, "that needs a cluster of version %d, and the cluster is of version %d; nothing was done. "+
 			"Once all sites have a build that speaks version %d, raise the cluster's: samya cluster version --raise", a.Version(), s.speaks.Load().Cluster, a.Version())
 	case answer.Changing:
-		e := apierr.New(apierr.MembersChanging, "a change of members is under way: %s; nothing was done", underWay(a.Members()))
-		e.Entity, e.RequestID, e.Site, e.RetryAfter = q.entity, q.requestID, s.cfg.Name, time.Second
-		return e
+		return q.about(s, time.Second, apierr.New(apierr.MembersChanging, "a change of members is under way: %s; nothing was done", underWay(a.Members())))
 	case answer.Invalid:
 		return apierr.Invalid("tokens", "out of range")
+	case answer.Unshareable:
+		return apierr.Invalid("lease.share", "the entity must be a rate quota of kind window or bucket, without a parent")
 	case answer.ByClock:
 		return apierr.Invalid("entity", "a rate quota: its tokens come back by the clock, and are not released")
+	case answer.Unrated:
+		return apierr.Invalid("name", "no rate quota: tokens of other entities come back by releases")
+	case answer.OfKey:
+		return apierr.Invalid("entity", "a template has no tokens itself, its keys have: the names below it; and keys have no leases")
 	}
 	return apierr.New(apierr.Internal, "an answer of unknown code %d", a.Code)
+}
+
+// about fills in what an error of a site is about, and when to ask again; 0: no advice.
+func (q asked) about(s *Site, retry time.Duration, e *apierr.Error) *apierr.Error {
+	e.Entity, e.RequestID, e.Site, e.RetryAfter = q.entity, q.requestID, s.cfg.Name, retry
+	return e
 }
 
 // lackedBy names the entity that lacked the tokens, or whose limit is too low, if it is
@@ -136,7 +131,7 @@ func (s *Site) refusal(ctx context.Context, a answer.Answer, ch *input.Change) e
 		case answer.Mismatch:
 			return apierr.New(apierr.VersionMismatch, "the cluster is of version %d, which can be raised to %d alone", a.Version(), a.Version()+1)
 		case answer.Unready:
-			return unready(&a, ch.Version)
+			return unready(a.Unready(), a.Version(), ch.Version)
 		}
 	}
 	if ch.Kind == input.RescueEntity {
@@ -165,7 +160,9 @@ func (s *Site) refusal(ctx context.Context, a answer.Answer, ch *input.Change) e
 		if ch.Kind == input.Reconcile {
 			return apierr.Invalid("in_use", "tokens of a rate quota come back by the clock: pass the in_use of the cut")
 		}
-		return apierr.Invalid("parent", "a rate quota has no parent, and no entity below it")
+		return apierr.Invalid("parent", "the nearest entity above a rate quota that is none itself stays the same: tokens acquired through the rate quota are out of it")
+	case answer.OfKey:
+		return apierr.Invalid("parent", "a template stands below rate quotas alone, and no entity stands below it")
 	case answer.Looped:
 		return apierr.Invalid("parent", "the entity itself, or one that stands below it")
 	case answer.TooDeep:
@@ -174,29 +171,39 @@ func (s *Site) refusal(ctx context.Context, a answer.Answer, ch *input.Change) e
 	return s.failure(a, asked{entity: ch.Name, requestID: ch.RequestID})
 }
 
-// unready returns the error about sites that keep the version from being raised. Sites
-// that are away may come back. A site with an older build keeps the version as it is.
-func unready(a *answer.Answer, to versions.Version) error {
-	reason := apierr.VersionMismatch
-	texts := make([]string, len(a.Unready()))
-	for i, u := range a.Unready() {
+// unready returns the error about sites that keep the version from being raised. A site
+// with an older build decides what the caller has to do: it keeps the version as it is,
+// whoever else is away. Sites that are away may come back.
+func unready(sites []answer.UnreadySite, now, to versions.Version) error {
+	reason := apierr.SiteUnavailable
+	texts := make([]string, len(sites))
+	for i, u := range sites {
 		switch {
 		case u.Speaks == versions.Range{}:
-			reason = apierr.SiteUnavailable
 			texts[i] = fmt.Sprintf("site %s has not told which versions its build speaks", u.Site)
 		case !u.Speaks.Speaks(to):
+			reason = apierr.VersionMismatch
 			texts[i] = fmt.Sprintf("site %s has a build that speaks %v", u.Site, u.Speaks)
 		default:
-			reason = apierr.SiteUnavailable
 			texts[i] = fmt.Sprintf("site %s is not connected", u.Site)
 		}
 	}
-	return apierr.New(reason, "the cluster stays at version %d: %s", a.Version(), strings.Join(texts, "; "))
+	return apierr.New(reason, "the cluster stays at version %d: %s", now, strings.Join(texts, "; "))
 }
 
 // stalledRetry is the advice to a caller while the site takes no requests, handingRetry
 // while the site is handed over, which takes less time than that.
 const stalledRetry, handingRetry = 100 * time.Millisecond, 10 * time.Millisecond
+
+// ask asks the core of a site; with makes the input for the call. Any answer but OK is the
+// error for clients.
+func (q asked) ask(ctx context.Context, s *Site, with func(input.Call) input.Input) (answer.Answer, error) {
+	a, err := s.engine.Do(ctx, with)
+	if err != nil {
+		return a, s.broken(err, q)
+	}
+	return a, s.failure(a, q)
+}
 
 // broken turns an error of the engine into the error for clients.
 func (s *Site) broken(err error, q asked) error {
@@ -224,7 +231,7 @@ func (s *Site) broken(err error, q asked) error {
 func entityOf(v *answer.View) *samyav1.Entity {
 	e := &samyav1.Entity{
 		Name: v.Name, Limit: int64(v.Limit), Generation: v.Generation, Version: v.Version,
-		Parent: v.Parent, Children: int32(v.Children), Per: v.Rate.Per(), Kind: string(v.Rate.Kind), TimeZone: v.Rate.Zone,
+		Parent: v.Parent, Children: int32(v.Children), Per: v.Rate.Per(), Kind: string(v.Rate.Kind), TimeZone: v.Rate.Zone, Keys: v.Rate.Keys,
 	}
 	if !v.Rate.None() {
 		durable := !v.Rate.Volatile

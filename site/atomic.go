@@ -24,11 +24,7 @@ func (s tokens) acquireAll(ctx context.Context, r *samyav1.BatchRequest) (*samya
 		return nil, err
 	}
 	s.metrics.batches.Observe(float64(len(in.Parts)))
-	a, err := s.engine.Do(ctx, func(c input.Call) input.Input { in.Call = c; return in })
-	if err != nil {
-		return nil, s.broken(err, q)
-	}
-	if err := s.failure(a, q); err != nil {
+	if _, err := q.ask(ctx, s.Site, func(c input.Call) input.Input { in.Call = c; return in }); err != nil {
 		return nil, err
 	}
 	resp := &samyav1.BatchResponse{
@@ -61,6 +57,6 @@ func (s *Site) readAll(in *input.AcquireAll, r *samyav1.BatchRequest, left time.
 		all[i] = input.Part{Entity: a.GetEntity(), Tokens: core.Tokens(a.GetTokens())}
 		q.tokens += a.GetTokens()
 	}
-	*in = input.AcquireAll{Parts: all, Request: keyOf(q.requestID), Wait: ticks(within(left, wait)), Tries: tries}
+	*in = input.AcquireAll{Parts: all, Request: keyOf(q.requestID), Wait: ticks(within(left, wait)), Once: r.GetOnce(), Tries: tries}
 	return q, nil
 }

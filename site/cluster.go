@@ -14,6 +14,7 @@ import (
 	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/core/stored"
 	"github.com/samya-db/samya/site/store"
+	"github.com/samya-db/samya/site/wire"
 )
 
 // cluster serves samyav1.ClusterService.
@@ -169,11 +170,7 @@ func (s *Site) meet() {
 	if len(s.members()) > 0 {
 		return
 	}
-	var sites []core.SiteID
-	for _, m := range s.membership.Sites() {
-		sites = append(sites, core.SiteID(m.Name))
-	}
-	s.links.SetPeers(sites)
+	s.links.SetPeers(wire.All(s.membership.Sites(), func(m membership.Member) core.SiteID { return core.SiteID(m.Name) }))
 }
 
 // resite goes by other members.

@@ -20,6 +20,7 @@ import (
 	"github.com/samya-db/samya/site/core/policy"
 	"github.com/samya-db/samya/site/partitions"
 	"github.com/samya-db/samya/site/store"
+	"github.com/samya-db/samya/site/wire"
 )
 
 // Config says who a site is, where it listens and keeps its data, and how it decides.
@@ -102,6 +103,10 @@ type Config struct {
 	// Term name the node then.
 	Data  *store.Store
 	Nodes Nodes
+
+	// Front makes the services that the site serves beside its own; nil: none. The site calls
+	// it once.
+	Front func(*Inside) (Front, error)
 
 	// Fault drops messages to a member while it returns true: the hook of
 	// tests that cut sites off. Nil never drops.
@@ -259,10 +264,4 @@ func (c *Config) checkMembers() error {
 	return errors.Join(errs...)
 }
 
-func (c *Config) members() []core.SiteID {
-	sites := make([]core.SiteID, len(c.Members))
-	for i, m := range c.Members {
-		sites[i] = core.SiteID(m)
-	}
-	return sites
-}
+func (c *Config) members() []core.SiteID { return wire.SitesOf(c.Members) }

@@ -1,6 +1,7 @@
 package site
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/wire"
 )
 
 const (
@@ -56,11 +58,9 @@ func (s entities) UpdateEntity(
 	if err != nil {
 		return nil, err
 	}
-	resp := &samyav1.UpdateEntityResponse{Entity: entityOf(a.View()), MayExceedBy: int64(a.View().MayExceed)}
-	for _, missing := range a.Unapplied() {
-		resp.MissingSites = append(resp.MissingSites, string(missing))
-	}
-	return resp, nil
+	return &samyav1.UpdateEntityResponse{
+		Entity: entityOf(a.View()), MayExceedBy: int64(a.View().MayExceed), MissingSites: wire.Names(a.Unapplied()),
+	}, nil
 }
 
 // ReconcileEntity implements samyav1.EntityServiceServer.
@@ -80,13 +80,10 @@ func (s entities) ReconcileEntity(
 	if err != nil {
 		return nil, err
 	}
-	resp := &samyav1.ReconcileEntityResponse{
+	return &samyav1.ReconcileEntityResponse{
 		Entity: entityOf(a.View()), Returned: cut.WrittenOff + int64(truth.Drift()), MayExceedBy: int64(a.View().MayExceed),
-	}
-	for _, missing := range a.Unapplied() {
-		resp.MissingSites = append(resp.MissingSites, string(missing))
-	}
-	return resp, nil
+		MissingSites: wire.Names(a.Unapplied()),
+	}, nil
 }
 
 // DeleteEntity implements samyav1.EntityServiceServer.
@@ -158,9 +155,7 @@ func (s entities) ListEntities(
 		return nil, apierr.FromName(err)
 	}
 	in := &input.List{Prefix: r.GetPrefix(), After: after, Count: int(r.GetPageSize())}
-	if in.Count == 0 {
-		in.Count = 100
-	}
+	in.Count = cmp.Or(in.Count, 100)
 	a, err := s.engine.Do(ctx, func(c input.Call) input.Input { in.Call = c; return in })
 	if err != nil {
 		return nil, s.broken(err, asked{})

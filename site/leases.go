@@ -37,11 +37,8 @@ func (s tokens) RenewLease(ctx context.Context, r *samyav1.RenewLeaseRequest) (*
 	}
 	in := &input.RenewLease{Lease: keyOf(id), TTL: ticks(r.GetTtl().AsDuration()), Touches: touches(ctx)}
 	q := asked{requestID: id}
-	a, err := s.engine.Do(ctx, func(c input.Call) input.Input { in.Call = c; return in })
+	a, err := q.ask(ctx, s.Site, func(c input.Call) input.Input { in.Call = c; return in })
 	if err != nil {
-		return nil, s.broken(err, q)
-	}
-	if err := s.failure(a, q); err != nil {
 		return nil, err
 	}
 	return &samyav1.RenewLeaseResponse{Lease: s.lease(a.Lease())}, nil
@@ -60,11 +57,8 @@ func (s tokens) CommitLease(ctx context.Context, r *samyav1.CommitLeaseRequest) 
 	}
 	q := asked{requestID: cmp.Or(r.GetRequestId(), ulid.Make().String()), tokens: r.GetTokens()}
 	in := &input.CommitLease{Lease: keyOf(id), Tokens: core.Tokens(r.GetTokens()), Request: keyOf(q.requestID), Touches: touches(ctx)}
-	a, err := s.engine.Do(ctx, func(c input.Call) input.Input { in.Call = c; return in })
+	a, err := q.ask(ctx, s.Site, func(c input.Call) input.Input { in.Call = c; return in })
 	if err != nil {
-		return nil, s.broken(err, q)
-	}
-	if err := s.failure(a, q); err != nil {
 		return nil, err
 	}
 	return &samyav1.CommitLeaseResponse{
@@ -93,11 +87,8 @@ func (s tokens) ListLeases(ctx context.Context, r *samyav1.ListLeasesRequest) (*
 	in := &input.ListLeases{
 		Holder: r.GetHolder(), Entity: r.GetEntity(), After: after, Count: cmp.Or(int(r.GetPageSize()), defaultPage),
 	}
-	a, err := s.engine.Do(ctx, func(c input.Call) input.Input { in.Call = c; return in })
+	a, err := asked{entity: r.GetEntity()}.ask(ctx, s.Site, func(c input.Call) input.Input { in.Call = c; return in })
 	if err != nil {
-		return nil, s.broken(err, asked{})
-	}
-	if err := s.failure(a, asked{entity: r.GetEntity()}); err != nil {
 		return nil, err
 	}
 	resp := &samyav1.ListLeasesResponse{Leases: make([]*samyav1.Lease, len(a.Leases()))}
@@ -115,6 +106,7 @@ func (s *Site) lease(v *answer.Lease) *samyav1.Lease {
 	return &samyav1.Lease{
 		Name: s.cfg.Name + "/" + v.ID, Entity: v.Entity, Tokens: int64(v.Tokens),
 		Remaining: durationpb.New(time.Duration(v.Remaining) * time.Millisecond), Holder: v.Holder,
+		Share: v.Share,
 	}
 }
 
@@ -158,5 +150,5 @@ func leaseTerms(l *samyav1.LeaseTerms, requestID string) *input.LeaseTerms {
 	if l == nil {
 		return nil
 	}
-	return &input.LeaseTerms{ID: requestID, TTL: ticks(l.GetTtl().AsDuration()), Holder: l.GetHolder()}
+	return &input.LeaseTerms{ID: requestID, TTL: ticks(l.GetTtl().AsDuration()), Holder: l.GetHolder(), Share: l.GetShare()}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/wire"
 	"google.golang.org/grpc"
 )
 
@@ -146,12 +147,8 @@ func (s *Site) roster(ctx context.Context) (*answer.Members, error) {
 	if err := expired(ctx); err != nil {
 		return nil, err
 	}
-	in := &input.ReadMembers{}
-	a, err := s.engine.Do(ctx, func(c input.Call) input.Input { in.Call = c; return in })
+	a, err := asked{}.ask(ctx, s, func(c input.Call) input.Input { return &input.ReadMembers{Call: c} })
 	if err != nil {
-		return nil, s.broken(err, asked{})
-	}
-	if err := s.failure(a, asked{}); err != nil {
 		return nil, err
 	}
 	return a.Members(), nil
@@ -263,12 +260,10 @@ func drainOf(d *answer.Drain) *samyav1.Drain {
 	}
 	out := &samyav1.Drain{
 		Entities: int64(d.Entities), Leases: int64(d.Leases), Claims: int64(d.Claims), Tokens: int64(d.Tokens), Emptied: d.Emptied,
+		Unclear: wire.Names(d.Unclear),
 	}
 	if d.Records > 0 {
 		out.Records = durationpb.New(time.Duration(d.Records) * time.Millisecond)
-	}
-	for _, site := range d.Unclear {
-		out.Unclear = append(out.Unclear, string(site))
 	}
 	return out
 }

@@ -55,48 +55,39 @@ func refusedChange(m *answer.Members, ch *input.Change, code answer.Code) *apier
 	case code == answer.Changing:
 		return changing(m, ch)
 	}
-	site := &m.Sites[i]
-	state := stored.SeatState(site.State)
+	state := stored.SeatState(m.Sites[i].State)
 	if code == answer.Invalid {
 		return invalidChange(ch)
 	}
-	switch ch.Kind {
-	case input.RescueSite:
+	if ch.Kind == input.RescueSite {
 		return notLost(ch.Name)
-	case input.DrainSite:
-		switch state {
-		case stored.SeatJoining:
-			return refused("site %q is not a member yet: remove it instead", ch.Name)
-		case stored.SeatLost:
-			return refused("site %q was written off, and has nothing to hand over", ch.Name)
-		}
-	case input.KeepSite:
-		switch state {
-		case stored.SeatJoining:
-			return refused("site %q is not a member yet, and does not drain", ch.Name)
-		case stored.SeatGone:
-			return refused("site %q has left, and its name is used up", ch.Name)
-		case stored.SeatLost:
-			return refused("site %q was written off, and does not come back", ch.Name)
-		}
-	case input.RemoveSite:
-		switch state {
-		case stored.SeatMember:
-			return refused("site %q is a member: drain it, or remove it as lost if its data is lost for good", ch.Name)
-		case stored.SeatDraining:
-			return refused("site %q drains, and leaves by itself: remove it as lost only if its data is lost for good", ch.Name)
-		case stored.SeatLost:
-			return refused("site %q was written off already", ch.Name)
-		}
-	case input.LoseSite:
-		switch state {
-		case stored.SeatJoining:
-			return refused("site %q is not a member, and holds nothing: remove it, not as lost", ch.Name)
-		case stored.SeatGone:
-			return refused("site %q has left, and holds nothing", ch.Name)
-		}
+	}
+	if why, ok := refusals[ch.Kind][state]; ok {
+		return refused(why, ch.Name)
 	}
 	return changing(m, ch)
+}
+
+// refusals tell why a site is in the wrong state for a change.
+var refusals = map[input.ChangeKind]map[stored.SeatState]string{
+	input.DrainSite: {
+		stored.SeatJoining: "site %q is not a member yet: remove it instead",
+		stored.SeatLost:    "site %q was written off, and has nothing to hand over",
+	},
+	input.KeepSite: {
+		stored.SeatJoining: "site %q is not a member yet, and does not drain",
+		stored.SeatGone:    "site %q has left, and its name is used up",
+		stored.SeatLost:    "site %q was written off, and does not come back",
+	},
+	input.RemoveSite: {
+		stored.SeatMember:   "site %q is a member: drain it, or remove it as lost if its data is lost for good",
+		stored.SeatDraining: "site %q drains, and leaves by itself: remove it as lost only if its data is lost for good",
+		stored.SeatLost:     "site %q was written off already",
+	},
+	input.LoseSite: {
+		stored.SeatJoining: "site %q is not a member, and holds nothing: remove it, not as lost",
+		stored.SeatGone:    "site %q has left, and holds nothing",
+	},
 }
 
 // refused is an error about the state of a site.

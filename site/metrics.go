@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/metric"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site/core/event"
 	"github.com/samya-db/samya/site/core/message"
@@ -30,6 +31,7 @@ type metrics struct {
 	fallbacks, dropped prometheus.Counter
 	leases, audits     *prometheus.CounterVec
 	asked, crowded     prometheus.Counter
+	keysDropped        prometheus.Counter
 	verdicts           *prometheus.CounterVec
 	batch, commit      prometheus.Histogram
 	// reads counts reads of a single entity, by consistency; states counts the states
@@ -46,105 +48,60 @@ type metrics struct {
 }
 
 func newMetrics(s *Site) *metrics {
+	registry := prometheus.NewRegistry()
+	to := metric.To(registry)
 	m := &metrics{
-		registry: prometheus.NewRegistry(),
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "samya_site_requests_total", Help: "Requests by method and by reason; OK for those that were done.",
-		}, []string{"method", "reason"}),
-		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "samya_site_request_seconds", Help: "How long requests took within the site.",
-			Buckets: prometheus.ExponentialBuckets(0.0001, 2, 17),
-		}, []string{"method"}),
-		redistributions: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "samya_site_redistributions_total",
-			Help: "Redistributions by outcome: applied, no_quorum, no_tokens (acquires refused for want of tokens anywhere), " +
+		registry: registry,
+		requests: to.Counters("samya_site_requests_total", "Requests by method and by reason; OK for those that were done.", "method", "reason"),
+		latency:  to.Histograms("samya_site_request_seconds", "How long requests took within the site.", 0.0001, 17, "method"),
+		redistributions: to.CountersOf("samya_site_redistributions_total",
+			"Redistributions by outcome: applied, no_quorum, no_tokens (acquires refused for want of tokens anywhere), "+
 				"transferred, nothing_transferred.",
-		}, []string{"outcome"}),
-		started: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "samya_site_redistributions_started_total", Help: "Redistributions that this site began, by trigger.",
-		}, []string{"trigger"}),
-		faults: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "samya_site_protocol_faults_total", Help: "Messages and values that were refused as impossible.",
-		}),
-		fallbacks: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "samya_forecast_fallbacks_total",
-			Help: "Forecasts that were not finite, and that the newest demand stood in for.",
-		}),
-		dropped: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "samya_forecast_dropped_total",
-			Help: "Stored states of forecasting models that could not be taken up: damaged, or of another setting.",
-		}),
-		audits: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "samya_site_audits_total",
-			Help: "Audits of entities of which less than nothing seemed to be out: begun here, and those of them that found a surplus.",
-		}, []string{"outcome"}),
-		leases: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "samya_site_lease_events_total",
-			Help: "What became of leases of this site: granted, renewed, committed, expired, returned (given back before the time was up).",
-		}, []string{"event"}),
-		asked: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "samya_site_claims_total",
-			Help: "Requests answered of which earlier attempts may have run at other sites, which are asked.",
-		}),
-		crowded: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "samya_site_tenant_refusals_total",
-			Help: "Requests refused as the table of requests is nearly full and their tenant has an equal part of it.",
-		}),
-		verdicts: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "samya_site_claim_answers_total",
-			Help: "What other sites answered: never_ran, did_run, forgotten (the records that would tell are no longer kept: " +
+			"outcome", "applied", "no_quorum", "no_tokens", "transferred", "nothing_transferred"),
+		started: to.CountersOf("samya_site_redistributions_started_total", "Redistributions that this site began, by trigger.",
+			"trigger", policy.TriggerReasons()...),
+		faults:    to.Counter("samya_site_protocol_faults_total", "Messages and values that were refused as impossible."),
+		fallbacks: to.Counter("samya_forecast_fallbacks_total", "Forecasts that were not finite, and that the newest demand stood in for."),
+		dropped: to.Counter("samya_forecast_dropped_total",
+			"Stored states of forecasting models that could not be taken up: damaged, or of another setting."),
+		audits: to.CountersOf("samya_site_audits_total",
+			"Audits of entities of which less than nothing seemed to be out: begun here, and those of them that found a surplus.",
+			"outcome", "begun", "found"),
+		leases: to.CountersOf("samya_site_lease_events_total",
+			"What became of leases of this site: granted, renewed, committed, expired, returned (given back before the time was up).",
+			"event", "granted", "renewed", "committed", "expired", "returned"),
+		asked: to.Counter("samya_site_claims_total",
+			"Requests answered of which earlier attempts may have run at other sites, which are asked."),
+		crowded: to.Counter("samya_site_tenant_refusals_total",
+			"Requests refused as the table of requests is nearly full and their tenant has an equal part of it."),
+		keysDropped: to.Counter("samya_site_keys_dropped_total",
+			"Times that keys of a template were dropped before they had all their tokens, as memory was short."),
+		verdicts: to.CountersOf("samya_site_claim_answers_total",
+			"What other sites answered: never_ran, did_run, forgotten (the records that would tell are no longer kept: "+
 				"tokens of a release stay out), given_up (a member was away for too long: as forgotten).",
-		}, []string{"verdict"}),
-		batch: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "samya_site_commit_requests", Help: "Requests that one commit made durable.",
-			Buckets: prometheus.ExponentialBuckets(1, 2, 12),
-		}),
-		commit: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "samya_site_commit_seconds", Help: "How long one commit took.",
-			Buckets: prometheus.ExponentialBuckets(0.0001, 2, 15),
-		}),
+			"verdict", verdictName(message.NeverRan), verdictName(message.DidRun), verdictName(message.Forgotten), givenUp),
+		batch:    to.Histogram("samya_site_commit_requests", "Requests that one commit made durable.", 1, 12),
+		commit:   to.Histogram("samya_site_commit_seconds", "How long one commit took.", 0.0001, 15),
+		reads:    to.Counters("samya_site_reads_total", "Reads of one entity, by consistency: local or bounded.", "consistency"),
+		states:   to.Counter("samya_site_watch_states_total", "States told to those that watch entities."),
+		batches:  to.Histogram("samya_site_batch_operations", "Operations in a batch.", 1, 15),
+		streamed: to.Histogram("samya_site_stream_calls", "Operations in a message of a stream from its caller.", 1, 15),
+		replies:  to.Histogram("samya_site_stream_replies", "Answers in a message of a stream to its caller.", 1, 15),
 	}
-	m.reads = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "samya_site_reads_total", Help: "Reads of one entity, by consistency: local or bounded.",
-	}, []string{"consistency"})
-	m.states = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "samya_site_watch_states_total", Help: "States told to those that watch entities.",
-	})
-	operations := func(name, help string) prometheus.Histogram {
-		return prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(1, 2, 15),
-		})
-	}
-	m.batches = operations("samya_site_batch_operations", "Operations in a batch.")
-	m.streamed = operations("samya_site_stream_calls", "Operations in a message of a stream from its caller.")
-	m.replies = operations("samya_site_stream_replies", "Answers in a message of a stream to its caller.")
-	m.registry.MustRegister(m.reads, m.states, m.batches, m.streamed, m.replies)
 	m.acquires, m.releases = m.of(samyav1.TokenService_Acquire_FullMethodName), m.of(samyav1.TokenService_Release_FullMethodName)
 	m.of(samyav1.TokenService_Batch_FullMethodName)
 	m.requests.WithLabelValues(samyav1.TokenService_Stream_FullMethodName, "OK")
-	// The rates over a series' first event would miss a series that appears with it.
-	for vec, values := range map[*prometheus.CounterVec][]string{
-		m.redistributions: {"applied", "no_quorum", "no_tokens", "transferred", "nothing_transferred"},
-		m.started:         policy.TriggerReasons(),
-		m.audits:          {"begun", "found"},
-		m.leases:          {"granted", "renewed", "committed", "expired", "returned"},
-		m.verdicts:        {verdictName(message.NeverRan), verdictName(message.DidRun), verdictName(message.Forgotten), givenUp},
-	} {
-		for _, v := range values {
-			vec.WithLabelValues(v)
-		}
-	}
 	if s.access != nil {
-		m.registry.MustRegister(s.access)
+		to.Register(s.access)
 	}
 	if node, ok := s.cfg.Nodes.(prometheus.Collector); ok {
-		m.registry.MustRegister(node)
+		to.Register(node)
 	}
-	m.registry.MustRegister(m.requests, m.latency, m.redistributions, m.started, m.faults, m.fallbacks, m.dropped, m.leases, m.audits,
-		m.asked, m.crowded, m.verdicts, m.batch, m.commit,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		&gauges{site: s}, &partitionMetrics{site: s}, &entityMetrics{chosen: s.cfg.MetricsEntities, ask: s.page},
-		s.cfg.Build.Collector())
+	to.Register(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		&gauges{site: s}, &partitionMetrics{site: s}, &entityMetrics{chosen: s.cfg.MetricsEntities, ask: s.page}, s.cfg.Build.Collector())
+	if err := to.Err(); err != nil {
+		panic(err) // two metrics of a name
+	}
 	return m
 }
 
@@ -200,6 +157,8 @@ func (s *Site) Happened(e event.Event) {
 		m.verdicts.WithLabelValues(verdictName(e.Verdict)).Inc()
 	case event.TenantRefused:
 		m.crowded.Inc()
+	case event.KeysDropped:
+		m.keysDropped.Inc()
 	case event.ClaimGivenUp:
 		m.verdicts.WithLabelValues(givenUp).Inc()
 	case event.ClaimsFull:
@@ -247,15 +206,18 @@ func (m *metrics) count(
 ) (any, error) {
 	began := time.Now()
 	resp, err := handler(ctx, req)
-	took := time.Since(began).Seconds()
-	method := m.of(info.FullMethod)
-	method.latency.Observe(took)
-	if err != nil {
-		m.requests.WithLabelValues(info.FullMethod, string(apierr.ReasonOf(err))).Inc()
-	} else {
-		method.done.Inc()
-	}
+	m.one(m.of(info.FullMethod), began, err)
 	return resp, err
+}
+
+// one counts and times a call of a method.
+func (m *metrics) one(method *methodMetrics, began time.Time, err error) {
+	method.latency.Observe(time.Since(began).Seconds())
+	if err != nil {
+		m.requests.WithLabelValues(method.name, string(apierr.ReasonOf(err))).Inc()
+		return
+	}
+	method.done.Inc()
 }
 
 // publicAPI begins the names of all methods that clients call.
@@ -331,6 +293,7 @@ type gauges struct{ site *Site }
 
 var (
 	descEntities = prometheus.NewDesc("samya_site_entities", "Entities.", nil, nil)
+	descKeys     = prometheus.NewDesc("samya_site_keys", "Keys of templates that need memory: used lately, and without all their tokens.", nil, nil)
 	descHalted   = prometheus.NewDesc("samya_site_entities_halted", "Entities that are halted until the site restarts, as a balance is broken.", nil, nil)
 	descWaiting  = prometheus.NewDesc("samya_site_waiting", "Acquires that wait for tokens.", nil, nil)
 	descWaited   = prometheus.NewDesc("samya_site_waited_total", "Acquires that had to wait for tokens.", nil, nil)
@@ -360,7 +323,7 @@ var (
 // Describe implements prometheus.Collector.
 func (g *gauges) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descEntities, descHalted, descWaiting, descWaited, descInbox, descRequests, descLeases, descClaims, descSurplus, descWritten, descChanges, descMembers, descBehind, descSeats, descPeers, descWatchers, descMode, descVersion,
+		descEntities, descKeys, descHalted, descWaiting, descWaited, descInbox, descRequests, descLeases, descClaims, descSurplus, descWritten, descChanges, descMembers, descBehind, descSeats, descPeers, descWatchers, descMode, descVersion,
 		descCluster, descBuild, descRefused, descBacklog, descCheckpoints, descCheckpoint,
 	} {
 		ch <- d
@@ -389,6 +352,7 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 		return
 	}
 	gauge(descEntities, st.Entities)
+	gauge(descKeys, st.Keys)
 	gauge(descHalted, st.Halted)
 	gauge(descWaiting, st.Waiting)
 	ch <- prometheus.MustNewConstMetric(descWaited, prometheus.CounterValue, float64(st.Waited))

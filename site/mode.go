@@ -17,12 +17,8 @@ func (s cluster) GetMode(ctx context.Context, _ *samyav1.GetModeRequest) (*samya
 	if err := expired(ctx); err != nil {
 		return nil, err
 	}
-	in := &input.ReadMode{}
-	a, err := s.engine.Do(ctx, func(c input.Call) input.Input { in.Call = c; return in })
+	a, err := asked{}.ask(ctx, s.Site, func(c input.Call) input.Input { return &input.ReadMode{Call: c} })
 	if err != nil {
-		return nil, s.broken(err, asked{})
-	}
-	if err := s.failure(a, asked{}); err != nil {
 		return nil, err
 	}
 	m := a.Mode()

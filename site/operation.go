@@ -82,7 +82,7 @@ func (s *Site) readAcquire(in *input.Acquire, r *samyav1.AcquireRequest, left ti
 	wait, terms := checks.WaitOf(r.GetWait(), defaultWait), leaseTerms(r.GetLease(), q.requestID)
 	*in = input.Acquire{
 		Entity: q.entity, Tokens: core.Tokens(q.tokens), Request: keyOf(q.requestID),
-		Wait: ticks(within(left, wait)), Least: core.Tokens(r.GetMinTokens()), DryRun: r.GetDryRun(), Lease: terms, Tries: tries,
+		Wait: ticks(within(left, wait)), Least: core.Tokens(r.GetMinTokens()), DryRun: r.GetDryRun(), Once: r.GetOnce(), Lease: terms, Tries: tries,
 	}
 	return q, nil
 }
@@ -113,6 +113,7 @@ func (s *Site) acquired(resp *samyav1.AcquireResponse, in *input.Acquire, a *ans
 		// If the lease has ended, a repeat gets the lease's name, and no tokens left.
 		resp.Lease = s.lease(&answer.Lease{
 			ID: q.requestID, Entity: q.entity, Tokens: a.Lease().Tokens, Remaining: a.Lease().Remaining, Holder: in.Lease.Holder,
+			Share: in.Lease.Share,
 		})
 	}
 }

@@ -22,12 +22,8 @@ func (s entities) GetEntity(ctx context.Context, r *samyav1.GetEntityRequest) (*
 	if err := errors.Join(name.Entity("name", r.GetName()), consistency(r.GetConsistency()), maxAge(r.GetMaxAge())); err != nil {
 		return nil, apierr.FromName(err)
 	}
-	in := &input.Read{Entity: r.GetName()}
-	a, err := s.engine.Do(ctx, func(c input.Call) input.Input { in.Call = c; return in })
+	a, err := asked{entity: r.GetName()}.ask(ctx, s.Site, func(c input.Call) input.Input { return &input.Read{Call: c, Entity: r.GetName()} })
 	if err != nil {
-		return nil, s.broken(err, asked{})
-	}
-	if err := s.failure(a, asked{entity: r.GetName()}); err != nil {
 		return nil, err
 	}
 	kind := "local"
@@ -44,16 +40,24 @@ func (s entities) CutEntity(ctx context.Context, r *samyav1.CutEntityRequest) (*
 	if err := name.Entity("name", r.GetName()); err != nil {
 		return nil, apierr.FromName(err)
 	}
-	in := &input.Read{Entity: r.GetName(), Cut: true}
-	a, err := s.engine.Do(ctx, func(c input.Call) input.Input { in.Call = c; return in })
+	a, err := asked{entity: r.GetName()}.ask(ctx, s.Site, func(c input.Call) input.Input { return &input.Read{Call: c, Entity: r.GetName(), Cut: true} })
 	if err != nil {
-		return nil, s.broken(err, asked{})
-	}
-	if err := s.failure(a, asked{entity: r.GetName()}); err != nil {
 		return nil, err
 	}
 	s.metrics.reads.WithLabelValues("cut").Inc()
 	return cutOf(a.View(), s.usage(a.View(), false)), nil
+}
+
+// ResetEntity implements samyav1.EntityServiceServer: at this site alone.
+func (s entities) ResetEntity(ctx context.Context, r *samyav1.ResetEntityRequest) (*samyav1.ResetEntityResponse, error) {
+	if err := name.Entity("name", r.GetName()); err != nil {
+		return nil, apierr.FromName(err)
+	}
+	a, err := asked{entity: r.GetName()}.ask(ctx, s.Site, func(c input.Call) input.Input { return &input.Reset{Call: c, Entity: r.GetName()} })
+	if err != nil {
+		return nil, err
+	}
+	return &samyav1.ResetEntityResponse{Returned: int64(a.Tokens)}, nil
 }
 
 // cutOf adds to a site's own share its part of the tokens in use.

@@ -6,9 +6,9 @@ import (
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/checks"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
-	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/wire"
 )
 
 // RecoverCluster implements samyav1.ClusterServiceServer: this site goes on without the
@@ -20,7 +20,7 @@ func (s cluster) RecoverCluster(ctx context.Context, r *samyav1.RecoverClusterRe
 	if err := expired(ctx); err != nil {
 		return nil, err
 	}
-	in := &input.Recover{Survivors: sitesOf(r.GetSurvivors()), Lost: sitesOf(r.GetLost()), Check: r.GetCheck()}
+	in := &input.Recover{Survivors: wire.SitesOf(r.GetSurvivors()), Lost: wire.SitesOf(r.GetLost()), Check: r.GetCheck()}
 	a, err := s.engine.Do(ctx, func(c input.Call) input.Input { in.Call = c; return in })
 	if err != nil {
 		return nil, s.broken(err, asked{})
@@ -50,12 +50,4 @@ func (s cluster) recoveryRefusal(a answer.Answer) error {
 		return refused("no survivor votes on entity %q at site %s: nothing can be decided of it without the lost sites; restore a backup of one", a.Lacking, s.cfg.Name)
 	}
 	return s.failure(a, asked{})
-}
-
-func sitesOf(names []string) []core.SiteID {
-	sites := make([]core.SiteID, len(names))
-	for i, n := range names {
-		sites[i] = core.SiteID(n)
-	}
-	return sites
 }

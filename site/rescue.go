@@ -13,6 +13,7 @@ import (
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/core/stored"
+	"github.com/samya-db/samya/site/wire"
 )
 
 // RescueEntity implements samyav1.EntityServiceServer.
@@ -35,11 +36,7 @@ func (s entities) RescueEntity(ctx context.Context, r *samyav1.RescueEntityReque
 	if err != nil {
 		return nil, err
 	}
-	resp := &samyav1.RescueEntityResponse{Entity: entityOf(a.View()), Returned: int64(a.Returned)}
-	for _, missing := range a.Unapplied() {
-		resp.MissingSites = append(resp.MissingSites, string(missing))
-	}
-	return resp, nil
+	return &samyav1.RescueEntityResponse{Entity: entityOf(a.View()), Returned: int64(a.Returned), MissingSites: wire.Names(a.Unapplied())}, nil
 }
 
 // wasLost refuses a site that was not written off.

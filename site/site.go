@@ -75,6 +75,10 @@ type Site struct {
 	httpServer                 *http.Server
 	health                     *health.Server
 	membership                 *membership.Membership
+	// front serves beside the site's own services, and inside is its way to the site; nil:
+	// none.
+	front  Front
+	inside *Inside
 }
 
 // Run makes a site and runs it until ctx ends or it fails.
@@ -178,7 +182,8 @@ func (s *Site) open() error {
 	if many {
 		debug.FreeOSMemory()
 	}
-	return nil
+	s.inside, s.front, err = newFront(s)
+	return err
 }
 
 func (s *Site) engineConfig(c *core.Core) engine.Config {
@@ -248,12 +253,9 @@ func (s *Site) serveOn() {
 	s.health = health.NewServer()
 	// Until the core says that the data is vouched for.
 	s.health.SetServingStatus("", healthv1.HealthCheckResponse_NOT_SERVING)
-	samyav1.RegisterTokenServiceServer(s.grpcServer, tokens{Site: s})
-	samyav1.RegisterEntityServiceServer(s.grpcServer, entities{Site: s})
-	samyav1.RegisterClusterServiceServer(s.grpcServer, cluster{Site: s})
+	register(s.grpcServer, s)
 	samyav1.RegisterSiteServiceServer(s.grpcServer, itself{Site: s})
 	peerv1.RegisterPeerServiceServer(s.grpcServer, s.links)
-	healthv1.RegisterHealthServer(s.grpcServer, s.health)
 	reflection.Register(s.grpcServer)
 
 	mux := http.NewServeMux()
@@ -366,6 +368,14 @@ func (s *Site) Run(ctx context.Context) error {
 	if s.cfg.TLS != nil {
 		group.Go(func() error { s.cfg.TLS.Run(linksCtx); return nil })
 	}
+	if s.front != nil {
+		group.Go(s.inside.serve)
+		group.Go(func() error {
+			s.front.Run(engineCtx, s.membership)
+			s.inside.server.Stop()
+			return nil
+		})
+	}
 	group.Go(func() error { return ignoreClosed(s.grpcServer.Serve(s.grpcListener)) })
 	group.Go(func() error { return ignoreClosed(s.httpServer.Serve(s.httpListener)) })
 	group.Go(func() error {
@@ -380,6 +390,9 @@ func (s *Site) Run(ctx context.Context) error {
 			s.log.Debug("the core was not told of the stop", "error", err)
 		}
 		close(s.closing)
+		if s.front != nil {
+			s.front.Close()
+		}
 		s.stopServing()
 		stopEngine()
 		return nil

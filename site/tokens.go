@@ -28,11 +28,8 @@ func (s tokens) Acquire(ctx context.Context, r *samyav1.AcquireRequest) (*samyav
 	if err := expired(ctx); err != nil {
 		return nil, err
 	}
-	a, err := s.engine.Do(ctx, func(c input.Call) input.Input { in.Call = c; return in })
+	a, err := q.ask(ctx, s.Site, func(c input.Call) input.Input { in.Call = c; return in })
 	if err != nil {
-		return nil, s.broken(err, q)
-	}
-	if err := s.failure(a, q); err != nil {
 		return nil, err
 	}
 	resp := new(samyav1.AcquireResponse)
@@ -50,11 +47,8 @@ func (s tokens) Release(ctx context.Context, r *samyav1.ReleaseRequest) (*samyav
 	if err := expired(ctx); err != nil {
 		return nil, err
 	}
-	a, err := s.engine.Do(ctx, func(c input.Call) input.Input { in.Call = c; return in })
+	a, err := q.ask(ctx, s.Site, func(c input.Call) input.Input { in.Call = c; return in })
 	if err != nil {
-		return nil, s.broken(err, q)
-	}
-	if err := s.failure(a, q); err != nil {
 		return nil, err
 	}
 	resp := new(samyav1.ReleaseResponse)

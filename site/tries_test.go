@@ -51,6 +51,8 @@ func TestMovementFields(t *testing.T) {
 		{&samyav1.AcquireRequest{Lease: &samyav1.LeaseTerms{Ttl: durationpb.New(time.Millisecond)}}, "lease.ttl", "at least 1s"},
 		{&samyav1.AcquireRequest{Lease: &samyav1.LeaseTerms{Ttl: durationpb.New(200 * time.Hour)}}, "lease.ttl", "at most 168h"},
 		{&samyav1.AcquireRequest{Lease: &samyav1.LeaseTerms{Ttl: durationpb.New(time.Hour), Holder: "é"}}, "lease.holder", "printable"},
+		{&samyav1.AcquireRequest{Lease: &samyav1.LeaseTerms{Ttl: durationpb.New(time.Hour), Share: true}}, "lease.ttl", "at most 10m"},
+		{&samyav1.AcquireRequest{Lease: &samyav1.LeaseTerms{Ttl: durationpb.New(time.Minute), Share: true}}, "lease.share", "rate quota"},
 	} {
 		a.in.Entity, a.in.Tokens = "acme/vm", 3
 		_, err := tokens.Acquire(t.Context(), a.in)

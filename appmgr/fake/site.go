@@ -237,6 +237,14 @@ func (f *Site) RescueEntity(_ context.Context, r *samyav1.RescueEntityRequest) (
 	}, nil
 }
 
+// ResetEntity implements samyav1.EntityServiceServer.
+func (f *Site) ResetEntity(_ context.Context, r *samyav1.ResetEntityRequest) (*samyav1.ResetEntityResponse, error) {
+	if r.GetName() == "none" {
+		return nil, apierr.NotFound("none")
+	}
+	return &samyav1.ResetEntityResponse{Returned: 7}, nil
+}
+
 // UpdateEntity implements samyav1.EntityServiceServer.
 func (f *Site) UpdateEntity(ctx context.Context, r *samyav1.UpdateEntityRequest) (*samyav1.UpdateEntityResponse, error) {
 	if f.OnUpdate != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	quotav3 "github.com/envoyproxy/go-control-plane/envoy/service/rate_limit_quota/v3"
 	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -40,6 +41,8 @@ type ServerConfig struct {
 	Reachable func() bool
 	// RateLimits is Envoy's rate limit service.
 	RateLimits ratelimitv3.RateLimitServiceServer
+	// RateLimitQuotas is Envoy's rate limit quota service; nil: not served.
+	RateLimitQuotas quotav3.RateLimitQuotaServiceServer
 	// TLS encrypts the connections; nil: in clear.
 	TLS *tlsconf.Store
 	// MaxMessage bounds a message, in bytes.
@@ -73,6 +76,9 @@ func NewServer(cfg ServerConfig) (*grpc.Server, *Checks) {
 		gs.RegisterService(d, cfg.Service)
 	}
 	ratelimitv3.RegisterRateLimitServiceServer(gs, cfg.RateLimits)
+	if cfg.RateLimitQuotas != nil {
+		quotav3.RegisterRateLimitQuotaServiceServer(gs, cfg.RateLimitQuotas)
+	}
 	c := &Checks{Server: grpchealth.NewServer(), reachable: cfg.Reachable}
 	healthpb.RegisterHealthServer(gs, c)
 	reflection.Register(gs)

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -133,21 +134,67 @@ func (a *api) showMetrics(w http.ResponseWriter, r *http.Request, _ string) erro
 	return nil
 }
 
-// find answers a request that is all in its query.
-func find[Q proto.Message, R, S any](w http.ResponseWriter, r *http.Request, in Q, do func(context.Context, Q) (R, error), as func(R) S) error {
-	if _, err := readQuery(r, in); err != nil {
-		return err
+// request is a pointer to a request Q.
+type request[Q any] interface {
+	*Q
+	proto.Message
+}
+
+// method is a method of the service.
+type method[Q request[M], M, R any] func(*grpcapi.Service, context.Context, Q) (R, error)
+
+// byQuery handles requests that are all in their path and query, and answers as `as` does.
+func byQuery[Q request[M], M, R, S any](do method[Q, M, R], as func(R) S) handler {
+	return func(a *api, w http.ResponseWriter, r *http.Request, of string) error {
+		in := about[Q](of)
+		if _, err := readQuery(r, in); err != nil {
+			return err
+		}
+		return answer(w, r, in, do.of(a), as)
 	}
-	return answer(w, r, http.StatusOK, in, do, as)
+}
+
+// byBody handles requests of a path and a body, which must have the fields needed.
+func byBody[Q request[M], M, R, S any](do method[Q, M, R], as func(R) S, needed ...string) handler {
+	return func(a *api, w http.ResponseWriter, r *http.Request, of string) error {
+		in := about[Q](of)
+		fs := fieldsOf(in)
+		given := make([]func() error, len(needed))
+		for i, key := range needed {
+			given[i] = fs.need(key)
+		}
+		err := a.read(w, r, fs)
+		for _, check := range given {
+			err = cmp.Or(err, check())
+		}
+		if err != nil {
+			return err
+		}
+		return answer(w, r, in, do.of(a), as)
+	}
+}
+
+// of is the method of an API's service.
+func (do method[Q, M, R]) of(a *api) func(context.Context, Q) (R, error) {
+	return func(ctx context.Context, in Q) (R, error) { return do(a.Service, ctx, in) }
+}
+
+// about makes a request about an entity or a site; of is empty if the path has none.
+func about[Q request[M], M any](of string) Q {
+	in := Q(new(M))
+	if m := in.ProtoReflect(); of != "" {
+		m.Set(m.Descriptor().Fields().ByName("name"), protoreflect.ValueOfString(of))
+	}
+	return in
 }
 
 // answer makes the operation of a request and writes its answer in its JSON shape.
-func answer[Q, R, S any](w http.ResponseWriter, r *http.Request, status int, in Q, do func(context.Context, Q) (R, error), as func(R) S) error {
+func answer[Q, R, S any](w http.ResponseWriter, r *http.Request, in Q, do func(context.Context, Q) (R, error), as func(R) S) error {
 	out, err := access.Call(r.Context(), in, do)
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, status, as(out))
+	return writeJSON(w, http.StatusOK, as(out))
 }
 
 // read reads a body of the given fields; such requests have no query.

@@ -114,7 +114,7 @@ func decodeBatch(body []byte) (in *samyav1.BatchRequest, made []grpcapi.Operated
 		in.Operations, made, err = decodeOperations(v)
 		return err
 	}
-	operations := fs.need("operations", "missing")
+	operations := fs.need("operations")
 	err = cmp.Or(decodeJSON(body, fs), operations())
 	if err == nil && !in.GetAtomic() {
 		// Each operation fails by itself.

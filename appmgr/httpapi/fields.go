@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -114,9 +115,12 @@ func readerOf(m protoreflect.Message, d protoreflect.FieldDescriptor, field stri
 	})
 }
 
+// missing are the errors about required fields that a request lacks, if they say more.
+var missing = map[string]string{"parent": "missing; empty for none"}
+
 // need makes a field required: the returned function returns an error if the field was not
 // given.
-func (fs fields) need(key, missing string) (check func() error) {
+func (fs fields) need(key string) (check func() error) {
 	read, given := fs[key], false
 	fs[key] = func(t any) error {
 		given = true
@@ -124,7 +128,7 @@ func (fs fields) need(key, missing string) (check func() error) {
 	}
 	return func() error {
 		if !given {
-			return apierr.Invalid(key, missing)
+			return apierr.Invalid(key, cmp.Or(missing[key], "missing"))
 		}
 		return nil
 	}

@@ -66,7 +66,8 @@ func (a *api) shouldRateLimit(w http.ResponseWriter, r *http.Request, _ string) 
 
 // tellDecision writes the header fields of a decision, and returns its status.
 func tellDecision(w http.ResponseWriter, d *ratelimit.Decision, passes, denied int) int {
-	d.Fields.Write(w.Header())
+	f := d.Fields()
+	f.Write(w.Header())
 	if !d.Denied() {
 		return passes
 	}

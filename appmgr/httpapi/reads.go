@@ -3,6 +3,7 @@ package httpapi
 import (
 	"net/http"
 
+	"github.com/samya-db/samya/appmgr/grpcapi"
 	"github.com/samya-db/samya/internal/apierr"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
@@ -10,7 +11,7 @@ import (
 var readHandlers = map[string]handler{
 	"GetEntity":   (*api).getEntity,
 	"WatchEntity": (*api).watchEntity,
-	"CutEntity":   (*api).cutEntity,
+	"CutEntity":   byQuery((*grpcapi.Service).CutEntity, cutJSON),
 }
 
 // consistencies are the consistencies of a read, by their names in the API.
@@ -31,14 +32,6 @@ func (a *api) getEntity(w http.ResponseWriter, r *http.Request, entity string) e
 	if in.Consistency, known = consistencies[q["consistency"]]; !known {
 		return apierr.Invalid("consistency", "must be one of local, bounded, exact")
 	}
-	return answer(w, r, http.StatusOK, in, a.Service.GetEntity,
+	return answer(w, r, in, a.Service.GetEntity,
 		func(out *samyav1.GetEntityResponse) entityStatus { return statusJSON(out.GetEntity(), out.GetUsage()) })
-}
-
-func (a *api) cutEntity(w http.ResponseWriter, r *http.Request, entity string) error {
-	in := &samyav1.CutEntityRequest{Name: entity}
-	if _, err := readQuery(r, in); err != nil {
-		return err
-	}
-	return answer(w, r, http.StatusOK, in, a.Service.CutEntity, cutJSON)
 }

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"net/http"
 
+	"github.com/samya-db/samya/appmgr/grpcapi"
 	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/apierr"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
@@ -12,8 +13,8 @@ var tokenHandlers = map[string]handler{
 	"Acquire":     (*api).acquire,
 	"Release":     (*api).release,
 	"Batch":       (*api).batch,
-	"ListLeases":  (*api).listLeases,
-	"RenewLease":  (*api).renewLease,
+	"ListLeases":  byQuery((*grpcapi.Service).ListLeases, leasesJSON),
+	"RenewLease":  byBody((*grpcapi.Service).RenewLease, renewedJSON),
 	"CommitLease": (*api).commitLease,
 	"VoidLease":   (*api).voidLease,
 }
@@ -97,25 +98,12 @@ func releasedJSON(entity string, out *samyav1.ReleaseResponse) *moved {
 	}
 }
 
-func (a *api) listLeases(w http.ResponseWriter, r *http.Request, _ string) error {
-	return find(w, r, &samyav1.ListLeasesRequest{}, a.Service.ListLeases, leasesJSON)
-}
-
-func (a *api) renewLease(w http.ResponseWriter, r *http.Request, _ string) error {
-	in := &samyav1.RenewLeaseRequest{}
-	if err := a.read(w, r, fieldsOf(in)); err != nil {
-		return err
-	}
-	return answer(w, r, http.StatusOK, in, a.Service.RenewLease,
-		func(out *samyav1.RenewLeaseResponse) *leaseJSON { return leaseOf(out.GetLease()) })
-}
-
 func (a *api) commitLease(w http.ResponseWriter, r *http.Request, _ string) error {
 	in := &samyav1.CommitLeaseRequest{}
 	if err := a.read(w, r, fieldsOf(in)); err != nil {
 		return err
 	}
-	return answer(w, r, http.StatusOK, in, a.Service.CommitLease, func(out *samyav1.CommitLeaseResponse) committed {
+	return answer(w, r, in, a.Service.CommitLease, func(out *samyav1.CommitLeaseResponse) committed {
 		return committed{
 			Lease: in.GetLease(), Tokens: out.GetTokens(), Returned: out.GetReturned(), RequestID: out.GetRequestId(), Site: out.GetSite(),
 		}

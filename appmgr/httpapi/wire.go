@@ -21,6 +21,7 @@ type entity struct {
 	Kind       string `json:"kind,omitempty"`
 	TimeZone   string `json:"time_zone,omitempty"`
 	Durable    *bool  `json:"durable,omitempty"`
+	Keys       bool   `json:"keys,omitempty"`
 }
 
 // changedLimit is the answer to a change of a limit.
@@ -122,7 +123,7 @@ type siteJSON struct {
 func entityJSON(e *samyav1.Entity) entity {
 	return entity{
 		Name: e.GetName(), Limit: e.GetLimit(), Generation: e.GetGeneration(), Version: e.GetVersion(),
-		Parent: e.GetParent(), Children: e.GetChildren(), Per: e.GetPer(), Kind: e.GetKind(), TimeZone: e.GetTimeZone(), Durable: e.Durable,
+		Parent: e.GetParent(), Children: e.GetChildren(), Per: e.GetPer(), Kind: e.GetKind(), TimeZone: e.GetTimeZone(), Durable: e.Durable, Keys: e.GetKeys(),
 	}
 }
 
@@ -151,6 +152,16 @@ type rescued struct {
 
 func rescuedJSON(r *samyav1.RescueEntityResponse) rescued {
 	return rescued{entityJSON(r.GetEntity()), r.GetReturned(), append([]string{}, r.GetMissingSites()...)}
+}
+
+// reset is the answer to a reset of a rate quota.
+type reset struct {
+	Returned     int64    `json:"returned"`
+	MissingSites []string `json:"missing_sites"`
+}
+
+func resetJSON(r *samyav1.ResetEntityResponse) reset {
+	return reset{r.GetReturned(), append([]string{}, r.GetMissingSites()...)}
 }
 
 func movedEntityJSON(r *samyav1.MoveEntityResponse) entity { return entityJSON(r.GetEntity()) }
@@ -310,6 +321,7 @@ type leaseJSON struct {
 	Tokens      int64  `json:"tokens"`
 	RemainingMS int64  `json:"remaining_ms"`
 	Holder      string `json:"holder"`
+	Share       bool   `json:"share,omitempty"`
 }
 
 type leasePageJSON struct {
@@ -333,8 +345,11 @@ func leaseOf(l *samyav1.Lease) *leaseJSON {
 	return &leaseJSON{
 		Name: l.GetName(), Entity: l.GetEntity(), Tokens: l.GetTokens(),
 		RemainingMS: l.GetRemaining().AsDuration().Milliseconds(), Holder: l.GetHolder(),
+		Share: l.GetShare(),
 	}
 }
+
+func renewedJSON(r *samyav1.RenewLeaseResponse) *leaseJSON { return leaseOf(r.GetLease()) }
 
 func leasesJSON(r *samyav1.ListLeasesResponse) leasePageJSON {
 	p := leasePageJSON{Leases: []*leaseJSON{}, NextPageToken: r.GetNextPageToken(), Missing: append([]string{}, r.GetMissing()...)}
@@ -383,6 +398,10 @@ type clusterVersion struct {
 	Version uint32 `json:"version"`
 }
 
+func raisedJSON(r *samyav1.RaiseVersionResponse) clusterVersion {
+	return clusterVersion{r.GetVersion()}
+}
+
 type versionStatus struct {
 	clusterVersion
 	Complete bool          `json:"complete"`
@@ -414,6 +433,8 @@ func versionsJSON(r *samyav1.GetVersionResponse) versionStatus {
 type recovery struct {
 	Sites []string `json:"sites"`
 }
+
+func recoveryJSON(r *samyav1.RecoverClusterResponse) recovery { return recovery{r.GetSites()} }
 
 // forecasts is the answer to GetForecast or SetForecast.
 type forecasts interface {

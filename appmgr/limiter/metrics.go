@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/metric"
 )
 
 // metrics are the metrics of requests. Labels are bounded: methods and reasons are fixed
@@ -28,25 +29,13 @@ type methodMetrics struct {
 }
 
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
-	m := &metrics{
-		methods: map[[2]string]methodMetrics{},
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "samya_appmgr_requests_total", Help: "Requests answered, by API, method and reason (OK if done).",
-		}, []string{"api", "method", "reason"}),
-		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "samya_appmgr_request_seconds", Help: "Time from a request to its answer.",
-			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 17),
-		}, []string{"api", "method"}),
-		outstanding: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "samya_appmgr_outstanding_requests", Help: "Requests under way.",
-		}),
-	}
-	for _, c := range []prometheus.Collector{m.requests, m.seconds, m.outstanding} {
-		if err := reg.Register(c); err != nil {
-			return nil, err
-		}
-	}
-	return m, nil
+	to := metric.To(reg)
+	return &metrics{
+		methods:     map[[2]string]methodMetrics{},
+		requests:    to.Counters("samya_appmgr_requests_total", "Requests answered, by API, method and reason (OK if done).", "api", "method", "reason"),
+		seconds:     to.Histograms("samya_appmgr_request_seconds", "Time from a request to its answer.", 0.0005, 17, "api", "method"),
+		outstanding: to.Gauge("samya_appmgr_outstanding_requests", "Requests under way."),
+	}, to.Err()
 }
 
 // request counts an answered request. method must come from a fixed set.

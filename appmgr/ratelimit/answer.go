@@ -3,7 +3,6 @@ package ratelimit
 import (
 	"math"
 	"strconv"
-	"strings"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -19,8 +18,10 @@ func (s *Service) answer(in *ratelimitv3.RateLimitRequest, all []decided, denied
 	out := &ratelimitv3.RateLimitResponse{
 		OverallCode: code(denied), Statuses: make([]*ratelimitv3.RateLimitResponse_DescriptorStatus, len(all)),
 	}
+	told := make([]status, len(all))
 	for i := range all {
-		out.Statuses[i] = statusOf(&all[i], now)
+		told[i].tell(&all[i], now)
+		out.Statuses[i] = &told[i].RateLimitResponse_DescriptorStatus
 	}
 	out.ResponseHeadersToAdd = headersOf(s.cfg.Headers, all, now)
 	out.DynamicMetadata = metadataOf(in, all)
@@ -34,29 +35,39 @@ func code(over bool) ratelimitv3.RateLimitResponse_Code {
 	return ratelimitv3.RateLimitResponse_OK
 }
 
-// statusOf is the status of a descriptor.
-func statusOf(d *decided, now time.Time) *ratelimitv3.RateLimitResponse_DescriptorStatus {
+// status is the status of a descriptor, with the memory of its parts.
+type status struct {
+	ratelimitv3.RateLimitResponse_DescriptorStatus
+	limit ratelimitv3.RateLimitResponse_RateLimit
+	reset durationpb.Duration
+}
+
+// tell fills the status in.
+func (s *status) tell(d *decided, now time.Time) {
+	s.Code = ratelimitv3.RateLimitResponse_OK
 	switch {
 	case d.match == nil:
-		return &ratelimitv3.RateLimitResponse_DescriptorStatus{Code: ratelimitv3.RateLimitResponse_OK}
+		return
 	case d.match.Unlimited:
-		return &ratelimitv3.RateLimitResponse_DescriptorStatus{Code: ratelimitv3.RateLimitResponse_OK, LimitRemaining: math.MaxUint32}
+		s.LimitRemaining = math.MaxUint32
+		return
 	}
-	return &ratelimitv3.RateLimitResponse_DescriptorStatus{
-		Code: code(d.refuses()),
-		CurrentLimit: &ratelimitv3.RateLimitResponse_RateLimit{
-			Name: d.match.Name, RequestsPerUnit: clamp(d.match.Limit), Unit: unitOf(d.match.Unit),
-		},
-		LimitRemaining:     clamp(d.left),
-		DurationUntilReset: durationpb.New(untilReset(&d.match.Terms, now)),
-	}
+	s.Code, s.LimitRemaining = code(d.refuses()), clamp(d.left)
+	s.limit.Name, s.limit.RequestsPerUnit, s.limit.Unit = d.match.Name, clamp(d.match.Limit), unitsOf[d.match.Unit]
+	rest := untilReset(&d.match.Terms, now)
+	s.reset.Seconds, s.reset.Nanos = int64(rest/time.Second), int32(rest%time.Second) //nolint:gosec // below a second
+	s.CurrentLimit, s.DurationUntilReset = &s.limit, &s.reset
 }
 
 // clamp is a number of tokens as Envoy counts; 0 if it is unknown.
 func clamp(n int64) uint32 { return uint32(min(max(n, 0), math.MaxUint32)) } //nolint:gosec // bounded
 
-func unitOf(u rules.Unit) ratelimitv3.RateLimitResponse_RateLimit_Unit {
-	return ratelimitv3.RateLimitResponse_RateLimit_Unit(ratelimitv3.RateLimitResponse_RateLimit_Unit_value[strings.ToUpper(string(u))])
+// unitsOf are the units of Envoy.
+var unitsOf = map[rules.Unit]ratelimitv3.RateLimitResponse_RateLimit_Unit{
+	rules.Second: ratelimitv3.RateLimitResponse_RateLimit_SECOND, rules.Minute: ratelimitv3.RateLimitResponse_RateLimit_MINUTE,
+	rules.Hour: ratelimitv3.RateLimitResponse_RateLimit_HOUR, rules.Day: ratelimitv3.RateLimitResponse_RateLimit_DAY,
+	rules.Week: ratelimitv3.RateLimitResponse_RateLimit_WEEK, rules.Month: ratelimitv3.RateLimitResponse_RateLimit_MONTH,
+	rules.Year: ratelimitv3.RateLimitResponse_RateLimit_YEAR,
 }
 
 // untilReset is the time until the end of the window.

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/samya-db/samya/internal/rates"
+	"github.com/samya-db/samya/internal/reload"
 )
 
 // told asks about a request, and returns the header fields that the proxy adds.
@@ -150,6 +151,7 @@ func TestMetrics(t *testing.T) {
 # TYPE samya_appmgr_ratelimit_decisions_total counter
 samya_appmgr_ratelimit_decisions_total{outcome="ok"} 5
 samya_appmgr_ratelimit_decisions_total{outcome="over_limit"} 2
+samya_appmgr_ratelimit_decisions_total{outcome="shadow_mode"} 0
 # HELP samya_appmgr_ratelimit_descriptors Descriptors in the files with rate limits.
 # TYPE samya_appmgr_ratelimit_descriptors gauge
 samya_appmgr_ratelimit_descriptors 8
@@ -177,7 +179,7 @@ samya_appmgr_ratelimit_descriptors 8
 		t.Errorf("%v hits of other rules", n)
 	}
 	r.write("rules.yaml", "domain: e")
-	r.look(t.Context(), "")
+	r.look(t.Context(), new(reload.Fault))
 	if n := testutil.CollectAndCount(r.metrics.hits); n != 0 {
 		t.Errorf("%d series of rules of the past", n)
 	}

@@ -95,7 +95,7 @@ func TestAnswer(t *testing.T) {
 	if out.GetDynamicMetadata() != nil || out.GetResponseHeadersToAdd() != nil || out.GetQuota() != nil {
 		t.Errorf("%v", out)
 	}
-	if e := r.entities["ratelimit/d/a.x/minute"]; e.GetLimit() != 5 || e.GetPer() != "1m" || e.GetKind() != "window" {
+	if e := r.entities["ratelimit/d/a/minute-keys"]; !e.GetKeys() || e.GetLimit() != 5 || e.GetPer() != "1m" || e.GetKind() != "window" {
 		t.Errorf("%v", e)
 	}
 }

@@ -10,11 +10,22 @@ import (
 // Decision is a decision about a request.
 type Decision struct {
 	*ratelimitv3.RateLimitResponse
-	// Fields are the header fields of the limits that count.
-	Fields Fields
 	// RetryAfter is the time until the windows of all limits that refuse have ended; 0 if
 	// the request passes.
 	RetryAfter time.Duration
+
+	all []decided
+	at  time.Time
+}
+
+// Fields are the header fields of the limits that count.
+func (d *Decision) Fields() (f Fields) {
+	for i := range d.all {
+		if one := &d.all[i]; one.counted() {
+			f.Add(one.match.Metric, one.match.Limit, &one.match.Terms, max(one.left, 0), d.at)
+		}
+	}
+	return f
 }
 
 // Denied reports whether the request may not pass.
@@ -43,19 +54,15 @@ func (s *Service) Decide(ctx context.Context, in *ratelimitv3.RateLimitRequest) 
 	}
 	s.metrics.count(all, denied && s.cfg.Shadow)
 	now, denied := s.now(), denied && !s.cfg.Shadow
-	d := &Decision{RateLimitResponse: s.answer(in, all, denied, now)}
+	d := &Decision{RateLimitResponse: s.answer(in, all, denied, now), all: all, at: now}
 	for i := range all {
-		one := &all[i]
-		if !one.counted() {
-			continue
-		}
-		d.Fields.Add(one.match.Metric, one.match.Limit, &one.match.Terms, max(one.left, 0), now)
-		if denied && one.refuses() {
+		if one := &all[i]; denied && one.counted() && one.refuses() {
 			d.RetryAfter = max(d.RetryAfter, untilReset(&one.match.Terms, now))
 		}
 	}
 	if s.cfg.Headers == draftHeaders {
-		d.ResponseHeadersToAdd = d.Fields.values()
+		f := d.Fields()
+		d.ResponseHeadersToAdd = f.values()
 	}
 	return d, nil
 }

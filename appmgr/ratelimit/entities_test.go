@@ -10,6 +10,7 @@ import (
 
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/apierr/refuse"
+	"github.com/samya-db/samya/internal/reload"
 )
 
 // TestCreatedOnce: many first requests of a key create its entity once, and count exactly.
@@ -55,6 +56,27 @@ func TestCallerGivesUp(t *testing.T) {
 	})
 }
 
+// TestBuckets: rules have buckets if the settings say so, but for months and years. A rule that
+// has an entity already keeps its kind.
+func TestBuckets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, "domain: d\ndescriptors: [{key: a, rate_limit: {unit: minute, requests_per_unit: 5}}, {key: b, rate_limit: {unit: month, requests_per_unit: 5}}]", func(s *Settings) { s.Kind = "bucket" })
+		for _, key := range []string{"a=x", "a=x", "b=x"} {
+			r.ask(request("d", key))
+		}
+		kinds := make(map[string]int)
+		for _, e := range r.entities {
+			kinds[e.GetPer()+" "+e.GetKind()]++
+		}
+		if kinds["1m bucket"] != 1 || kinds["1month window"] != 1 || len(kinds) != 2 {
+			t.Errorf("%v", kinds)
+		}
+	})
+	if err := (&Settings{Kind: "sliding"}).Validate(); err == nil {
+		t.Error("sliding windows are taken")
+	}
+}
+
 // TestAnotherCreates: another app manager has created the entity meanwhile, or changed it.
 func TestAnotherCreates(t *testing.T) {
 	for call, err := range map[string]error{
@@ -66,7 +88,7 @@ func TestAnotherCreates(t *testing.T) {
 			if call == "update" {
 				r.ask(request("d", "a=x"))
 				r.write("rules.yaml", "domain: d\ndescriptors: [{key: a, rate_limit: {unit: minute, requests_per_unit: 7}}]")
-				r.look(t.Context(), "")
+				r.look(t.Context(), new(reload.Fault))
 			}
 			r.fails[call] = []error{err}
 			want := map[string]string{"create": "ok: ok/4", "update": "ok: ok/5"}[call]
@@ -82,6 +104,7 @@ func TestEntityIsGone(t *testing.T) {
 	r := newRig(t, twoLimits, nil)
 	r.ask(request("d", "a=x;b=x"))
 	clear(r.entities)
+	clear(r.left)
 	if got := r.ask(request("d", "a=x;b=x")); got != "ok: ok/4 ok/2" || r.calls["create"] != 4 {
 		t.Errorf("%s, %v", got, r.calls)
 	}
@@ -91,7 +114,7 @@ func TestEntityIsGone(t *testing.T) {
 func TestForeignEntity(t *testing.T) {
 	r := newRig(t, twoLimits, nil)
 	r.ask(request("d", "a=x"))
-	r.entities["ratelimit/d/a.x/minute"].Per = "1h"
+	r.entities["ratelimit/d/a/minute-keys"].Per = "1h"
 	r.backend.(*Entities).known.Purge()
 	if _, err := r.ShouldRateLimit(t.Context(), request("d", "a=x")); apierr.ReasonOf(err) != apierr.Internal {
 		t.Error(err)
@@ -100,7 +123,8 @@ func TestForeignEntity(t *testing.T) {
 
 // TestMaxEntities: the entities that are created are bounded, and those that exist go on.
 func TestMaxEntities(t *testing.T) {
-	r := newRig(t, twoLimits, func(s *Settings) { s.MaxEntities = 2 })
+	hours := "domain: d\ndescriptors: [{key: a, rate_limit: {unit: hour, requests_per_unit: 5}}]"
+	r := newRig(t, hours, func(s *Settings) { s.MaxEntities = 2 })
 	for i, want := range []string{"ok: ok/4", "ok: ok/4"} {
 		if got := r.ask(request("d", fmt.Sprintf("a=%d", i))); got != want {
 			t.Error(got)
@@ -134,6 +158,41 @@ func TestWait(t *testing.T) {
 		want := fmt.Sprint([]time.Duration{time.Second, time.Second, 15 * time.Millisecond, 0})
 		if got := fmt.Sprint(r.waits); got != want {
 			t.Errorf("%s, want %s", got, want)
+		}
+	})
+}
+
+// TestKeyRefused: what no site has of a key is refused without another question, until the
+// time that the sites told.
+func TestKeyRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, twoLimits, nil)
+		r.ask(request("d", "a=x*5"))
+		for _, step := range []struct {
+			request, want string
+			asked         int
+		}{{"a=x*2", "over: over/0", 1}, {"a=x*2", "over: over/0", 0}, {"a=x*3", "over: over/0", 0}, {"a=x", "over: over/0", 1}, {"a=y", "ok: ok/4", 1}} {
+			before := r.calls["acquire"]
+			if got := r.ask(request("d", step.request)); got != step.want || r.calls["acquire"]-before != step.asked {
+				t.Errorf("%+v: %s, asked %d times", step, got, r.calls["acquire"]-before)
+			}
+		}
+		time.Sleep(time.Second) //nolint:forbidigo // in a bubble
+		r.left["ratelimit/d/a/minute-keys/x"] = 5
+		if got := r.ask(request("d", "a=x*2")); got != "ok: ok/3" {
+			t.Error(got)
+		}
+		// A site that was away may have tokens: it is asked soon, and not when the window ends.
+		away := refuse.NoTokens("ratelimit/d/a/minute-keys/z", "us", 2, 0, time.Minute)
+		away.Elsewhere = true
+		r.fails["acquire"] = []error{away}
+		for _, want := range []string{"over: over/0", "over: over/0", "ok: ok/3"} {
+			if want == "ok: ok/3" {
+				time.Sleep(time.Second) //nolint:forbidigo // in a bubble
+			}
+			if got := r.ask(request("d", "a=z*2")); got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
 		}
 	})
 }

@@ -77,7 +77,7 @@ func startLive(t *testing.T, wait time.Duration, names ...string) *live {
 	}
 	m, err := appmgr.New(appmgr.Config{
 		Config:    node.Config{Name: "am", Region: "us", Cluster: "test", HTTP: "127.0.0.1:0", GRPC: "127.0.0.1:0", Preset: "local"},
-		Directory: all, StopTimeout: time.Second, RateLimits: ratelimit.Settings{Dir: l.dir, Wait: wait},
+		Directory: all, StopTimeout: time.Second, RateLimits: ratelimit.Settings{Dir: l.dir, Wait: wait, QuotaTTL: 4 * time.Second},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -8,9 +8,12 @@ import (
 // metadataOf is the dynamic metadata of an answer: the metadata of the rules that let the
 // request pass, and the request. It is nil if no rule has metadata.
 func metadataOf(in *ratelimitv3.RateLimitRequest, all []decided) *structpb.Struct {
-	merged := map[string]any{}
+	var merged map[string]any
 	for i := range all {
-		if d := &all[i]; d.match != nil && !d.refuses() {
+		if d := &all[i]; d.match != nil && len(d.match.Metadata) > 0 && !d.refuses() {
+			if merged == nil {
+				merged = make(map[string]any)
+			}
 			merge(merged, d.match.Metadata)
 		}
 	}

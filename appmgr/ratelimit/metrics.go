@@ -21,8 +21,10 @@ const (
 type metrics struct {
 	hits      *prometheus.CounterVec
 	decisions *prometheus.CounterVec
-	reloads   *prometheus.CounterVec
-	rules     prometheus.Gauge
+	// passed, refused and shadowed are decisions of the outcomes of decided requests.
+	passed, refused, shadowed prometheus.Counter
+	reloads                   *prometheus.CounterVec
+	rules                     prometheus.Gauge
 
 	mu sync.RWMutex
 	of map[string]*series
@@ -49,6 +51,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			Name: "samya_appmgr_ratelimit_descriptors", Help: "Descriptors in the files with rate limits.",
 		}),
 	}
+	m.passed, m.refused, m.shadowed = m.decisions.WithLabelValues("ok"), m.decisions.WithLabelValues("over_limit"), m.decisions.WithLabelValues("shadow_mode")
 	for _, c := range []prometheus.Collector{m.hits, m.decisions, m.reloads, m.rules} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
@@ -63,14 +66,14 @@ func (m *metrics) failed(err error) { m.decisions.WithLabelValues(string(apierr.
 // count counts the hits of a request that was decided. shadow: it passes only as all
 // limits are in shadow mode.
 func (m *metrics) count(all []decided, shadow bool) {
-	outcome := "ok"
 	switch {
 	case shadow:
-		outcome = "shadow_mode"
+		m.shadowed.Inc()
 	case denies(all):
-		outcome = "over_limit"
+		m.refused.Inc()
+	default:
+		m.passed.Inc()
 	}
-	m.decisions.WithLabelValues(outcome).Inc()
 	for i := range all {
 		d := &all[i]
 		if d.match == nil {

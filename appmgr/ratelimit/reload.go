@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/internal/ratelimit/rules"
+	"github.com/samya-db/samya/internal/reload"
 )
 
 const (
@@ -112,37 +113,23 @@ func (s *Service) Run(ctx context.Context) {
 	if s.cfg.Dir == "" {
 		return
 	}
-	tick := time.NewTicker(pollInterval)
-	defer tick.Stop()
-	failing := ""
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			failing = s.look(ctx, failing)
-		}
-	}
+	var fault reload.Fault
+	reload.Every(ctx, pollInterval, func() { s.look(ctx, &fault) })
 }
 
 // look looks at the files once. Rules with a fault are not taken up: the rules before stay in
-// force. It returns the text of the error, which it logs once.
-func (s *Service) look(ctx context.Context, failing string) string {
+// force.
+func (s *Service) look(ctx context.Context, fault *reload.Fault) {
 	before := s.loaded.Load()
 	now, err := load(s.cfg.Dir, before)
-	switch {
-	case err != nil:
-		if text := err.Error(); text != failing {
-			s.metrics.reloads.WithLabelValues("failed").Inc()
-			s.log.ErrorContext(ctx, "rate limits were not read again; the limits read before stay in force", slog.Any("error", err))
-			return text
-		}
-		return failing
-	case now != before:
+	switch fresh := fault.Fresh(err); {
+	case fresh:
+		s.metrics.reloads.WithLabelValues("failed").Inc()
+		s.log.ErrorContext(ctx, "rate limits were not read again; the limits read before stay in force", slog.Any("error", err))
+	case err == nil && now != before:
 		s.metrics.reloads.WithLabelValues("done").Inc()
 		s.take(now)
 	}
-	return ""
 }
 
 // take takes up rules.

@@ -39,42 +39,41 @@ func read(in *ratelimitv3.RateLimitRequest) (*asked, error) {
 	}
 	a := &asked{domain: in.GetDomain(), descriptors: make([]rules.Descriptor, n), hits: make([]int64, n)}
 	for i, d := range in.GetDescriptors() {
-		field := fmt.Sprintf("descriptors[%d]", i)
-		var err error
-		if a.descriptors[i], err = readDescriptor(field, d); err != nil {
-			return nil, err
-		}
 		a.hits[i] = int64(max(1, in.GetHitsAddend()))
-		if own := d.GetHitsAddend(); own != nil {
-			if own.GetValue() > name.MaxTokens {
-				return nil, apierr.Invalid(field+".hits_addend", fmt.Sprintf("%d, at most %d", own.GetValue(), int64(name.MaxTokens)))
-			}
-			a.hits[i] = int64(own.GetValue()) //nolint:gosec // checked above
+		if fault := a.readDescriptor(i, d); fault != nil {
+			return nil, fault.Within(fmt.Sprintf("descriptors[%d].", i))
 		}
 	}
 	return a, nil
 }
 
-// readDescriptor checks a descriptor.
-func readDescriptor(field string, in *commonv3.RateLimitDescriptor) (d rules.Descriptor, err error) {
+// readDescriptor checks the descriptor at i.
+func (a *asked) readDescriptor(i int, in *commonv3.RateLimitDescriptor) *apierr.Error {
+	d := &a.descriptors[i]
 	switch n := len(in.GetEntries()); {
 	case n == 0:
-		return d, apierr.Invalid(field+".entries", "missing")
+		return apierr.Invalid("entries", "missing")
 	case n > maxEntries:
-		return d, apierr.Invalid(field+".entries", fmt.Sprintf("%d, at most %d", n, maxEntries))
+		return apierr.Invalid("entries", fmt.Sprintf("%d, at most %d", n, maxEntries))
 	}
 	d.Entries = make([]rules.Entry, len(in.GetEntries()))
 	for i, e := range in.GetEntries() {
 		if e.GetKey() == "" {
-			return d, apierr.Invalid(fmt.Sprintf("%s.entries[%d].key", field, i), "missing")
+			return apierr.Invalid(fmt.Sprintf("entries[%d].key", i), "missing")
 		}
 		d.Entries[i] = rules.Entry{Key: e.GetKey(), Value: e.GetValue()}
 	}
 	if o := in.GetLimit(); o != nil {
 		d.Override = &rules.Override{Limit: int64(o.GetRequestsPerUnit()), Unit: rules.Unit(strings.ToLower(o.GetUnit().String()))}
 		if terms := d.Override.Unit.Terms(); terms.None() {
-			return d, apierr.Invalid(field+".limit.unit", "must be SECOND, MINUTE, HOUR, DAY, MONTH or YEAR")
+			return apierr.Invalid("limit.unit", "must be SECOND, MINUTE, HOUR, DAY, MONTH or YEAR")
 		}
 	}
-	return d, nil
+	if own := in.GetHitsAddend(); own != nil {
+		if own.GetValue() > name.MaxTokens {
+			return apierr.Invalid("hits_addend", fmt.Sprintf("%d, at most %d", own.GetValue(), int64(name.MaxTokens)))
+		}
+		a.hits[i] = int64(own.GetValue()) //nolint:gosec // checked above
+	}
+	return nil
 }

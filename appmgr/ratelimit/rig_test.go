@@ -74,9 +74,24 @@ func (q *quotas) AcquireInPlace(_ context.Context, in *samyav1.AcquireRequest) (
 	return &samyav1.AcquireResponse{Tokens: tokens, Left: q.left[in.GetEntity()]}, nil
 }
 
+// find is the entity of a name, or the template of a key, which has all its tokens at first.
+func (q *quotas) find(name string) *samyav1.Entity {
+	e := q.entities[name]
+	for at := strings.LastIndexByte(name, '/'); e == nil && at > 0; at = strings.LastIndexByte(name[:at], '/') {
+		if e = q.entities[name[:at]]; !e.GetKeys() {
+			e = nil
+		}
+	}
+	if _, used := q.left[name]; e != nil && !used {
+		q.left[name] = e.GetLimit()
+	}
+	return e
+}
+
 // fits returns how many of the tokens an entity has, or its refusal.
 func (q *quotas) fits(entity string, tokens, least int64) (int64, error) {
-	e, left := q.entities[entity], q.left[entity]
+	e := q.find(entity)
+	left := q.left[entity]
 	switch {
 	case e == nil:
 		return 0, apierr.NotFound(entity)
@@ -131,7 +146,7 @@ func (q *quotas) CreateEntity(_ context.Context, in *samyav1.CreateEntityRequest
 	if q.entities[in.GetName()] != nil {
 		return nil, refuse.Exists(in.GetName())
 	}
-	e := &samyav1.Entity{Name: in.GetName(), Limit: in.GetLimit(), Per: in.GetPer(), Kind: in.GetKind(), Version: 1}
+	e := &samyav1.Entity{Name: in.GetName(), Limit: in.GetLimit(), Per: in.GetPer(), Kind: in.GetKind(), Keys: in.GetKeys(), Version: 1}
 	q.entities[in.GetName()], q.left[in.GetName()] = e, in.GetLimit()
 	return &samyav1.CreateEntityResponse{Entity: e}, nil
 }
@@ -146,7 +161,11 @@ func (q *quotas) UpdateEntity(_ context.Context, in *samyav1.UpdateEntityRequest
 	if e.GetVersion() != in.GetExpectedVersion() {
 		return nil, apierr.New(apierr.VersionMismatch, "another version")
 	}
-	q.left[in.GetName()] += in.GetLimit() - e.GetLimit()
+	for name := range q.left {
+		if name == in.GetName() || e.GetKeys() && strings.HasPrefix(name, in.GetName()+"/") {
+			q.left[name] += in.GetLimit() - e.GetLimit()
+		}
+	}
 	e.Limit, e.Version = in.GetLimit(), e.GetVersion()+1
 	return &samyav1.UpdateEntityResponse{Entity: e}, nil
 }

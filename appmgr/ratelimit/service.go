@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/ratelimit/rules"
 )
 
 // Config configures a Service.
@@ -59,8 +60,16 @@ func New(cfg Config) (*Service, error) {
 	return s, nil
 }
 
-// errUnconfigured refuses requests to an app manager without rules.
-var errUnconfigured = apierr.New(apierr.RouteNotFound, "this app manager has no rate limits: it was started without --ratelimit-config")
+// Rules returns the rules in force; nil for none.
+func (s *Service) Rules() *rules.Config {
+	if at := s.loaded.Load(); at != nil {
+		return at.config
+	}
+	return nil
+}
+
+// errUnconfigured refuses requests to a process without rules.
+var errUnconfigured = apierr.New(apierr.RouteNotFound, "this process has no rate limits: it was started without --ratelimit-config")
 
 // ShouldRateLimit implements ratelimitv3.RateLimitServiceServer. An error says that there
 // is no decision, and Envoy goes by its failure_mode_deny.

@@ -61,10 +61,7 @@ func (s *Reads) GetVersion(ctx context.Context, in *samyav1.GetVersionRequest) (
 		out.Version = max(out.GetVersion(), r.GetVersion())
 		out.Sites = append(out.Sites, r.GetSites()...)
 	})
-	if err == nil {
-		err = refusal
-	}
-	if err != nil {
+	if err = cmp.Or(err, refusal); err != nil {
 		return nil, err
 	}
 	return out, nil
@@ -88,10 +85,7 @@ func (s *Reads) InspectSites(ctx context.Context, in *samyav1.InspectSitesReques
 			}
 			out.Sites = append(out.Sites, r.GetSites()...)
 		})
-	if err == nil {
-		err = refusal
-	}
-	if err != nil {
+	if err = cmp.Or(err, refusal); err != nil {
 		return nil, err
 	}
 	return out, nil
@@ -158,10 +152,7 @@ func forecasts[R any, P interface {
 		}
 		sites = append(sites, r.GetSites()...)
 	})
-	if err == nil {
-		err = refusal
-	}
-	return sites, complete, err
+	return sites, complete, cmp.Or(err, refusal)
 }
 
 // answerOf is a pointer to an answer R.

@@ -3,6 +3,7 @@ package reads
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/samya-db/samya/internal/metric"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -18,29 +19,15 @@ type metrics struct {
 }
 
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
-	m := &metrics{}
-	m.exact = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "samya_appmgr_exact_reads_total",
-		Help: "Exact reads by outcome: consistent, inconsistent (tokens moved too fast), incomplete (a site did not answer).",
-	}, []string{"outcome"})
-	m.rounds = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "samya_appmgr_exact_read_rounds", Help: "How often an exact read asked sites.",
-		Buckets: prometheus.ExponentialBuckets(1, 2, 6),
-	})
-	m.watches = prometheus.NewGauge(prometheus.GaugeOpts{Name: "samya_appmgr_watches", Help: "Watches under way."})
-	m.resumed = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "samya_appmgr_watches_resumed_total", Help: "Watches that went on at another site, or anew at the same.",
-	})
-	// A series that appears with its first event would be missed by the rates over it.
-	for _, outcome := range []string{"consistent", "inconsistent", "incomplete"} {
-		m.exact.WithLabelValues(outcome)
-	}
-	for _, c := range []prometheus.Collector{m.exact, m.rounds, m.watches, m.resumed} {
-		if err := reg.Register(c); err != nil {
-			return nil, err
-		}
-	}
-	return m, nil
+	to := metric.To(reg)
+	return &metrics{
+		exact: to.CountersOf("samya_appmgr_exact_reads_total",
+			"Exact reads by outcome: consistent, inconsistent (tokens moved too fast), incomplete (a site did not answer).",
+			"outcome", "consistent", "inconsistent", "incomplete"),
+		rounds:  to.Histogram("samya_appmgr_exact_read_rounds", "How often an exact read asked sites.", 1, 6),
+		watches: to.Gauge("samya_appmgr_watches", "Watches under way."),
+		resumed: to.Counter("samya_appmgr_watches_resumed_total", "Watches that went on at another site, or anew at the same."),
+	}, to.Err()
 }
 
 // exactRead counts an exact read that asked sites in rounds rounds.

@@ -11,6 +11,7 @@ import (
 // candidate is a site as the choice sees it.
 type candidate struct {
 	name   string
+	here   bool // it is in the router's own process
 	home   bool // it stands in the app manager's own region
 	full   bool // it has as many calls under way as it may
 	health health.Health
@@ -25,7 +26,7 @@ type candidate struct {
 func (c *candidate) drains(now time.Time) bool { return c.leaves || now.Before(c.drainsUntil) }
 
 // order returns the names of the sites to try, best first. Sites that are up come first,
-// the nearest before others. Then come sites not heard of yet, then sites with a
+// the site of the router's own process first, then the nearest before others. Then come sites not heard of yet, then sites with a
 // differing clock, which may refuse requests as expired, and then sites that drain: each
 // request there makes the drain longer. Overloaded sites come last: if all sites are
 // overloaded, a site gives the refusal. Sites that are down or full are left out.
@@ -43,8 +44,8 @@ func order(cs []candidate, now time.Time) []string {
 		}
 		return 0
 	}
-	homeFirst := func(c candidate) int {
-		if c.home {
+	first := func(is bool) int {
+		if is {
 			return 0
 		}
 		return 1
@@ -53,8 +54,9 @@ func order(cs []candidate, now time.Time) []string {
 	slices.SortFunc(cs, func(a, b candidate) int {
 		return cmp.Or(
 			cmp.Compare(rank(a), rank(b)),
+			cmp.Compare(first(a.here), first(b.here)),
 			cmp.Compare(a.health.RTT/health.SameDistance, b.health.RTT/health.SameDistance),
-			cmp.Compare(homeFirst(a), homeFirst(b)),
+			cmp.Compare(first(a.home), first(b.home)),
 			cmp.Compare(a.health.RTT, b.health.RTT),
 			cmp.Compare(a.name, b.name),
 		)

@@ -11,7 +11,7 @@ import (
 func TestOrder(t *testing.T) {
 	now := time.Unix(1000, 0)
 	at := func(name string, h health.Health) candidate {
-		return candidate{name: name, home: name == "home", health: h}
+		return candidate{name: name, here: name == "here", home: name == "home", health: h}
 	}
 	ms := func(n int) health.Health {
 		return health.Health{Reach: health.Up, RTT: time.Duration(n) * time.Millisecond}
@@ -35,6 +35,8 @@ func TestOrder(t *testing.T) {
 		{"home only where equally near", []candidate{at("a", ms(1)), at("home", ms(30))}, []string{"a", "home"}},
 		{"overloaded and unproven last", []candidate{at("over", over), at("new", health.Health{}), at("far", ms(300))}, []string{"far", "new", "over"}},
 		{"a clock that differs", []candidate{at("over", over), off, at("new", health.Health{}), at("far", ms(300))}, []string{"far", "new", "off", "over"}},
+		{"the process's own first", []candidate{at("a", ms(1)), at("home", ms(1)), at("here", ms(40))}, []string{"here", "home", "a"}},
+		{"not before the process's own serves", []candidate{at("a", ms(1)), at("here", health.Health{})}, []string{"a", "here"}},
 		{"overload ends", []candidate{at("b", ms(30)), at("was", was)}, []string{"was", "b"}},
 		{"neither down nor full", []candidate{at("down", health.Health{Reach: health.Down}), full, at("a", ms(9))}, []string{"a"}},
 	} {

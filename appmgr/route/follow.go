@@ -18,6 +18,9 @@ func (r *Router) follow(ctx context.Context, infos []SiteInfo) {
 	want := map[string]SiteInfo{}
 	for _, i := range infos {
 		want[i.Name] = i
+		if r.cfg.local(i.Name) != nil {
+			want[i.Name] = r.cfg.Local.info(r.cfg.Region)
+		}
 	}
 	for name, l := range r.links {
 		now := want[name]

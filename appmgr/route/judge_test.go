@@ -10,9 +10,11 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/samya-db/samya/appmgr/fake"
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/apierr/refuse"
 	"github.com/samya-db/samya/internal/health"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
 // TestJudge: conclusions from a failed try about the request, about its site, and about
@@ -59,6 +61,8 @@ func TestJudge(t *testing.T) {
 		"unknown, time is up":        {fate: answered, err: apierr.Unknown("id", "us", nil), over: late, up: true, want: apierr.OutcomeUnknown, indeterminate: true, reach: health.Up},
 		"canceled at the site":       {fate: answered, err: apierr.Canceled, again: true, want: apierr.OutcomeUnknown, indeterminate: true, reach: health.Up},
 		"no tokens":                  {fate: answered, err: refuse.NoTokens("acme", "us", 2, 1, 0), want: apierr.OutOfTokens, reach: health.Up},
+		"no tokens here":             {fate: answered, err: elsewhere(time.Second), again: true, want: apierr.OutOfTokens, reach: health.Up},
+		"no tokens here, time is up": {fate: answered, err: elsewhere(time.Second), over: late, up: true, want: apierr.OutOfTokens, reach: health.Up},
 		"no entity":                  {fate: answered, err: apierr.NotFound("acme"), want: apierr.EntityNotFound, reach: health.Up},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -96,4 +100,45 @@ func TestJudge(t *testing.T) {
 			})
 		})
 	}
+}
+
+// elsewhere refuses an acquire of a key, of which other sites may have tokens after a time.
+func elsewhere(retry time.Duration) *apierr.Error {
+	e := refuse.NoTokens("acme", "us", 2, 1, retry)
+	e.Elsewhere = true
+	return e
+}
+
+// TestElsewhere: an acquire of a key asks site after site. If all refuse, the answer tells the
+// soonest time at which any has tokens.
+func TestElsewhere(t *testing.T) {
+	inBubble(t, fake.ThreeSites, nil, func(r *rig) {
+		var asked []string
+		refusing := func(site string, retry time.Duration) func(context.Context, *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
+			return func(_ context.Context, in *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
+				if asked = append(asked, site); in.GetRelay() > 0 {
+					r.t.Errorf("%s counts refusals as tries: %v", site, in)
+				}
+				return nil, elsewhere(retry)
+			}
+		}
+		r.sites["us"].OnAcquire = refusing("us", 3*time.Second)
+		r.sites["eu"].OnAcquire = refusing("eu", time.Second)
+		if site, err := r.within(r.t.Context(), fake.Take); err != nil || site != "au" || len(asked) != 2 {
+			r.t.Errorf("%s, %v, refused by %v", site, err, asked)
+		}
+		r.sites["au"].OnAcquire = refusing("au", 2*time.Second)
+		_, err := r.within(r.t.Context(), fake.Take)
+		if e := apierr.From(err); e == nil || e.Reason != apierr.OutOfTokens || e.RetryAfter != time.Second || e.Elsewhere || len(asked) != 5 {
+			r.t.Errorf("%+v, refused by %v", e, asked)
+		}
+		// A site that could not be asked may have tokens.
+		r.sites["au"].OnAcquire = func(context.Context, *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
+			return nil, apierr.Overload("au", time.Second)
+		}
+		_, err = r.within(r.t.Context(), fake.Take)
+		if e := apierr.From(err); e == nil || e.Reason != apierr.OutOfTokens || !e.Elsewhere || len(asked) != 7 {
+			r.t.Errorf("%+v, refused by %v", e, asked)
+		}
+	})
 }

@@ -57,9 +57,12 @@ const (
 type link struct {
 	info   SiteInfo
 	delay  time.Duration // injected, each way
+	hold   func(context.Context, time.Duration) error
 	conn   *grpc.ClientConn
 	stream *mux.Mux
 	calls  fateCounters
+	// local is the site of the router's own process; nil for any other.
+	local *Local
 	// changed is the router's count of changes to the order of links.
 	changed *atomic.Uint64
 	// over ends, by its function end, once the site listens elsewhere.
@@ -78,9 +81,14 @@ type link struct {
 
 // newLink makes a link, which connects in the background.
 func (r *Router) newLink(info SiteInfo) (*link, error) {
+	local, dial, secured := r.cfg.local(info.Name), r.cfg.Dial, r.cfg.credentials(info.Name)
+	delay := max(0, r.cfg.Latency(r.cfg.Region, info.Region))
+	if local != nil {
+		dial, secured, delay = local.dial, insecure.NewCredentials(), 0
+	}
 	conn, err := grpc.NewClient("passthrough:///"+info.Address,
-		grpc.WithTransportCredentials(r.cfg.credentials(info.Name)),
-		grpc.WithContextDialer(r.cfg.Dial),
+		grpc.WithTransportCredentials(secured),
+		grpc.WithContextDialer(dial),
 		grpc.WithNoProxy(),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithDisableRetry(),
@@ -98,7 +106,7 @@ func (r *Router) newLink(info SiteInfo) (*link, error) {
 	}
 	conn.Connect()
 	l := &link{
-		info: info, delay: max(0, r.cfg.Latency(r.cfg.Region, info.Region)), conn: conn, stream: mux.New(conn, mux.Options{}),
+		info: info, delay: delay, hold: r.cfg.Hold, conn: conn, stream: mux.New(conn, mux.Options{}), local: local,
 		calls: r.metrics.siteFates(info.Name), changed: &r.changed, up: make(chan struct{}),
 	}
 	l.over, l.end = context.WithCancel(context.Background())
@@ -192,14 +200,19 @@ func (l *link) update(f func(*health.Health)) {
 	}
 }
 
-// candidate returns the link in the form that order takes.
+// candidate returns the link in the form that order takes. The site of the router's own
+// process is never down: it says by itself whether it serves, and a probe may be old.
 func (l *link) candidate(region string, limit int) candidate {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return candidate{
-		name: l.info.Name, home: l.info.Region == region,
+	c := candidate{
+		name: l.info.Name, here: l.local != nil, home: l.info.Region == region,
 		full: l.outstanding >= limit, health: l.health, clockOff: clockOff(l.skew), drainsUntil: l.drainsUntil,
 	}
+	if c.here {
+		c.health.Reach, c.health.Idle = health.Up, false
+	}
+	return c
 }
 
 // full reports whether limit calls are under way.
@@ -212,16 +225,18 @@ func (l *link) full(limit int) bool {
 // invoke makes a call and returns its fate. The error is nil only if the fate is
 // answered.
 func (l *link) invoke(ctx context.Context, method string, req, resp proto.Message, opts ...grpc.CallOption) (fate, error) {
-	if err := Pause(ctx, l.delay); err != nil {
+	a := deadline{ctx: ctx}
+	if err := l.holdBack(&a); err != nil {
 		return unsent, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(l.over, cancel)()
+	a.ctx = ctx
 	w := &watch{}
 	err := l.conn.Invoke(access.Relay(context.WithValue(ctx, watchKey{}, w)), method, req, resp, opts...)
 	f := w.fate(err)
-	if perr := Pause(ctx, l.delay); perr != nil && f == answered {
+	if perr := l.holdBack(&a); perr != nil && f == answered {
 		return lost, perr
 	}
 	return f, err
@@ -251,13 +266,13 @@ func (l *link) invokeWhile(a deadline, method string, req, resp proto.Message) (
 // operate makes an acquire or a release and returns its fate. The error is nil only if
 // the fate is answered.
 func (l *link) operate(a deadline, op *samyav1.Operation) (*samyav1.Result, fate, error) {
-	if err := a.pause(l.delay); err != nil {
+	if err := l.holdBack(&a); err != nil {
 		return nil, unsent, err
 	}
 	result, f, err := l.stream.DoWhile(a.ctx, op, a.by, a.gone)
 	if l.delay > 0 {
 		// The answer may come too late because of the injected delay.
-		if perr := a.pause(l.delay); perr != nil && f == answered {
+		if perr := l.holdBack(&a); perr != nil && f == answered {
 			return nil, lost, perr
 		}
 	}
@@ -269,6 +284,21 @@ func (l *link) operate(a deadline, op *samyav1.Operation) (*samyav1.Result, fate
 		return nil, answered, apierr.FromFailure(failure)
 	}
 	return result, f, err
+}
+
+// shortDelay is the longest delay that is held exactly. A longer delay may end with the try.
+const shortDelay = 5 * time.Millisecond
+
+// holdBack waits for the injected delay, or until the try is over. It returns why the try is
+// over, or nil.
+func (l *link) holdBack(a *deadline) error {
+	if l.hold == nil || l.delay <= 0 || l.delay > shortDelay {
+		return a.pause(l.delay)
+	}
+	if err := l.hold(a.ctx, l.delay); err != nil {
+		return err
+	}
+	return a.over()
 }
 
 // Pause waits for d or until ctx ends, and returns the error of ctx.

@@ -174,3 +174,42 @@ func TestRanking(t *testing.T) {
 		}
 	})
 }
+
+// TestShortDelaysAreHeldExactly: a short delay is waited for by Hold, each way, and a long
+// delay by a timer. A caller that gives up meanwhile gets its answer.
+func TestShortDelaysAreHeldExactly(t *testing.T) {
+	for _, c := range []struct {
+		delay time.Duration
+		held  int64
+	}{{shortDelay, 4}, {shortDelay + 1, 0}, {0, 0}} {
+		var held atomic.Int64
+		shorten := func(cfg *Config) {
+			cfg.Latency = func(string, string) time.Duration { return c.delay }
+			cfg.Hold = func(ctx context.Context, d time.Duration) error {
+				held.Add(1)
+				return Pause(ctx, d)
+			}
+		}
+		inBubble(t, []string{"us"}, shorten, func(r *rig) {
+			before := held.Load() // of probes
+			began := time.Now()
+			if _, err := r.acquire(r.t, fake.Take); err != nil || time.Since(began) != 2*c.delay {
+				r.t.Errorf("%v in %v", err, time.Since(began))
+			}
+			if err := r.router.Do(r.t.Context(), Call{Method: healthpb.Health_Check_FullMethodName, Req: &healthpb.HealthCheckRequest{}, Resp: &healthpb.HealthCheckResponse{}}); err != nil {
+				r.t.Error(err)
+			}
+			if n := held.Load() - before; n != c.held {
+				r.t.Errorf("%d delays of %v are held exactly, not %d", n, c.delay, c.held)
+			}
+			if c.held == 0 {
+				return
+			}
+			ctx, cancel := context.WithCancel(r.t.Context())
+			cancel()
+			if _, err := r.within(ctx, fake.Take); apierr.ReasonOf(err) != apierr.Canceled {
+				r.t.Errorf("a caller that has given up: %v", err)
+			}
+		})
+	}
+}

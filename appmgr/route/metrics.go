@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/samya-db/samya/internal/health"
+	"github.com/samya-db/samya/internal/metric"
 )
 
 // metrics are the metrics of sites. Sites are at most maxSites, and are dropped when
@@ -16,26 +17,13 @@ type metrics struct {
 }
 
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
-	m := &metrics{
-		siteCalls: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "samya_appmgr_site_calls_total", Help: "Calls relayed, by site and fate: answered, unsent, or lost (may have been executed).",
-		}, []string{"site", "fate"}),
-		siteRTT: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "samya_appmgr_site_round_trip_seconds", Help: "Moving average of the round trip to a site.",
-		}, []string{"site"}),
-		siteUp: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "samya_appmgr_site_up", Help: "1 if the site answers probes.",
-		}, []string{"site"}),
-		siteSkew: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "samya_appmgr_site_clock_skew_seconds", Help: "By how much the clock of a site is ahead of this app manager's, negative if behind.",
-		}, []string{"site"}),
-	}
-	for _, c := range []prometheus.Collector{m.siteCalls, m.siteRTT, m.siteUp, m.siteSkew} {
-		if err := reg.Register(c); err != nil {
-			return nil, err
-		}
-	}
-	return m, nil
+	to := metric.To(reg)
+	return &metrics{
+		siteCalls: to.Counters("samya_appmgr_site_calls_total", "Calls relayed, by site and fate: answered, unsent, or lost (may have been executed).", "site", "fate"),
+		siteRTT:   to.Gauges("samya_appmgr_site_round_trip_seconds", "Moving average of the round trip to a site.", "site"),
+		siteUp:    to.Gauges("samya_appmgr_site_up", "1 if the site answers probes.", "site"),
+		siteSkew:  to.Gauges("samya_appmgr_site_clock_skew_seconds", "By how much the clock of a site is ahead of this app manager's, negative if behind.", "site"),
+	}, to.Err()
 }
 
 // fateCounters count the calls to a site, by fate.

@@ -44,6 +44,9 @@ func inBubble(t *testing.T, names []string, change func(*Config), test func(*rig
 		if change != nil {
 			change(&cfg)
 		}
+		if cfg.Local != nil {
+			cfg.Local.Calls = sites[cfg.Local.Site]
+		}
 		var err error
 		if r.router, err = New(cfg); err != nil {
 			t.Fatal(err)

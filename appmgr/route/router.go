@@ -53,15 +53,19 @@ func New(cfg Config) (*Router, error) {
 	return &Router{cfg: cfg, metrics: m, log: cfg.Logger, links: map[string]*link{}, reseated: make(chan struct{})}, nil
 }
 
-// Config configures a router. All fields but TLS are set.
+// Config configures a router. All fields but Local, Hold and TLS are set.
 type Config struct {
 	// Region is where the app manager stands. Cluster is its cluster.
 	Region, Cluster string
 	// Directory finds the sites, and Dial connects to them.
 	Directory Directory
 	Dial      func(ctx context.Context, addr string) (net.Conn, error)
+	// Local is the site in whose process the router stands; nil: none.
+	Local *Local
 	// Latency returns the delay to add to each way to a site.
 	Latency func(fromRegion, toRegion string) time.Duration
+	// Hold waits for that delay if it is short, or until the context ends; nil: by a timer.
+	Hold func(ctx context.Context, d time.Duration) error
 	// MaxPerSite bounds the calls under way to each site.
 	MaxPerSite int
 	// ProbeInterval is how often each site's round trip is measured, and ProbeTimeout
@@ -164,9 +168,15 @@ func (c *Call) send(a deadline, l *link) (f fate, err error) {
 	switch {
 	case c.Moves == nil:
 		return l.invoke(a.ctx, c.Method, c.Req, c.Resp)
+	case c.Moves.Batch != nil && l.local != nil:
+		c.Moves.Granted, f, err = inside(a, c.Moves.Batch, l.local.Calls.Batch)
+		return f, err
 	case c.Moves.Batch != nil:
 		c.Moves.Granted = new(samyav1.BatchResponse)
 		return l.invokeWhile(a, samyav1.TokenService_Batch_FullMethodName, c.Moves.Batch, c.Moves.Granted)
+	case l.local != nil:
+		c.Moves.Result, f, err = l.local.operate(a, c.Moves.Operation)
+		return f, err
 	}
 	c.Moves.Result, f, err = l.operate(a, c.Moves.Operation)
 	return f, err
@@ -187,6 +197,7 @@ func (r *Router) Do(ctx context.Context, c Call) error {
 	}
 	full := func(l *link) bool { return l.full(r.cfg.MaxPerSite) }
 	var last *apierr.Error
+	lack := 0       // sites without the tokens
 	passed := false // a site that is full
 	for i := 0; i < len(links); i++ {
 		l := links[i]
@@ -194,7 +205,7 @@ func (r *Router) Do(ctx context.Context, c Call) error {
 			passed = true
 			continue
 		}
-		if h := l.state(); i > 0 && h.Reach == health.Down && (!c.Idle || !h.Idle) {
+		if h := l.state(); i > 0 && l.local == nil && h.Reach == health.Down && (!c.Idle || !h.Idle) {
 			continue
 		}
 		c.Moves.next()
@@ -206,7 +217,13 @@ func (r *Router) Do(ctx context.Context, c Call) error {
 		if e.Reason == apierr.LeaseMoved {
 			links = heirFirst(links, i, e.Site)
 		}
-		last = firstOverload(last, unmoved(e))
+		if e.Reason == apierr.OutOfTokens {
+			lack++
+		}
+		last = worth(last, unmoved(e))
+	}
+	if members := len(r.memberSet().Sites); last != nil && members > 0 && lack >= members {
+		last.Elsewhere = false
 	}
 	if c.Moves != nil && len(c.Moves.indeterminate) > 0 || c.Changes != nil && c.Changes.indeterminate != "" {
 		return r.final(c, last)
@@ -217,13 +234,29 @@ func (r *Router) Do(ctx context.Context, c Call) error {
 	return r.final(c, r.annotate(cmp.Or(last, apierr.Unreachable("")), c, ""))
 }
 
-// firstOverload returns a, or b if a is nil or if only b is a refusal for overload. Such
-// a refusal says when to try again.
-func firstOverload(a, b *apierr.Error) *apierr.Error {
-	if a != nil && (a.Reason == apierr.Overloaded || b.Reason != apierr.Overloaded) {
-		return a
+// worth returns the refusal to answer with, of two sites that did nothing; a is nil before
+// the first. The nearest site's counts, unless only a later refusal is for overload, or for
+// want of tokens: they say when to try again. Among refusals for want of tokens the
+// soonest time counts.
+func worth(a, b *apierr.Error) *apierr.Error {
+	rank := func(e *apierr.Error) int {
+		switch {
+		case e == nil:
+			return 0
+		case e.Reason == apierr.OutOfTokens:
+			return 3
+		case e.Reason == apierr.Overloaded:
+			return 2
+		}
+		return 1
 	}
-	return b
+	switch {
+	case rank(b) > rank(a):
+		return b
+	case rank(a) == 3 && rank(b) == 3 && b.RetryAfter > 0 && (a.RetryAfter == 0 || b.RetryAfter < a.RetryAfter):
+		a.RetryAfter = b.RetryAfter
+	}
+	return a
 }
 
 // doAt relays c to the site that c names, or to the heirs of a site that leaves, and to no
@@ -300,6 +333,8 @@ func (r *Router) classify(ctx context.Context, over error, c Call, l *link, f fa
 			return true, e
 		case apierr.SiteUnavailable, apierr.QueueFull:
 			return true, r.annotate(e, c, site)
+		case apierr.OutOfTokens:
+			return e.Elsewhere && timeUp == nil, r.annotate(e, c, site)
 		case apierr.DeadlineExceeded:
 			// The call reached the site when the try was over, and was not begun.
 			return over != nil && timeUp == nil, r.annotate(e, c, site)

@@ -113,6 +113,12 @@ func (b *books) DropItem(_ SiteID, item Item) {
 
 func (b *books) LoseItem(_ SiteID, item Item) { b.remove(string(item.Data)) }
 
+func (b *books) LoseNet(heir SiteID, tokens Tokens) {
+	if tokens < 1 || heir == b.self {
+		b.c.fail("lose: %s for %s: %d", b.self, heir, tokens)
+	}
+}
+
 // add stores a lease. A site that has a lease of that name puts the two together.
 func (b *books) add(l lease) {
 	i := slices.IndexFunc(b.leases, func(have lease) bool { return have.id == l.id })

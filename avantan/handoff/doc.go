@@ -93,5 +93,6 @@
 // Leases of the bequest are forgotten, and their tokens stay in the net: a lease that has
 // ended at the heir must not end once more. The first law then counts the bequest as open
 // for ever. Of the second law remains that Σ net is at least the tokens out. So the third
-// law holds as before.
+// law holds as before. Where tokens out come back by themselves, the ledger takes them out
+// of the net, as the lost heir may have them again.
 package handoff

@@ -34,6 +34,10 @@ type Ledger interface {
 	// DropItem forgets an item that the heir has taken, and takes its tokens out of the net.
 	DropItem(heir avantan.SiteID, item Item)
 	// LoseItem forgets an item that an heir may have taken before the heir was lost. The
-	// item's tokens stay in the net.
+	// item's tokens stay in the net, but see LoseNet.
 	LoseItem(heir avantan.SiteID, item Item)
+	// LoseNet says that an heir may have counted tokens out of the leaver, at least 1, before
+	// the heir was lost. They stay in the net, unless tokens out come back by themselves: the
+	// heir may have them again.
+	LoseNet(heir avantan.SiteID, tokens avantan.Tokens)
 }

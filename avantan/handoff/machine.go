@@ -167,6 +167,9 @@ func (s *step) lost(site avantan.SiteID) {
 		for _, item := range b.Estate.Items {
 			s.ledger.LoseItem(site, item)
 		}
+		if b.Estate.Net > 0 {
+			s.ledger.LoseNet(site, b.Estate.Net)
+		}
 		s.state.Open = nil
 		s.out.Closed = true
 	}

@@ -29,7 +29,7 @@ func (p *program) entityCommand() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	t := p.talk(cmd)
-	cmd.AddCommand(t.entityCreate(), t.entityGet(), t.entityWatch(), t.entityList(), t.entityTree(), t.entitySetLimit(), t.entityReconcile(), t.entityMove(), t.entityDelete())
+	cmd.AddCommand(t.entityCreate(), t.entityGet(), t.entityWatch(), t.entityList(), t.entityTree(), t.entitySetLimit(), t.entityReconcile(), t.entityReset(), t.entityMove(), t.entityDelete())
 	return cmd
 }
 

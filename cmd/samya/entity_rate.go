@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -16,7 +17,7 @@ import (
 type rateFlags struct {
 	rate, kind, zone string
 	burst            int64
-	durable          bool
+	durable, keys    bool
 }
 
 func (f *rateFlags) add(flags *pflag.FlagSet) {
@@ -24,12 +25,13 @@ func (f *rateFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.kind, "kind", "", "when the tokens of a rate quota come back: window, all at the end of a window; bucket, evenly; sliding, each a period after its grant (default window)")
 	flags.Int64Var(&f.burst, "burst", 0, "most tokens of a bucket that may be acquired at once; the rate stays the same (default: the tokens of --rate)")
 	flags.StringVar(&f.zone, "time-zone", "", "time zone of the days or months of a rate quota, such as Europe/Berlin (default UTC)")
+	flags.BoolVar(&f.keys, "template", false, "makes a template: each name below it has a quota to itself, from its first use on")
 	flags.BoolVar(&f.durable, "durable", false, "whether each grant of a rate quota is durable before its answer (default true for windows of an hour and longer)")
 }
 
 // creation has limit and terms of an entity: limit alone, or a rate such as 100/10s.
 func (f *rateFlags) creation(limit int64, flags *pflag.FlagSet) (httpapi.Creation, error) {
-	e := httpapi.Creation{Limit: limit, Kind: f.kind, TimeZone: f.zone}
+	e := httpapi.Creation{Limit: limit, Kind: f.kind, TimeZone: f.zone, Keys: f.keys}
 	if flags.Changed("durable") {
 		e.Durable = &f.durable
 	}
@@ -48,6 +50,12 @@ func (f *rateFlags) creation(limit int64, flags *pflag.FlagSet) (httpapi.Creatio
 		e.Per = period
 	}
 	terms, err := rates.Parse(e.Kind, e.Per, e.TimeZone, e.Durable)
+	if err == nil && f.keys {
+		terms, err = terms.OfKeys(e.Durable)
+		if fault, ok := errors.AsType[*name.Error](err); ok && fault.Field == "keys" {
+			err = &name.Error{Field: "template", Problem: fault.Problem}
+		}
+	}
 	if err == nil && flags.Changed("burst") {
 		e.Limit, err = terms.Burst(e.Limit, f.burst)
 		e.Per = terms.Per()
@@ -57,6 +65,11 @@ func (f *rateFlags) creation(limit int64, flags *pflag.FlagSet) (httpapi.Creatio
 
 // inPeriods says how the tokens of a rate quota come back; empty for other entities.
 func inPeriods(e *httpapi.Entity) string {
+	if e.Keys {
+		single := *e
+		single.Keys = false
+		return inPeriods(&single) + " for each name below it"
+	}
 	switch {
 	case e.Per == "":
 		return ""

@@ -8,8 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/samya-db/samya/appmgr"
 	"github.com/samya-db/samya/appmgr/ratelimit"
 	"github.com/samya-db/samya/internal/ratelimit/rules"
+	"github.com/samya-db/samya/site"
 )
 
 // rateLimitFlags are the flags of the rate limit service.
@@ -19,9 +21,33 @@ func rateLimitFlags(cmd *cobra.Command, s *ratelimit.Settings) {
 	f.StringVar(&s.Headers, "ratelimit-headers", "none", "header fields that Envoy adds to its answers: none, ratelimit (RateLimit and RateLimit-Policy), x-ratelimit (X-RateLimit-Limit and two more) or envoyproxy (RateLimit-Limit and two more)")
 	f.BoolVar(&s.Shadow, "ratelimit-shadow", false, "let every request pass, and count as ever")
 	f.BoolVar(&s.Drain, "ratelimit-drain", false, "have a refused request of several hits use up what is left of the limits that it exceeds")
+	f.StringVar(&s.Kind, "ratelimit-kind", "window", "how tokens come back that are made for rules: window, all at the end of a period, or bucket, evenly, but for months and years")
 	f.DurationVar(&s.Wait, "ratelimit-wait", ratelimit.DefaultWait, "how long a decision may wait for tokens of other sites, within the time of its caller; at most 10s")
-	f.IntVar(&s.MaxEntities, "ratelimit-entities", ratelimit.DefaultEntities, "how many entities the app manager may create for rate limits until it is started again")
+	f.IntVar(&s.MaxEntities, "ratelimit-entities", ratelimit.DefaultEntities, "how many entities the process may create for rate limits until it is started again")
+	f.DurationVar(&s.QuotaTTL, "ratelimit-quota-ttl", ratelimit.DefaultQuotaTTL, "how long a proxy may go by an assignment of the rate limit quota service")
+	f.IntVar(&s.QuotaBuckets, "ratelimit-quota-buckets", ratelimit.DefaultBuckets, "how many buckets of the rate limit quota service proxies may report")
+	must(cmd.RegisterFlagCompletionFunc("ratelimit-kind", cobra.FixedCompletions(ratelimit.Kinds(), cobra.ShellCompDirectiveNoFileComp)))
 	must(cmd.RegisterFlagCompletionFunc("ratelimit-headers", cobra.FixedCompletions(ratelimit.HeaderStyles(), cobra.ShellCompDirectiveNoFileComp)))
+}
+
+// siteLimits are the settings of the rate limit service at a site.
+type siteLimits struct{ ratelimit.Settings }
+
+// front returns what makes the rate limit service of a site; nil without rules. Its error
+// names each fault of the settings and the rules.
+func (l *siteLimits) front(s *served) (func(*site.Inside) (site.Front, error), error) {
+	if err := l.Validate(); err != nil {
+		return nil, &usageError{err}
+	}
+	if l.Dir == "" {
+		return nil, nil //nolint:nilnil // a site has no front
+	}
+	if _, err := ratelimit.ReadRules(l.Dir); err != nil {
+		return nil, &usageError{fmt.Errorf("ratelimit-config: %w", err)}
+	}
+	return func(inside *site.Inside) (site.Front, error) {
+		return appmgr.NewInside(appmgr.Config{Config: s.Config, RateLimits: l.Settings, MaxConcurrent: s.security.inFlight, Registry: inside.Registry()}, inside)
+	}, nil
 }
 
 // ratelimitCommand is `samya ratelimit`.
@@ -29,8 +55,8 @@ func (p *program) ratelimitCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ratelimit",
 		Short: "Check files of rate limits for Envoy",
-		Long: `Files of rate limits are those of envoyproxy/ratelimit. An app manager that is
-started with --ratelimit-config serves them to Envoy (docs/envoy.md).`,
+		Long: `Files of rate limits are those of envoyproxy/ratelimit. A site or an app manager
+that is started with --ratelimit-config serves them to Envoy (docs/envoy.md).`,
 		Args: exactly(),
 	}
 	cmd.AddCommand(p.ratelimitCheck())
@@ -44,7 +70,7 @@ func (p *program) ratelimitCheck() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check FILE|DIR",
 		Short: "Check rate limits, and tell which limit a descriptor has",
-		Long: `Reads a file, or all files *.yaml and *.yml of a directory, as an app manager
+		Long: `Reads a file, or all files *.yaml and *.yml of a directory, as a site or an app manager
 does. Each fault is told with its file, line and field. With --descriptor it tells
 the limit of each descriptor, and the entity that counts.`,
 		Example: "  samya ratelimit check limits/\n" +

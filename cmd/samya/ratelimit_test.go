@@ -65,7 +65,7 @@ func TestRatelimitCheck(t *testing.T) {
 		want string // the beginning of a line of the output or of the error
 	}{
 		{dir, exitOK, dir + ": ok: 3 descriptors in the domains a, b"},
-		{dir + "/a.yaml --descriptor user=x", exitOK, "user=x: 5 a minute, counted by ratelimit/a/user.x/minute"},
+		{dir + "/a.yaml --descriptor user=x", exitOK, "user=x: 5 a minute, counted by ratelimit/a/user/minute-keys/x"},
 		{dir + "/a.yaml --descriptor user=x,path=y --descriptor free=1", exitOK, "user=x,path=y: no limit\nfree=1: unlimited"},
 		{dir + " --domain b --descriptor user=x", exitOK, "user=x: 7 a day, counted by ratelimit/b/user.x/day, in shadow mode, in quota mode, replaces y"},
 		{dir + " --descriptor user=x", exitUsage, "samya: domain: missing, must be one of a, b"},
@@ -80,5 +80,29 @@ func TestRatelimitCheck(t *testing.T) {
 		if code != c.code || !strings.HasPrefix(out.String(), c.want) {
 			t.Errorf("%s: %d, %s", c.args, code, out.String())
 		}
+	}
+}
+
+// TestRatelimitOfSite: a site tells each fault of its rate limits, and does not start.
+func TestRatelimitOfSite(t *testing.T) {
+	dir := t.TempDir()
+	bad := filepath.Join(dir, "bad.yaml")
+	if err := os.WriteFile(bad, []byte("domain: a\ndescriptors:\n  - key: user\n    rate_limits: {}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for flags, want := range map[string]string{
+		"--ratelimit-config " + bad:           "samya: ratelimit-config: " + bad + ":4: descriptors[0].rate_limits: unknown",
+		"--ratelimit-config " + dir + "/none": "samya: ratelimit-config: reading rate limits: stat " + dir + "/none: no such file or directory",
+		"--ratelimit-headers all":             "samya: ratelimit-headers: must be one of none, ratelimit, x-ratelimit, envoyproxy",
+	} {
+		var out strings.Builder
+		p := &program{stdout: &out, stderr: &out, lookupEnv: func(string) (string, bool) { return "", false }}
+		code := p.run(t.Context(), append([]string{"site", "--name", "us", "--members", "us", "--data", filepath.Join(dir, "data")}, strings.Fields(flags)...))
+		if code != exitUsage || !strings.HasPrefix(out.String(), want) {
+			t.Errorf("%s: %d, %s", flags, code, out.String())
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "data")); !os.IsNotExist(err) {
+		t.Errorf("a site was started: %v", err)
 	}
 }

@@ -95,7 +95,7 @@ func (s *served) complete(p *program, g guardConfig) (*guards, error) {
 		if err != nil {
 			return nil, &usageError{fmt.Errorf("latency: %w", err)}
 		}
-		s.Latency = m.OneWay
+		s.Latency, s.Hold = m.OneWay, wan.Exactly
 	}
 	g.keyFile, g.judging, g.log = s.Gossip.KeyFile, p.judging, s.Logger
 	guarded, err := s.security.open(g)

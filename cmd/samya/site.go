@@ -24,6 +24,7 @@ func (p *program) siteCommand() *cobra.Command {
 	var s served
 	var cfg site.Config
 	var e etcdFlags
+	var limits siteLimits
 	cmd := &cobra.Command{
 		Use:   "site --name NAME --data DIR --members NAME,…",
 		Short: "Run a site: it holds tokens and grants them",
@@ -52,6 +53,9 @@ of the cluster has had, no --members, and the gossip address of any member in
 			}
 			replicated, err := e.complete()
 			if err != nil {
+				return err
+			}
+			if cfg.Front, err = limits.front(&s); err != nil {
 				return err
 			}
 			e.node.Site = cfg
@@ -126,6 +130,7 @@ of the cluster has had, no --members, and the gossip address of any member in
 		must(cmd.RegisterFlagCompletionFunc(m.Name, cobra.FixedCompletions(m.Known, cobra.ShellCompDirectiveNoFileComp)))
 	}
 	settings.Former(f, "wait", "wait-for")
+	rateLimitFlags(cmd, &limits.Settings)
 	e.flags(f)
 	e.completions(cmd)
 	s.completions(cmd)

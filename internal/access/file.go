@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/samya-db/samya/internal/methods"
+	"github.com/samya-db/samya/internal/reload"
 	"github.com/samya-db/samya/internal/tlsconf"
 )
 
@@ -71,7 +72,7 @@ type policy struct {
 // readPolicy reads an access file and the key files that it names, relative to it. If no
 // file has changed, it returns the policy before.
 func readPolicy(path string, before *policy) (*policy, error) {
-	b, err := readFile(path)
+	b, err := reload.Read(path, maxFile)
 	if err != nil {
 		return nil, fmt.Errorf("reading the access file: %w", err)
 	}
@@ -85,7 +86,7 @@ func readPolicy(path string, before *policy) (*policy, error) {
 		if !filepath.IsAbs(keys) {
 			keys = filepath.Join(filepath.Dir(path), keys)
 		}
-		k, err := readFile(keys)
+		k, err := reload.Read(keys, maxFile)
 		if err != nil {
 			return nil, fmt.Errorf("access file %s: issuers[%d].keys: %w", path, i, err)
 		}

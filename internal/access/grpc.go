@@ -27,7 +27,12 @@ const (
 
 // Unary is the guard as an interceptor of unary calls.
 func (g *Guard) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	s, err := g.admit(info.FullMethod, shown(ctx))
+	return g.unary(ctx, req, info, handler, shown(ctx))
+}
+
+// unary lets the caller with credentials make a call.
+func (g *Guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler, c credentials) (any, error) {
+	s, err := g.admit(info.FullMethod, c)
 	if err != nil {
 		return nil, g.refuse(s, peerAddress(ctx), req, err)
 	}
@@ -167,7 +172,11 @@ func peerAddress(ctx context.Context) string {
 
 // Stream is the guard as an interceptor of streams.
 func (g *Guard) Stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	shows := shown(stream.Context())
+	return g.stream(srv, stream, info, handler, shown(stream.Context()))
+}
+
+// stream lets the caller with credentials open a stream.
+func (g *Guard) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler, shows credentials) error {
 	s, err := g.admit(info.FullMethod, shows)
 	if err != nil {
 		return g.refuse(s, peerAddress(stream.Context()), nil, err)
@@ -286,9 +295,9 @@ func shown(ctx context.Context) credentials {
 	return c
 }
 
-// relayed records the caller that an app manager tells.
+// relayed records the caller that an app manager, or a site with a front, tells.
 func (s *session) relayed(ctx context.Context) {
-	if s.caller.Kind != tlsconf.AppManager {
+	if s.caller.Kind != tlsconf.AppManager && s.caller.Kind != tlsconf.Site {
 		return
 	}
 	if v := metadata.ValueFromIncomingContext(ctx, callerKey); len(v) == 1 {

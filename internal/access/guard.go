@@ -3,14 +3,12 @@ package access
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/samya-db/samya/internal/reload"
 	"github.com/samya-db/samya/internal/tlsconf"
 )
 
@@ -56,9 +54,8 @@ type Guard struct {
 	refusals *buckets
 	metrics  *metrics
 
-	mu sync.Mutex
-	// failing is the error of the last look, so that it is logged once.
-	failing string
+	mu      sync.Mutex
+	failing reload.Fault
 	// held are the calls that last.
 	held map[*hold]struct{}
 	// jwts are the verified JWTs; jwtsBy is the policy that verified them.
@@ -107,18 +104,7 @@ func (g *Guard) Close() error { return g.audit.close() }
 
 // Run takes up changes of the access file and of the keys it names until ctx ends. It
 // ends calls that their callers may not make any more.
-func (g *Guard) Run(ctx context.Context) {
-	tick := time.NewTicker(pollInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			g.Look()
-		}
-	}
-}
+func (g *Guard) Run(ctx context.Context) { reload.Every(ctx, pollInterval, g.Look) }
 
 // Look looks at the files once. If the files are bad, the policy stays as it was.
 func (g *Guard) Look() {
@@ -128,18 +114,11 @@ func (g *Guard) Look() {
 		return
 	}
 	p, err := readPolicy(g.cfg.File, before)
-	text := ""
-	if err != nil {
-		text = err.Error()
-	}
-	g.mu.Lock()
-	again := g.failing == text
-	g.failing = text
-	g.mu.Unlock()
+	fresh := g.failing.Fresh(err)
 	switch {
 	case err != nil:
 		g.metrics.reloads.WithLabelValues("failed").Inc()
-		if !again {
+		if fresh {
 			g.log.Error("the access file was not read again; what was read before stands", slog.Any("error", err))
 		}
 	case p != before:
@@ -184,18 +163,4 @@ func (g *Guard) sweep() {
 			h.cancel(err)
 		}
 	}
-}
-
-// readFile reads a file of at most maxFile bytes.
-func readFile(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, err
-	case info.Size() > maxFile:
-		return nil, fmt.Errorf("%s: %d bytes, at most %d", path, info.Size(), maxFile)
-	case info.IsDir():
-		return nil, errors.New(path + " is a directory")
-	}
-	return os.ReadFile(path)
 }

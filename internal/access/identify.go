@@ -24,11 +24,17 @@ type credentials struct {
 	authorization string
 	// chain is the certificate of the caller's connection; empty for none.
 	chain []*x509.Certificate
+	// inside is the caller within this process; nil for a caller from outside, who shows the
+	// others.
+	inside *principal
 }
 
 // identify returns the caller that shows the credentials. If there are a token and a
 // certificate, both must be good, and the token names the caller.
 func (g *Guard) identify(c credentials) (*principal, error) {
+	if c.inside != nil {
+		return c.inside, nil
+	}
 	if len(c.chain) > 0 && g.cfg.TLS != nil {
 		if err := g.cfg.TLS.Good(c.chain); err != nil {
 			return nil, unauthenticated("the certificate is not good any more")
@@ -58,7 +64,8 @@ func certified(p *policy, leaf *x509.Certificate) (*principal, error) {
 		// The app manager has checked its own callers against the rules.
 		return &principal{Name: id.String(), Role: methods.Admin, Kind: id.Kind}, nil
 	case id.Kind == tlsconf.Site:
-		return &principal{Name: id.String(), Role: methods.Nobody, Kind: id.Kind}, nil
+		// The site has checked the callers that it serves beside its own API.
+		return &principal{Name: id.String(), Role: methods.Client, Kind: id.Kind}, nil
 	case p == nil:
 		return anonymous, nil
 	}
@@ -146,8 +153,8 @@ func (g *Guard) admit(method string, c credentials) (*session, error) {
 		return denied("only other sites may do this")
 	case caller.Kind == tlsconf.AppManager && !g.cfg.Relays:
 		return denied("an app manager calls nothing but sites")
-	case caller.Kind == tlsconf.Site:
-		return denied("a site calls nothing but the links of other sites")
+	case caller.Kind == tlsconf.Site && (!rule.Peers || !g.cfg.Relays):
+		return denied("a site calls nothing but other sites, for tokens")
 	case !caller.Role.May(rule):
 		return denied("this takes the role " + rule.Least.String())
 	case rule.Whole && !caller.Scope.All():

@@ -2,6 +2,7 @@ package access
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/rsa"
@@ -50,12 +51,8 @@ func newIssuer(name, audience, most string, prefixes []string, roleClaim, prefix
 	if name == "" || audience == "" {
 		return nil, errors.New("issuer and audience must be given")
 	}
-	if is.roleClaim == "" {
-		is.roleClaim = "samya_role"
-	}
-	if is.prefixesClaim == "" {
-		is.prefixesClaim = "samya_prefixes"
-	}
+	is.roleClaim = cmp.Or(is.roleClaim, "samya_role")
+	is.prefixesClaim = cmp.Or(is.prefixesClaim, "samya_prefixes")
 	var err error
 	if most != "" {
 		if is.most, err = parseRole(most); err != nil {

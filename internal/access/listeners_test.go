@@ -31,8 +31,8 @@ type demand struct {
 	whole bool
 	// sites: only other sites may call it. itself: only other nodes of the site.
 	sites, itself bool
-	// atSites: no app manager serves it. atManagers: no site does.
-	atSites, atManagers bool
+	// atSites: no app manager serves it. peers: a site may call it at another site.
+	atSites, peers bool
 	// proxies: proxies may call it. Its entities are not below acme, but below ratelimit/acme.
 	proxies bool
 	// request is a request about acme, as JSON.
@@ -41,15 +41,15 @@ type demand struct {
 
 // demands has every method of every service.
 var demands = map[string]demand{
-	"/samya.v1.TokenService/Acquire":     {role: methods.Client, request: `{"entity":"acme/vm","tokens":1,"wait":"0s"}`},
-	"/samya.v1.TokenService/Release":     {role: methods.Client, request: `{"entity":"acme/vm","tokens":1}`},
-	"/samya.v1.TokenService/RenewLease":  {role: methods.Client, request: `{"lease":"us/none"}`},
+	"/samya.v1.TokenService/Acquire":     {role: methods.Client, peers: true, request: `{"entity":"acme/vm","tokens":1,"wait":"0s"}`},
+	"/samya.v1.TokenService/Release":     {role: methods.Client, peers: true, request: `{"entity":"acme/vm","tokens":1}`},
+	"/samya.v1.TokenService/RenewLease":  {role: methods.Client, peers: true, request: `{"lease":"us/none"}`},
 	"/samya.v1.TokenService/CommitLease": {role: methods.Client, request: `{"lease":"us/none"}`},
-	"/samya.v1.TokenService/Batch":       {role: methods.Client, request: `{"operations":[{"acquire":{"entity":"acme/vm","tokens":1}}]}`},
-	"/samya.v1.TokenService/Stream":      {role: methods.Client, request: `{}`},
+	"/samya.v1.TokenService/Batch":       {role: methods.Client, peers: true, request: `{"operations":[{"acquire":{"entity":"acme/vm","tokens":1}}]}`},
+	"/samya.v1.TokenService/Stream":      {role: methods.Client, peers: true, request: `{}`},
 	"/samya.v1.TokenService/ListLeases":  {role: methods.Viewer, request: `{"entity":"acme/vm"}`},
 
-	"/samya.v1.EntityService/GetEntity":    {role: methods.Viewer, request: `{"name":"acme/vm","consistency":"CONSISTENCY_LOCAL"}`},
+	"/samya.v1.EntityService/GetEntity":    {role: methods.Viewer, peers: true, request: `{"name":"acme/vm","consistency":"CONSISTENCY_LOCAL"}`},
 	"/samya.v1.EntityService/ListEntities": {role: methods.Viewer, request: `{"prefix":"acme/"}`},
 	"/samya.v1.EntityService/WatchEntity":  {role: methods.Viewer, request: `{"name":"acme/vm"}`},
 	"/samya.v1.EntityService/CreateEntity": {role: methods.Operator, request: `{"name":"acme/vm","limit":"1"}`},
@@ -59,17 +59,18 @@ var demands = map[string]demand{
 
 	"/samya.v1.EntityService/CutEntity":       {role: methods.Viewer, request: `{"name":"acme/vm"}`},
 	"/samya.v1.EntityService/ReconcileEntity": {role: methods.Admin, request: `{"name":"acme/vm","in_use":"1","cut":"cut1-x"}`},
+	"/samya.v1.EntityService/ResetEntity":     {role: methods.Operator, request: `{"name":"acme/vm"}`},
 	"/samya.v1.EntityService/RescueEntity":    {role: methods.Admin, request: `{"name":"acme/vm","site":"None/such","generation":"1"}`},
 
-	"/samya.v1.ClusterService/ListSites":      {role: methods.Viewer, request: `{}`},
+	"/samya.v1.ClusterService/ListSites":      {role: methods.Viewer, peers: true, request: `{}`},
 	"/samya.v1.ClusterService/GetMode":        {role: methods.Viewer, request: `{}`},
 	"/samya.v1.ClusterService/GetVersion":     {role: methods.Viewer, request: `{}`},
 	"/samya.v1.ClusterService/RaiseVersion":   {role: methods.Admin, whole: true, request: `{"version":65535}`},
 	"/samya.v1.ClusterService/GetForecast":    {role: methods.Viewer, request: `{}`},
 	"/samya.v1.ClusterService/InspectSites":   {role: methods.Viewer, whole: true, request: `{}`},
 	"/samya.v1.ClusterService/SetMode":        {role: methods.Admin, whole: true, request: `{"protocol":"none-such"}`},
-	"/samya.v1.ClusterService/ListMembers":    {role: methods.Viewer, request: `{}`},
-	"/samya.v1.ClusterService/WatchMembers":   {role: methods.Viewer, request: `{}`},
+	"/samya.v1.ClusterService/ListMembers":    {role: methods.Viewer, peers: true, request: `{}`},
+	"/samya.v1.ClusterService/WatchMembers":   {role: methods.Viewer, peers: true, request: `{}`},
 	"/samya.v1.ClusterService/AddMember":      {role: methods.Admin, whole: true, request: `{"name":"None/such"}`},
 	"/samya.v1.ClusterService/DrainMember":    {role: methods.Admin, whole: true, request: `{"name":"None/such"}`},
 	"/samya.v1.ClusterService/RemoveMember":   {role: methods.Admin, whole: true, request: `{"name":"None/such"}`},
@@ -83,8 +84,10 @@ var demands = map[string]demand{
 	"/samya.v1.SiteService/ForgetNode": {role: methods.Admin, whole: true, atSites: true, request: `{"site":"none-such"}`},
 
 	methods.ShouldRateLimit: {
-		role: methods.Client, atManagers: true, proxies: true, request: `{"domain":"acme","descriptors":[{"entries":[{"key":"none"}]}]}`,
+		role: methods.Client, proxies: true, request: `{"domain":"acme","descriptors":[{"entries":[{"key":"none"}]}]}`,
 	},
+
+	methods.StreamQuotas: {role: methods.Client, proxies: true, request: `{"domain":"acme"}`},
 
 	"/samya.peer.v1.PeerService/Link":     {sites: true, request: `{"hello":{"cluster":"test","site":"eu"}}`},
 	"/samya.peer.v1.PeerService/CopyBase": {itself: true, request: `{"cluster":"test","site":"none-such"}`},
@@ -113,6 +116,7 @@ var routes = map[string]route{
 	"CutEntity":    {"/samya.v1.EntityService/CutEntity", "/v1/entities/acme/vm:cut", ""},
 
 	"ReconcileEntity": {"/samya.v1.EntityService/ReconcileEntity", "/v1/entities/acme/vm:reconcile", `{"in_use":1,"cut":"cut1-x"}`},
+	"ResetEntity":     {"/samya.v1.EntityService/ResetEntity", "/v1/entities/acme/vm:reset", "{}"},
 	"RescueEntity":    {"/samya.v1.EntityService/RescueEntity", "/v1/entities/acme/vm:rescue", `{"site":"None/such","generation":1,"net":0,"held":0}`},
 
 	"Acquire":         {"/samya.v1.TokenService/Acquire", "/v1/entities/acme/vm:acquire", `{"tokens":1,"wait":"0s"}`},
@@ -167,7 +171,7 @@ func (w *who) verdict(d demand, atSite bool) apierr.Reason {
 		return ""
 	case !w.known && w.kind == "":
 		return apierr.Unauthenticated
-	case d.sites && w.kind == tlsconf.Site:
+	case (d.sites || d.peers) && w.kind == tlsconf.Site && atSite:
 		return ""
 	case d.sites, d.itself, w.kind == tlsconf.Site:
 		return apierr.PermissionDenied
@@ -273,7 +277,7 @@ func TestListeners(t *testing.T) {
 			}{{"site", c.site.GRPCAddr(), true}, {"app manager", c.manager.GRPCAddr(), false}} {
 				conn := c.dial(at.addr, w.shows)
 				for method, d := range demands {
-					if (d.sites || d.itself || d.atSites) && !at.site || d.atManagers && at.site {
+					if (d.sites || d.itself || d.atSites) && !at.site {
 						continue
 					}
 					asked++

@@ -268,13 +268,13 @@ func TestCertificateOfALongCall(t *testing.T) {
 	}
 }
 
-// TestRelayedScopes: a site goes by the whole scope that an app manager tells of its
-// caller, and believes nobody else.
+// TestRelayedScopes: a site goes by the whole scope that an app manager or another site tells
+// of its caller, and believes nobody else.
 func TestRelayedScopes(t *testing.T) {
 	for _, scope := range []Scope{nil, {"acme"}, {"acme/"}, {"acme", "zeta/"}, {"acme", "beta", "zeta/vm"}} {
 		relayed := Relay(context.WithValue(t.Context(), sessionKey{}, &session{caller: &principal{Name: "billing"}, scope: scope}))
 		pairs, _ := metadata.FromOutgoingContext(relayed)
-		for kind, believed := range map[tlsconf.Kind]bool{tlsconf.AppManager: true, tlsconf.Client: false, tlsconf.Site: false, "": false} {
+		for kind, believed := range map[tlsconf.Kind]bool{tlsconf.AppManager: true, tlsconf.Client: false, tlsconf.Site: true, "": false} {
 			s := &session{caller: &principal{Name: "m", Kind: kind}}
 			want, behalf := scope, "billing"
 			if !believed {

@@ -1,6 +1,9 @@
 package access
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/samya-db/samya/internal/metric"
+)
 
 var (
 	descExpiry = prometheus.NewDesc("samya_tls_expiry_seconds",
@@ -19,31 +22,17 @@ type metrics struct {
 }
 
 func newMetrics() *metrics {
-	m := &metrics{
-		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "samya_access_refused_total", Help: "Calls and operations refused, by reason: who asked is not known, may not, or asks for too much.",
-		}, []string{"reason"}),
-		reloads: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "samya_access_reloads_total", Help: "How often a changed access file was found, by outcome: done, or failed (what was read before stands).",
-		}, []string{"outcome"}),
-		changes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "samya_access_changes_total", Help: "Administrative changes asked for, by outcome: done, failed, or unwritten (refused, for want of the audit log).",
-		}, []string{"outcome"}),
-		unrecorded: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "samya_access_refusals_unrecorded_total",
-			Help: "Refused administrative changes without a line in the audit log: too many in a second, or the log failed.",
-		}),
+	to := metric.To(nil)
+	return &metrics{
+		refused: to.CountersOf("samya_access_refused_total", "Calls and operations refused, by reason: who asked is not known, may not, or asks for too much.",
+			"reason", "UNAUTHENTICATED", "PERMISSION_DENIED", "RATE_LIMITED", "OVERLOADED"),
+		reloads: to.CountersOf("samya_access_reloads_total", "How often a changed access file was found, by outcome: done, or failed (what was read before stands).",
+			"outcome", "done", "failed"),
+		changes: to.CountersOf("samya_access_changes_total", "Administrative changes asked for, by outcome: done, failed, or unwritten (refused, for want of the audit log).",
+			"outcome", "done", "failed", "unwritten"),
+		unrecorded: to.Counter("samya_access_refusals_unrecorded_total",
+			"Refused administrative changes without a line in the audit log: too many in a second, or the log failed."),
 	}
-	for vec, values := range map[*prometheus.CounterVec][]string{
-		m.refused: {"UNAUTHENTICATED", "PERMISSION_DENIED", "RATE_LIMITED", "OVERLOADED"},
-		m.reloads: {"done", "failed"},
-		m.changes: {"done", "failed", "unwritten"},
-	} {
-		for _, v := range values {
-			vec.WithLabelValues(v)
-		}
-	}
-	return m
 }
 
 // Describe implements prometheus.Collector.

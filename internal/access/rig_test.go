@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/samya-db/samya/appmgr"
+	"github.com/samya-db/samya/appmgr/ratelimit"
 	"github.com/samya-db/samya/client"
 	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/apierr"
@@ -49,18 +50,12 @@ func start(tb testing.TB, limits access.Limits) *cluster {
 	c := &cluster{t: tb, set: credtest.New(tb), audit: filepath.Join(tb.TempDir(), "audit.log")}
 	siteTLS, siteGuard := c.guard(tlsconf.Site, "us", access.Config{Relays: true, Limits: limits, Audit: c.audit})
 	gossip := sitetest.FreePort(tb)
-	s, err := site.New(site.Config{
-		Config: node.Config{
-			Cluster: "test", Name: "us", Region: "us", GRPC: "127.0.0.1:0", HTTP: "127.0.0.1:0",
-			Gossip: node.Gossip{Bind: gossip}, Preset: "local", TLS: siteTLS, Access: siteGuard, Restricted: true,
-		},
-		DataDir: filepath.Join(tb.TempDir(), "us"), Members: []string{"us"},
-	})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	c.site = s
+	c.site = c.newSite(node.Config{
+		Cluster: "test", Name: "us", Region: "us", GRPC: "127.0.0.1:0", HTTP: "127.0.0.1:0",
+		Gossip: node.Gossip{Bind: gossip}, Preset: "local", TLS: siteTLS, Access: siteGuard, Restricted: true,
+	}, ratelimit.Settings{}, "us")
 	managerTLS, managerGuard := c.guard(tlsconf.AppManager, "am", access.Config{Limits: limits})
+	var err error
 	c.manager, err = appmgr.New(appmgr.Config{
 		Config: node.Config{
 			Name: "am", Region: "us", Cluster: "test", GRPC: "127.0.0.1:0", HTTP: "127.0.0.1:0",
@@ -72,20 +67,11 @@ func start(tb testing.TB, limits access.Limits) *cluster {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	for _, run := range []func(context.Context) error{s.Run, c.manager.Run} {
-		ctx, stop := context.WithCancel(context.Background())
-		done := make(chan error, 1)
-		go func() { done <- run(ctx) }()
-		tb.Cleanup(func() {
-			stop()
-			if err := <-done; err != nil {
-				tb.Error(err)
-			}
-		})
-	}
+	c.run(c.site.Run)
+	c.run(c.manager.Run)
 	<-c.manager.Listening()
 	// No rate holds for app managers.
-	admin := c.dial(s.GRPCAddr(), shown{files: c.set.Issue(tlsconf.AppManager, "setup", time.Hour)})
+	admin := c.dial(c.site.GRPCAddr(), shown{files: c.set.Issue(tlsconf.AppManager, "setup", time.Hour)})
 	health := healthv1.NewHealthClient(c.dial(c.manager.GRPCAddr(), shown{files: c.set.Believing()}))
 	sitetest.Eventually(tb, "the app manager", func() error {
 		h, err := health.Check(tb.Context(), &healthv1.HealthCheckRequest{})
@@ -101,6 +87,34 @@ func start(tb testing.TB, limits access.Limits) *cluster {
 		})
 	}
 	return c
+}
+
+// newSite makes a site that also serves Envoy.
+func (c *cluster) newSite(cfg node.Config, limits ratelimit.Settings, members ...string) *site.Site {
+	c.t.Helper()
+	s, err := site.New(site.Config{
+		Config: cfg, DataDir: filepath.Join(c.t.TempDir(), cfg.Name), Members: members,
+		Front: func(in *site.Inside) (site.Front, error) {
+			return appmgr.NewInside(appmgr.Config{Config: cfg, RateLimits: limits, Registry: in.Registry()}, in)
+		},
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return s
+}
+
+// run runs a process until the end of the test.
+func (c *cluster) run(process func(context.Context) error) {
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- process(ctx) }()
+	c.t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			c.t.Error(err)
+		}
+	})
 }
 
 func (c *cluster) guard(kind tlsconf.Kind, name string, cfg access.Config) (*tlsconf.Store, *access.Guard) {

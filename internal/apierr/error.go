@@ -38,6 +38,9 @@ type Error struct {
 	// has too low a limit; empty if it is Entity. It is an entity above Entity, or an
 	// entity of an atomic batch.
 	Lacking string
+	// Elsewhere: other sites may have the tokens; nothing was done here, and they may be asked.
+	// Set with OutOfTokens.
+	Elsewhere bool
 	// Attempt, NotAfter and Tried are given with OutcomeUnknown if the request can be
 	// repeated at any site. The repeat has RequestID, the same body, and these three
 	// values. An empty Tried then means any site.

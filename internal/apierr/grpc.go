@@ -24,6 +24,7 @@ const (
 	metaAttempt   = "attempt"
 	metaNotAfter  = "not_after"
 	metaTried     = "tried"
+	metaElsewhere = "elsewhere"
 )
 
 // maxViolations bounds the violations that an Error sends.
@@ -42,6 +43,9 @@ func (e *Error) GRPCStatus() *status.Status {
 		if v != nil {
 			meta[k] = strconv.FormatInt(*v, 10)
 		}
+	}
+	if e.Elsewhere {
+		meta[metaElsewhere] = "true"
 	}
 	if e.Attempt > 0 {
 		meta[metaAttempt] = strconv.FormatUint(uint64(e.Attempt), 10)
@@ -120,6 +124,7 @@ func fromStatus(err error) *Error {
 
 func (e *Error) readMeta(m map[string]string) {
 	e.Entity, e.RequestID, e.Site, e.Lacking = m[metaEntity], m[metaRequestID], m[metaSite], m[metaLacking]
+	e.Elsewhere = m[metaElsewhere] == "true"
 	if left, err := strconv.ParseInt(m[metaLeft], 10, 64); err == nil {
 		e.Left = &left
 	}

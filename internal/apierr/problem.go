@@ -28,6 +28,7 @@ type Problem struct {
 	Site         string      `json:"site,omitempty"`
 	Entity       string      `json:"entity,omitempty"`
 	Lacking      string      `json:"lacking,omitempty"`
+	Elsewhere    bool        `json:"elsewhere,omitempty"`
 	Attempt      uint32      `json:"attempt,omitempty"`
 	NotAfter     *time.Time  `json:"not_after,omitempty"`
 	Tried        []string    `json:"tried,omitempty"`
@@ -49,6 +50,7 @@ func (e *Error) Problem(instance string) Problem {
 		Site:         clip(e.Site),
 		Entity:       clip(e.Entity),
 		Lacking:      clip(e.Lacking),
+		Elsewhere:    e.Elsewhere,
 		Attempt:      e.Attempt,
 		Tried:        e.Tried,
 	}
@@ -68,7 +70,7 @@ func (p Problem) Error() *Error {
 		Reason: p.Reason, Message: p.Detail, Left: p.TokensLeft, Limit: p.Limit,
 		RetryAfter: time.Duration(p.RetryAfterMS) * time.Millisecond,
 		RequestID:  p.RequestID, Site: p.Site, Entity: p.Entity, Lacking: p.Lacking,
-		Attempt: p.Attempt, Tried: p.Tried,
+		Elsewhere: p.Elsewhere, Attempt: p.Attempt, Tried: p.Tried,
 	}
 	if p.NotAfter != nil {
 		e.NotAfter = *p.NotAfter

@@ -179,7 +179,10 @@ func Read(from io.Reader) (*Books, error) {
 
 // check returns an error for an entry that no export writes; last is the name before it.
 func (e *Entry) check(last string) error {
-	_, rate := rates.Parse(e.Kind, e.Per, e.TimeZone, e.Durable)
+	terms, rate := rates.Parse(e.Kind, e.Per, e.TimeZone, e.Durable)
+	if e.Keys && rate == nil {
+		_, rate = terms.OfKeys(e.Durable)
+	}
 	switch err := errors.Join(name.Entity("name", e.Name), name.Limit("limit", e.Limit), name.Parent("parent", e.Parent), rate); {
 	case err != nil:
 		return err

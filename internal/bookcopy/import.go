@@ -174,7 +174,7 @@ func (e *entity) first() int64 {
 
 func (im *importing) create(ctx context.Context, e *entity) (bool, error) {
 	_, err := im.api.Create(ctx, httpapi.Creation{
-		Name: e.Name, Limit: e.first(), Parent: e.Parent, Per: e.Per, Kind: e.Kind, TimeZone: e.TimeZone, Durable: e.Durable, RequestID: im.requestID("create", e),
+		Name: e.Name, Limit: e.first(), Parent: e.Parent, Per: e.Per, Kind: e.Kind, TimeZone: e.TimeZone, Durable: e.Durable, Keys: e.Keys, RequestID: im.requestID("create", e),
 	})
 	if !errors.Is(err, apierr.EntityExists) {
 		return err == nil, err

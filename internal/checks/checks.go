@@ -50,6 +50,9 @@ func (b Boundary) Acquire(r *samyav1.AcquireRequest) error {
 // Create checks all fields of a creation, and returns the terms of a rate quota.
 func Create(r *samyav1.CreateEntityRequest) (rates.Terms, error) {
 	terms, err := rates.Parse(r.GetKind(), r.GetPer(), r.GetTimeZone(), r.Durable)
+	if r.GetKeys() && err == nil {
+		terms, err = terms.OfKeys(r.Durable)
+	}
 	return terms, errors.Join(
 		name.Entity("name", r.GetName()), name.Limit("limit", r.GetLimit()), name.Parent("parent", r.GetParent()), err,
 		RequestID("request_id", r.GetRequestId()),
@@ -215,9 +218,15 @@ func RequestID(field, id string) error {
 	return name.RequestID(field, id)
 }
 
+// maxShareTTL bounds the time to live of a lease of share, as input.MaxShareTTL does.
+const maxShareTTL = 10 * time.Minute
+
 func leaseTerms(l *samyav1.LeaseTerms) error {
 	if l == nil {
 		return nil
+	}
+	if l.GetShare() && l.GetTtl().IsValid() && l.GetTtl().AsDuration() > maxShareTTL {
+		return &name.Error{Field: "lease.ttl", Problem: l.GetTtl().AsDuration().String() + ", at most 10m with lease.share"}
 	}
 	return errors.Join(TTL("lease.ttl", l.GetTtl()), name.Holder("lease.holder", l.GetHolder()))
 }

@@ -50,10 +50,10 @@ func TestEveryFieldIsSent(t *testing.T) {
 		{call(func(c *httpapi.Client) (any, error) { return c.ListEntities(ctx, "a/", 3, "t") }), `GET /v1/entities?page_size=3&page_token=t&prefix=a%2F`},
 		{call(func(c *httpapi.Client) (any, error) {
 			return c.Acquire(ctx, "acme", httpapi.Request{
-				Tokens: 3, MinTokens: 2, DryRun: true, Lease: httpapi.LeaseTerms{TTL: "30s", Holder: "h"}, Attempt: 4,
+				Tokens: 3, MinTokens: 2, DryRun: true, Lease: httpapi.LeaseTerms{TTL: "30s", Holder: "h", Share: true}, Attempt: 4,
 				Tried: []string{"us"}, NotAfter: &notAfter, RequestID: "id", Wait: "2s", Site: "eu",
 			})
-		}), `POST /v1/entities/acme:acquire {"tokens":3,"min_tokens":2,"dry_run":true,"lease":{"ttl":"30s","holder":"h"},"attempt":4,"tried":["us"],"not_after":"2026-03-04T05:06:07.008Z","request_id":"id","wait":"2s","site":"eu"}`},
+		}), `POST /v1/entities/acme:acquire {"tokens":3,"min_tokens":2,"dry_run":true,"lease":{"ttl":"30s","holder":"h","share":true},"attempt":4,"tried":["us"],"not_after":"2026-03-04T05:06:07.008Z","request_id":"id","wait":"2s","site":"eu"}`},
 		{call(func(c *httpapi.Client) (any, error) {
 			return c.Release(ctx, "acme", httpapi.Request{Lease: "us/id"})
 		}), `POST /v1/entities/acme:release {"lease":"us/id"}`},

@@ -22,6 +22,8 @@ type Creation struct {
 	// Durable says whether grants of a rate quota are durable; nil for other entities, and
 	// in a creation for the default.
 	Durable *bool `json:"durable,omitempty"`
+	// Keys: the entity is a template, and each name below it has a quota to itself.
+	Keys bool `json:"keys,omitempty"`
 	// RequestID names the request; if empty, samya makes an id.
 	RequestID string `json:"request_id,omitempty"`
 }
@@ -31,6 +33,21 @@ func (c *Client) Create(ctx context.Context, e Creation) (Entity, error) {
 	var created Entity
 	err := c.do(ctx, http.MethodPost, "/v1/entities", nil, e, &created)
 	return created, err
+}
+
+// Reset is the outcome of a reset.
+type Reset struct {
+	// Returned is the number of tokens that came back.
+	Returned int64 `json:"returned"`
+	// MissingSites did not answer, or leave.
+	MissingSites []string `json:"missing_sites"`
+}
+
+// ResetEntity has the tokens of a rate quota, or of a key, come back at once.
+func (c *Client) ResetEntity(ctx context.Context, name string) (Reset, error) {
+	var r Reset
+	err := c.do(ctx, http.MethodPost, "/v1/entities/"+name+":reset", nil, map[string]any{}, &r)
+	return r, err
 }
 
 // MoveEntity moves an entity, with all entities below it, below parent; an empty parent

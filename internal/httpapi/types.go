@@ -25,6 +25,8 @@ type Entity struct {
 	// Durable says whether grants of a rate quota are durable; nil for other entities, and
 	// in a creation for the default.
 	Durable *bool `json:"durable,omitempty"`
+	// Keys: the entity is a template, and each name below it has a quota to itself.
+	Keys bool `json:"keys,omitempty"`
 }
 
 // Change is a change of a limit.
@@ -120,6 +122,9 @@ type Request struct {
 	MinTokens int64 `json:"min_tokens,omitempty"`
 	// DryRun only asks how many tokens an acquire would be granted at once.
 	DryRun bool `json:"dry_run,omitempty"`
+	// Once says that nobody repeats the acquire: of a rate quota that is not durable, and of
+	// keys, nothing remembers it.
+	Once bool `json:"once,omitempty"`
 	// Lease is a [LeaseTerms] for an acquire. For a release it is the name of the tokens'
 	// lease.
 	Lease any `json:"lease,omitempty"`
@@ -159,6 +164,8 @@ type LeaseTerms struct {
 	TTL string `json:"ttl"`
 	// Holder names the holder of the lease; may be empty.
 	Holder string `json:"holder,omitempty"`
+	// Share has the holder grant tokens of a rate quota in place of the site.
+	Share bool `json:"share,omitempty"`
 }
 
 // Lease is tokens held until a time.
@@ -174,6 +181,8 @@ type Lease struct {
 	RemainingMS int64 `json:"remaining_ms"`
 	// Holder names the holder of the lease.
 	Holder string `json:"holder"`
+	// Share: the holder grants tokens in place of the site.
+	Share bool `json:"share,omitempty"`
 }
 
 // LeasePage is a page of leases.

@@ -6,12 +6,12 @@ import (
 	"encoding/base64"
 	"fmt"
 	"log/slog"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/hashicorp/memberlist"
+	"github.com/samya-db/samya/internal/reload"
 )
 
 const (
@@ -24,14 +24,7 @@ const (
 // ReadKeys reads a file of keys, each on a line, in base64, of 16, 24 or 32 bytes. It
 // skips empty lines and lines that begin with #.
 func ReadKeys(path string) ([][]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, fmt.Errorf("gossip keys: %w", err)
-	}
-	if info.Size() > maxKeyFile {
-		return nil, fmt.Errorf("gossip keys: %s: %d bytes, at most %d", path, info.Size(), maxKeyFile)
-	}
-	b, err := os.ReadFile(path)
+	b, err := reload.Read(path, maxKeyFile)
 	if err != nil {
 		return nil, fmt.Errorf("gossip keys: %w", err)
 	}
@@ -75,18 +68,7 @@ func parseKeys(b []byte) ([][]byte, error) {
 }
 
 // followKeys takes up changes of the file of keys until ctx ends.
-func (m *Membership) followKeys(ctx context.Context) {
-	tick := time.NewTicker(keyInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			m.lookAtKeys()
-		}
-	}
-}
+func (m *Membership) followKeys(ctx context.Context) { reload.Every(ctx, keyInterval, m.lookAtKeys) }
 
 // lookAtKeys takes up the file of keys if it has changed. A bad file is logged once, and
 // the present keys stay.
@@ -97,14 +79,9 @@ func (m *Membership) lookAtKeys() {
 	if err == nil {
 		err = exchange(m.keyring, keys)
 	}
-	text := ""
-	if err != nil {
-		text = err.Error()
-	}
-	if text != "" && text != m.keyProblem {
+	if m.keyProblem.Fresh(err) {
 		m.log.Error("the keys of gossip were not read again; those there are stay", slog.Any("error", err))
 	}
-	m.keyProblem = text
 }
 
 // exchange replaces the keys of a ring by keys: the first encrypts, all are accepted.

@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/memberlist"
 
 	"github.com/samya-db/samya/internal/preset"
+	"github.com/samya-db/samya/internal/reload"
 )
 
 // errClosed is the error of a closed Membership.
@@ -41,7 +42,7 @@ type Membership struct {
 	keyFile    string
 	keyring    *memberlist.Keyring
 	keyMu      sync.Mutex
-	keyProblem string
+	keyProblem reload.Fault
 
 	// mu serializes operations that memberlist does not allow side by side: updates of
 	// this node, leaving and shutting down.

@@ -8,6 +8,7 @@
 package methods
 
 import (
+	"cmp"
 	"maps"
 	"path"
 	"slices"
@@ -53,6 +54,9 @@ type Rule struct {
 	Sites bool
 	// Change: a call is written to the audit log.
 	Change bool
+	// Peers: sites may call it at other sites, for the callers of services that they serve
+	// beside the public API.
+	Peers bool
 }
 
 // Route is a route of HTTP.
@@ -112,13 +116,11 @@ func methodOf(d protoreflect.MethodDescriptor) (Method, bool) {
 	m := Method{
 		Name: string(d.Name()), Full: "/" + string(d.Parent().FullName()) + "/" + string(d.Name()),
 		Stream: d.IsStreamingClient() || d.IsStreamingServer(),
-		Rule:   Rule{Least: Role(rule.GetLeast()), Whole: rule.GetWhole(), Any: rule.GetAny(), Change: rule.GetChange()},
+		Rule:   Rule{Least: Role(rule.GetLeast()), Whole: rule.GetWhole(), Any: rule.GetAny(), Change: rule.GetChange(), Peers: rule.GetPeers()},
 	}
 	for _, r := range rule.GetRoutes() {
 		name := r.GetName()
-		if name == "" {
-			name = m.Name
-		}
+		name = cmp.Or(name, m.Name)
 		m.Routes = append(m.Routes, Route{Name: name, Verb: r.GetVerb(), Path: r.GetPath()})
 	}
 	return m, true

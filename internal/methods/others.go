@@ -20,6 +20,9 @@ const (
 // not import.
 const ShouldRateLimit = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit"
 
+// StreamQuotas is the method of Envoy's rate limit quota service.
+const StreamQuotas = "/envoy.service.rate_limit_quota.v3.RateLimitQuotaService/StreamRateLimitQuotas"
+
 // others has the methods that do not belong to the public API.
 var others = map[string]Method{
 	// The methods of the service between sites. The app manager does not import its
@@ -43,6 +46,8 @@ var others = map[string]Method{
 			{Name: "ForwardAuthPost", Verb: http.MethodPost, Path: "/v1/forward-auth/{name}"},
 		},
 	},
+
+	StreamQuotas: {Stream: true, Rule: Rule{Least: Client, Proxies: true}},
 
 	Metrics: {
 		Rule:   Rule{Least: Viewer, Whole: true},

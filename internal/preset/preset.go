@@ -4,6 +4,7 @@
 package preset
 
 import (
+	"cmp"
 	_ "embed" // the words around the table
 	"fmt"
 	"io"
@@ -75,10 +76,7 @@ var presets = map[Name]Timings{
 
 // Of returns the timings of a preset, with those of WAN for an empty name.
 func Of(n Name) (t Timings, ok bool) {
-	if n == "" {
-		n = WAN
-	}
-	t, ok = presets[n]
+	t, ok = presets[cmp.Or(n, WAN)]
 	return t, ok
 }
 

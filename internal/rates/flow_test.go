@@ -112,6 +112,25 @@ func TestSliding(t *testing.T) {
 	}
 }
 
+// TestUnusedBucket: tokens of a lease that were not used come back as far as the bucket has not
+// filled since: after half a period none of 5 of 10 have not come back by the clock.
+func TestUnusedBucket(t *testing.T) {
+	f := rates.NewFlow(flowTerms(rates.Bucket, "1s"))
+	f.Pass(1, 10, 5)
+	mark := f.Mark()
+	f.Pass(1, 10, 10) // others take the rest
+	f.Pass(501, 10, 10)
+	if due := f.Due(); due != 5 {
+		t.Fatalf("%d tokens are due", due)
+	}
+	if unused := f.Unused(mark, 5); unused != 0 {
+		t.Errorf("%d tokens come back twice", unused)
+	}
+	if unused := f.Unused(mark, 7); unused != 2 {
+		t.Errorf("%d tokens of 7 come back, want 2", unused)
+	}
+}
+
 // TestSlidingIsNeverShort: the period holds also where it is no multiple of its parts.
 func TestSlidingIsNeverShort(t *testing.T) {
 	for at := range uint64(40) {

@@ -76,7 +76,13 @@ type Terms struct {
 	// Volatile says that grants are not made durable. A site that starts anew takes all its
 	// tokens for granted.
 	Volatile bool `json:"volatile,omitempty"`
+	// Keys says that the entity is a template: each name below it, a key, has a quota of these
+	// terms to itself.
+	Keys bool `json:"keys,omitempty"`
 }
+
+// Nanos is the length of a period in nanoseconds; 0 for months.
+func (t *Terms) Nanos() int64 { return 1000 * t.micros() }
 
 // micros is the length of a period in microseconds; 0 for months.
 func (t *Terms) micros() int64 { return int64(t.Count) * lengths[t.Unit] }
@@ -100,6 +106,12 @@ func (t *Terms) Validate() error {
 		return &name.Error{Field: "per", Problem: "must be at least a second, as parts of a second are for buckets"}
 	case t.Count < 1 || t.Unit == Month && t.Count > maxMonths || known && int64(t.Count) > maxPeriod/length:
 		return &name.Error{Field: "per", Problem: "must be at least a second and at most a year"}
+	case t.Keys && t.Kind == Sliding:
+		return &name.Error{Field: "kind", Problem: fmt.Sprintf("must be %q or %q for keys", Window, Bucket)}
+	case t.Keys && !t.Volatile:
+		return &name.Error{Field: "durable", Problem: "must be false for keys"}
+	case t.Keys && t.Kind == Window && (t.Unit == Month || t.micros() >= longPeriod):
+		return &name.Error{Field: "per", Problem: "must be below an hour for windows of keys: after a start a site has none of their tokens until the window ends"}
 	case t.Zone != "" && (t.Kind != Window || t.Unit != Day && t.Unit != Month):
 		return &name.Error{Field: "time_zone", Problem: "is for windows of days and months"}
 	}
@@ -109,6 +121,16 @@ func (t *Terms) Validate() error {
 		}
 	}
 	return nil
+}
+
+// OfKeys returns the terms of a template; its keys are volatile unless durable says otherwise,
+// which is an error. Its error is a [name.Error].
+func (t Terms) OfKeys(durable *bool) (Terms, error) {
+	if t.None() {
+		return t, &name.Error{Field: "keys", Problem: "is for rate quotas"}
+	}
+	t.Keys, t.Volatile = true, durable == nil || !*durable
+	return t, t.Validate()
 }
 
 // abbreviations are the texts of the units in Parse.

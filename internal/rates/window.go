@@ -24,7 +24,12 @@ type Calendar struct {
 
 // NewCalendar returns the calendar of valid terms.
 func NewCalendar(t *Terms) *Calendar {
-	c := &Calendar{count: int64(t.Count), zone: time.UTC}
+	c := calendarOf(t)
+	return &c
+}
+
+func calendarOf(t *Terms) Calendar {
+	c := Calendar{count: int64(t.Count), zone: time.UTC}
 	switch {
 	case t.Unit == Month:
 		c.months = true
@@ -62,7 +67,7 @@ func (t *Terms) Around(at time.Time) (period, rest time.Duration) {
 		period = time.Duration(t.micros()) * time.Microsecond
 		return period, period
 	}
-	c := NewCalendar(t)
+	c := calendarOf(t)
 	_, ends := c.At(at.UnixMilli())
 	return time.Duration(c.ends-c.begins) * time.Millisecond, time.UnixMilli(ends).Sub(at)
 }

@@ -10,11 +10,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/samya-db/samya/internal/reload"
 )
 
 // pollInterval is the time between two looks at the files.
@@ -48,9 +49,9 @@ type Store struct {
 	current atomic.Pointer[snapshot]
 	reloads reloads
 
+	failing reload.Fault
+
 	mu sync.Mutex
-	// failing is the error of the last look, so that it is logged once.
-	failing string
 	// conns are the connections to peers with a certificate.
 	conns map[*watched]struct{}
 	// judged are the verdicts on certificates; judgedBy is the snapshot that verified
@@ -95,33 +96,16 @@ func Open(files Files, log *slog.Logger) (*Store, error) {
 // Run takes up changes of the files until ctx ends, and closes connections to peers with
 // certificates that are no longer good. Bad files are logged, and the content read before
 // stays in force.
-func (s *Store) Run(ctx context.Context) {
-	tick := time.NewTicker(pollInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			s.Look()
-		}
-	}
-}
+func (s *Store) Run(ctx context.Context) { reload.Every(ctx, pollInterval, s.Look) }
 
 // Look looks at the files once.
 func (s *Store) Look() {
 	changed, err := s.reload()
-	s.mu.Lock()
-	again := err != nil && s.failing == err.Error()
-	s.failing = ""
-	if err != nil {
-		s.failing = err.Error()
-	}
-	s.mu.Unlock()
+	fresh := s.failing.Fresh(err)
 	switch {
 	case err != nil:
 		s.reloads.failed.Add(1)
-		if !again {
+		if fresh {
 			s.log.Error("the certificates were not read again; what was read before stands", slog.Any("error", err))
 		}
 	case changed:
@@ -159,25 +143,13 @@ func (s *Store) read() ([][]byte, error) {
 		if f.path == "" {
 			continue
 		}
-		b, err := readFile(f.path)
+		b, err := reload.Read(f.path, maxFile)
 		if err != nil {
 			return nil, fmt.Errorf("%s: reading the %s: %w", f.field, f.what, err)
 		}
 		raw[i] = b
 	}
 	return raw, nil
-}
-
-// readFile reads a file of at most maxFile bytes.
-func readFile(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() > maxFile {
-		return nil, fmt.Errorf("%s: %d bytes, at most %d", path, info.Size(), maxFile)
-	}
-	return os.ReadFile(path)
 }
 
 // parse makes a snapshot of the content of the files.

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -86,12 +87,8 @@ func (p *Policy) check() error {
 	if p.Balance != Graph && p.Window == 0 {
 		p.Window = defaultWindow
 	}
-	if p.Vertices == 0 {
-		p.Vertices = defaultVertices
-	}
-	if p.Edges == 0 {
-		p.Edges = defaultEdges
-	}
+	p.Vertices = cmp.Or(p.Vertices, defaultVertices)
+	p.Edges = cmp.Or(p.Edges, defaultEdges)
 	switch {
 	case p.Kind > Base:
 		return fmt.Errorf("%w: kind %d", errOptions, p.Kind)

@@ -1,6 +1,7 @@
 package early
 
 import (
+	"cmp"
 	"fmt"
 	"sync"
 )
@@ -97,9 +98,7 @@ func (o *Options) check() error {
 	if err := o.Classes.Validate(o.Mapping); err != nil {
 		return fmt.Errorf("option Mapping: %w", err)
 	}
-	if o.Queue == 0 {
-		o.Queue = defaultQueue
-	}
+	o.Queue = cmp.Or(o.Queue, defaultQueue)
 	if o.Queue < 1 {
 		return fmt.Errorf("option Queue: %d, must be at least 1", o.Queue)
 	}

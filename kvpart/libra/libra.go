@@ -15,6 +15,7 @@
 package libra
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -175,9 +176,7 @@ type Options struct {
 
 // check sets defaults. It fails with ErrInput if a field is out of its range.
 func (o *Options) check(nodes, units int) error {
-	if o.Tolerance == 0 {
-		o.Tolerance = DefaultTolerance
-	}
+	o.Tolerance = cmp.Or(o.Tolerance, DefaultTolerance)
 	if o.Benefit == 0 {
 		o.Benefit = min(defaultBenefit, float64(nodes)/float64(4*max(units, 1)))
 	}

@@ -5,6 +5,7 @@
 package sched
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -141,9 +142,7 @@ func New[V any](o Options[V]) (*Scheduler[V], error) {
 	if o.Place > Within {
 		return nil, fmt.Errorf("%w: placement %d", errOptions, o.Place)
 	}
-	if o.Queue == 0 {
-		o.Queue = DefaultQueue
-	}
+	o.Queue = cmp.Or(o.Queue, DefaultQueue)
 	if o.Queue < 1 || o.Queue > MaxQueue {
 		return nil, fmt.Errorf("%w: queue of %d, want 1 to %d", errOptions, o.Queue, MaxQueue)
 	}

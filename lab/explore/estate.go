@@ -87,6 +87,9 @@ func (e *estate) DropItem(heir avantan.SiteID, item handoff.Item) {
 // LoseItem implements handoff.Ledger.
 func (e *estate) LoseItem(avantan.SiteID, handoff.Item) { e.lease = 0 }
 
+// LoseNet implements handoff.Ledger. The entity is an allocation.
+func (*estate) LoseNet(avantan.SiteID, avantan.Tokens) {}
+
 func appendBool(dst []byte, b bool) []byte {
 	if b {
 		return append(dst, 1)

@@ -16,6 +16,7 @@ type admitting struct {
 	*asking
 	*leasing
 	*repeating
+	*keying
 }
 
 // waits implements till: it asks the admission module, unless the window ends in time.
@@ -25,8 +26,11 @@ func (c *admitting) waits(e *entity, tokens Tokens, until Tick) bool {
 
 // begun grants or refuses an acquire seen for the first time, or lets it wait. A dry run is
 // told how many tokens it would get now if it did not wait.
-func (c *admitting) begun(call input.Call, r *request, ch charge, t turn, dry bool) {
+func (c *admitting) begun(call input.Call, r *request, ch charge, t *turn, dry bool) {
 	for i := range ch {
+		if plain(ch[i].of) {
+			continue
+		}
 		// An acquire of more than a limit leaves no trace.
 		if e := ch[i].of; !dry && c.replenishes(e) && ch.exceeds(r) == nil {
 			c.replenish(e)

@@ -31,6 +31,9 @@ func changeBody(ch *input.Change) uint64 {
 		if t.Volatile {
 			h = mixBody(h, 1)
 		}
+		if t.Keys {
+			h = mixBody(h, 2)
+		}
 	}
 	if ch.Kind == input.Reconcile {
 		t := &ch.Truth

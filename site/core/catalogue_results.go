@@ -132,6 +132,7 @@ func packChange(r *stored.Change) packedChange {
 		text(string(ch.Rate.Unit))
 		text(ch.Rate.Zone)
 		flag(ch.Rate.Volatile)
+		flag(ch.Rate.Keys)
 	}
 	return packedChange(b)
 }
@@ -156,7 +157,7 @@ func (p packedChange) unpack() stored.Change {
 	ch.Incarnation, ch.Heir = u.number(), SiteID(u.text())
 	if u.rest != "" {
 		ch.Rate.Kind, ch.Rate.Count, ch.Rate.Unit, ch.Rate.Zone = rates.Kind(u.text()), uint32(u.number()), rates.Unit(u.text()), u.text() //nolint:gosec // packed from 32 bits
-		ch.Rate.Volatile = u.number() == 1
+		ch.Rate.Volatile, ch.Rate.Keys = u.number() == 1, u.number() == 1
 	}
 	return r
 }

@@ -133,22 +133,21 @@ func (cat *catalogue) replace(w *catalogueWhole) {
 	}
 	direct := make(map[*entity]Tokens, c.space.len())
 	c.space.ascend("", func(e *entity) bool {
-		direct[e] += e.books.Net()
-		if e.parent() != nil {
-			direct[e.parent()] -= e.books.Net()
+		if rateOf(e) == nil {
+			direct[e] = e.books.Net() - c.space.carriedBelow(e)
 		}
 		return true
 	})
 	cat.regroup(w)
 	out := make(map[*entity]Tokens, c.space.len())
 	c.space.ascend("", func(e *entity) bool {
-		for a := range e.chain() {
+		for a := range allocationsOf(e) {
 			out[a] += direct[e]
 		}
 		return true
 	})
 	c.space.ascend("", func(e *entity) bool {
-		if out[e] != e.books.Net() {
+		if rateOf(e) == nil && out[e] != e.books.Net() {
 			c.shift(e, out[e]-e.books.Net())
 		}
 		return true

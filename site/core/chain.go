@@ -17,7 +17,7 @@ func chargeOfAll(named []*entity, parts []input.Part) charge {
 // missing is the first entity named by parts that does not exist.
 func (c *charging) missing(parts []input.Part) string {
 	for _, p := range parts {
-		if c.space.find(p.Entity) == nil {
+		if t, _ := c.space.above(p.Entity); t == nil && c.space.find(p.Entity) == nil {
 			return p.Entity
 		}
 	}

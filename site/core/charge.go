@@ -113,6 +113,9 @@ func giveAll(at mover, ch charge) {
 // free implements till. No tokens are granted without it, so none are granted from a window
 // that is over. Acquires that wait come first to tokens that come back.
 func (c *charging) free(e *entity) Tokens {
+	if plain(e) {
+		return max(0, e.usable())
+	}
 	if c.replenishes(e) && e.queue.len() > 0 {
 		c.later(e)
 		return 0
@@ -134,7 +137,7 @@ func (c *charging) fits(e *entity, tokens Tokens) bool {
 }
 
 // give implements mover. Tokens of a rate quota are not given back: the window of their
-// grant is not known. creditOf is for tokens of leases.
+// grant is not known. creditLease is for tokens of leases.
 func (c *charging) give(e *entity, tokens Tokens) {
 	if rateOf(e) != nil {
 		return
@@ -149,23 +152,49 @@ func (c *charging) putBack(e *entity, tokens Tokens) {
 	c.dirtyBooks(e)
 }
 
-// creditOf puts tokens of a lease back into the books. It returns their number, and reports
-// whether they fit. Tokens of a rate quota come back as far as they have not come back by the
-// clock; mark tells when they were granted, see markOf.
-func (c *charging) creditOf(e *entity, tokens Tokens, mark int64) (back Tokens, fits bool) {
+// creditLease puts tokens of a lease back into the books of its entity and the ancestors. It
+// returns the number that comes back to the lease's entity, and reports whether the tokens
+// fit. To a rate quota tokens come back as far as they have not come back by the clock.
+func (c *charging) creditLease(l *lease, tokens Tokens) (back Tokens, fits bool) {
+	var room [MaxDepth]charged
+	ch := l.entity.charge(room[:0], tokens)
+	for i := range ch {
+		if rateOf(ch[i].of) != nil {
+			ch[i].tokens = c.unused(ch[i].of, l, tokens)
+		}
+	}
+	if !fitAll(c, ch) {
+		return 0, false
+	}
+	for i := range ch {
+		if ch[i].tokens > 0 {
+			c.putBack(ch[i].of, ch[i].tokens)
+		}
+	}
+	return ch[0].tokens, true
+}
+
+// unused is the number of a lease's tokens that may come back to a rate quota. None do while
+// tokens out are on their way to an heir, where they may have come back by the clock.
+func (c *charging) unused(e *entity, l *lease, tokens Tokens) Tokens {
 	r := rateOf(e)
-	if r != nil && r.flow != nil {
+	mark, marked := l.MarkOf(e.generation)
+	if r.flow != nil {
 		c.replenish(e)
-		tokens = Tokens(r.flow.Unused(mark, int64(tokens)))
 	}
 	switch {
-	case r != nil && (r.flow == nil && mark != r.Window || tokens <= 0 || !e.books.Fits(tokens)):
-		return 0, true
-	case r == nil:
-		return tokens, c.credit(e, tokens)
+	case !marked || r.flow == nil && mark != r.Window || c.roster.leaves || e.handoff() != nil && e.handoff().Open():
+		return 0
+	case r.flow != nil:
+		tokens = Tokens(r.flow.Unused(mark, int64(tokens)))
+	default:
+		// The rest has gone to an heir.
+		tokens = min(tokens, r.unheld(e)-r.Late-r.Ended.Last-r.Ended.Before)
 	}
-	c.putBack(e, tokens)
-	return tokens, true
+	if tokens <= 0 || !e.books.Fits(tokens) {
+		return 0
+	}
+	return tokens
 }
 
 // creditAll puts outstanding tokens back into the books, all or none, and reports whether

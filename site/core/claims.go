@@ -276,13 +276,17 @@ func (c *asking) remember(r *request, e *entity, state stored.RequestState, toke
 	if len(r.tries.Tried) > 0 {
 		c.claim(r, e.generation, state)
 	}
-	q := recordOf(r, e, state, tokens, e.usable())
+	left := e.usable()
+	if state == stored.Refused {
+		left = c.handsOut(e)
+	}
+	q := recordOf(r, e, state, tokens, left)
 	tenant := c.cfg.tenantOf(r.entity)
 	if e.name != r.entity && c.cfg.tenantOf(e.name) != tenant {
 		// The request lacked tokens of another tenant's entity.
 		q.Tenant = tenant
 	}
-	if at := c.requests.held.Take(tenant, 1); c.fleeting(r) {
+	if at := c.requests.held.Take(tenant, 1); c.fleeting(r, e) {
 		c.remembering.recordFleeting(&q, at)
 	} else {
 		c.remembering.record(q, at)

@@ -8,7 +8,7 @@ import (
 // conclude carries out a verdict that lets the acquire wait no longer: it takes the tokens,
 // records the outcome, and returns the answer. Without the record of a refusal a late
 // duplicate could be granted unnoticed.
-func (c *admitting) conclude(v *verdict, r *request, ch charge) answer.Answer {
+func (c *admitting) conclude(v *verdict, r *request, ch charge) (a answer.Answer) {
 	rests, state, tokens := ch[0].of, stored.Ran, r.granted(ch)
 	switch {
 	case v.full != nil:
@@ -20,15 +20,21 @@ func (c *admitting) conclude(v *verdict, r *request, ch charge) answer.Answer {
 	default:
 		takeAll(c, ch)
 	}
-	a := c.tells(v, r, ch)
-	c.asking.remember(r, rests, state, tokens)
+	if v.granted() {
+		a.Tokens, a.Left = tokens, ch[0].of.usable()
+	} else {
+		a = c.tells(v, r, ch)
+	}
+	if !c.forgets(r, rests) {
+		c.asking.remember(r, rests, state, tokens)
+	}
 	if v.granted() && v.crowded {
 		for e := range ch.entities() {
 			c.later(e)
 		}
 	}
 	if v.granted() && r.lease != nil {
-		a.Details = &answer.Details{Lease: c.leasing.lend(rests, r, tokens, markOf(rests))}
+		a.Details = &answer.Details{Lease: c.leasing.lend(rests, r, tokens)}
 	}
 	return a
 }
@@ -38,13 +44,13 @@ func (c *admitting) tells(v *verdict, r *request, ch charge) answer.Answer {
 	switch {
 	case v.over != nil:
 		e := v.over.of
-		return answer.Answer{Code: answer.ExceedsLimit, Tokens: e.limit, Left: e.usable(), Lacking: e.name}
+		return answer.Answer{Code: answer.ExceedsLimit, Tokens: e.limit, Left: c.handsOut(e), Lacking: e.name}
 	case v.refusing != nil:
 		e := v.refusing.of
-		return answer.Answer{Code: answer.OutOfTokens, Left: e.usable(), Lacking: e.name, RetryAfter: c.retryAfter(v.refusing)}
+		return answer.Answer{Code: answer.OutOfTokens, Left: c.handsOut(e), Lacking: e.name, RetryAfter: c.retryAfter(v.refusing)}
 	case v.full != nil:
 		e := v.full.of
-		return answer.Answer{Code: answer.QueueFull, Left: e.usable(), Lacking: e.name, RetryAfter: c.cfg.GiveUp}
+		return answer.Answer{Code: answer.QueueFull, Left: c.handsOut(e), Lacking: e.name, RetryAfter: c.cfg.GiveUp}
 	}
 	return answer.Answer{Code: answer.OK, Tokens: r.granted(ch), Left: ch[0].of.usable()}
 }
@@ -52,6 +58,10 @@ func (c *admitting) tells(v *verdict, r *request, ch charge) answer.Answer {
 // retryAfter is the time after which an acquire that was refused may find tokens.
 func (c *admitting) retryAfter(lacking *charged) Tick {
 	empty := c.assessing.emptyFor(lacking.of)
+	if q := lacking.of.queue; q.saves(0) {
+		// Others have waited for what comes back until then.
+		return max(1, q.hold.until-min(q.hold.until, c.now.Tick))
+	}
 	if in, ok := c.hasIn(lacking.of, lacking.tokens); ok && empty > 0 {
 		return in
 	}

@@ -69,6 +69,10 @@ type Config struct {
 	// (about 0.6 kB of memory each, and the forecasting model for entities with demand in
 	// more than one bin). Sites configured otherwise may create more.
 	MaxEntities int
+	// MaxKeys bounds the keys of all templates that need memory; default 2,000,000 (about 100
+	// bytes each). Beyond it keys not used lately are dropped: they come back with as few
+	// tokens as the key with the fewest among them.
+	MaxKeys int
 	// MaxChanges bounds the administrative changes under way; default 10,000.
 	MaxChanges int
 	// MaxResults and MaxLimitResults bound the kept results of decided changes, kept for
@@ -181,6 +185,7 @@ func (c *Config) setDefaults() {
 	orDefault(&c.MaxWaitingAll, 100_000)
 	orDefault(&c.Hold, 1000)
 	orDefault(&c.MaxEntities, 250_000)
+	orDefault(&c.MaxKeys, 2_000_000)
 	orDefault(&c.MaxChanges, 10_000)
 	orDefault(&c.MaxWatchers, 10_000)
 	orDefault(&c.MaxResults, 262_144)

@@ -29,6 +29,7 @@ type Core struct {
 	*asking
 	*leasing
 	*repeating
+	*keying
 	*admitting
 	*limiting
 	*auditing
@@ -54,9 +55,10 @@ func newCore(common *common) *Core {
 	asking := &asking{common: common, charging: charging, remembering: remembering}
 	leasing := &leasing{common: common, charging: charging, remembering: remembering, asking: asking}
 	repeating := &repeating{common: common, charging: charging, remembering: remembering, asking: asking, leasing: leasing}
+	keying := &keying{common: common, charging: charging, remembering: remembering, asking: asking}
 	admitting := &admitting{
 		common: common, forecasting: forecasting, charging: charging, assessing: assessing, remembering: remembering,
-		asking: asking, leasing: leasing, repeating: repeating,
+		asking: asking, leasing: leasing, repeating: repeating, keying: keying,
 	}
 	limiting := &limiting{common: common, assessing: assessing}
 	auditing := &auditing{common: common, peering: peering, assessing: assessing}
@@ -78,7 +80,7 @@ func newCore(common *common) *Core {
 	}
 	return &Core{
 		common: common, peering: peering, forecasting: forecasting, charging: charging, reading: reading,
-		assessing: assessing, remembering: remembering, asking: asking, leasing: leasing, repeating: repeating,
+		assessing: assessing, remembering: remembering, asking: asking, leasing: leasing, repeating: repeating, keying: keying,
 		admitting: admitting, limiting: limiting, auditing: auditing, rebalancing: rebalancing, gossiping: gossiping,
 		sharding: sharding, cataloguing: cataloguing, fencing: fencing, serving: serving, leaving: leaving,
 	}
@@ -147,6 +149,7 @@ func (c *Core) Step(now input.Now, in input.Input) {
 	if !c.clock.started {
 		c.leasing.startClock()
 		c.leasing.startLeases()
+		c.keying.start()
 	}
 	if in, recovers := in.(*input.Recover); recovers {
 		c.recovered(in)
@@ -184,6 +187,8 @@ func (c *Core) Step(now input.Now, in input.Input) {
 		c.leasing.leaseInput(in)
 	case *input.Watch:
 		c.reading.watch(in)
+	case *input.Reset:
+		c.reset(in)
 	case *input.SetForecast:
 		c.forecasting.setForecast(in)
 	case *input.ReadForecast:
@@ -208,14 +213,14 @@ func (c *Core) Step(now input.Now, in input.Input) {
 	if len(c.mistrusted) > 0 {
 		c.auditing.mistrustReports()
 	}
-	if len(c.due) > 0 {
-		c.rebalancing.settle()
-	}
+	c.rebalancing.settle()
 }
 
 // Status is the state of a core for health checks and gauges.
 type Status struct {
 	Entities, Waiting, Requests, Changes, Leases, Watchers int
+	// Keys counts the keys of templates that need memory; never fewer than there are.
+	Keys int
 	// Waited counts the acquires that ever waited for tokens, present ones included.
 	Waited uint64
 	// Claims are the requests about which other members have not answered yet.
@@ -258,7 +263,7 @@ func (c *Core) Status() Status {
 		c.serving.joinShards()
 	}
 	return Status{
-		Entities: c.space.len(), Waiting: len(c.waiting), Waited: c.arrivals, Requests: c.requests.len(),
+		Entities: c.space.len(), Keys: c.space.keys, Waiting: len(c.waiting), Waited: c.arrivals, Requests: c.requests.len(),
 		Changes: len(c.cat.pending), Leases: len(c.leases.byKey), Watchers: len(c.watchers), Claims: c.queries.open,
 		Surplus: c.surplus, WrittenOff: c.writtenOff, Halted: len(c.halt.generations),
 		Leaves: c.roster.leaves, Members: c.roster.size(), Behind: c.roster.behind,

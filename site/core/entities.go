@@ -32,9 +32,14 @@ func (c *cataloguing) addEntity(name string, generation uint64, limit Tokens, bo
 	e := c.newEntity(name, generation, limit, born)
 	c.beginRate(e, terms)
 	var err error
+	if terms.Keys {
+		e.rebalance.lastGrant = shareOfKeys(name, limit, c.roster.view(born), c.cfg.Self)
+	}
 	e.books, err = books.Of(e.rebalance.lastGrant, 0, 0)
 	c.keepWhole(e, err)
+	c.takesOver(e)
 	c.space.put(e)
+	c.space.enroll(e)
 	c.roster.count(e, 1)
 	c.stands(e)
 	c.dirtyBooks(e)
@@ -59,7 +64,9 @@ func (c *cataloguing) dropEntity(e *entity) {
 	c.forecasting.unpark(e.name)
 	delete(c.halt.generations, e.generation)
 	e.demand = demand{}
+	c.space.dismiss(e)
 	c.space.remove(e)
+	c.handsBack(e)
 	c.roster.count(e, -1)
 	c.out.Records.Deleted = append(c.out.Records.Deleted, e.name)
 }

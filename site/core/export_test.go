@@ -36,6 +36,11 @@ func (c *Core) GiveBack(key attempt.Key, most Tokens) Tokens { return c.giveBack
 // EndLease ends a lease, as claims of other sites do.
 func (c *Core) EndLease(key attempt.Key) Tokens { return c.endLease(key) }
 
+// Unsettled reports whether a step has left anything to do: nobody would, until a later step.
+func (c *Core) Unsettled() bool {
+	return c.fence.refused == nil && len(c.due)+len(c.rebalancing.consequences) > 0
+}
+
 // Audit begins an audit of an entity.
 func (c *Core) Audit(name string) {
 	e := c.space.find(name)

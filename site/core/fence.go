@@ -225,6 +225,8 @@ func (c *fencing) refuse(in input.Input, no answer.Answer) bool {
 		c.reply(in.Call, no)
 	case *input.Watch:
 		c.reply(in.Call, no)
+	case *input.Reset:
+		c.reply(in.Call, no)
 	case *input.Change:
 		c.reply(in.Call, no)
 	case *input.RenewLease:

@@ -38,6 +38,8 @@ func (c *Core) refuseHalted(in input.Input) bool {
 		call, halted = in.Call, slices.ContainsFunc(in.Parts, func(p input.Part) bool { return named(p.Entity) })
 	case *input.Release:
 		call, halted = in.Call, named(in.Entity)
+	case *input.Reset:
+		call, halted = in.Call, named(in.Entity)
 	case *input.RenewLease:
 		call, halted = in.Call, leased(in.Lease)
 	case *input.CommitLease:

@@ -188,7 +188,7 @@ func (l *handoffLedger) Fits(_ SiteID, estate *handoff.Estate) error {
 		}
 	}
 	left := estate.Left - estate.Owed
-	for a := range l.e.chain() {
+	for a := range sumsOf(l.e) {
 		if !a.books.FitsEstate(left, net) || !a.books.FitsEstate(left, estate.Net) {
 			return fmt.Errorf("entity %q: an estate of %d tokens left and %d outstanding: %w", a.name, left, net, errBooksFull)
 		}
@@ -212,7 +212,7 @@ func (l *handoffLedger) Credit(_ SiteID, tokens Tokens) {
 
 // Count implements handoff.Ledger.
 func (l *handoffLedger) Count(tokens Tokens) {
-	for a := range l.e.chain() {
+	for a := range sumsOf(l.e) {
 		l.c.keepWhole(a, a.books.Recount(-tokens))
 		if l.c.incoming > windowOf(a) {
 			// The leaver has granted them in a window that has not begun here.
@@ -252,18 +252,36 @@ func (l *handoffLedger) TakeItem(_ SiteID, item handoff.Item) {
 }
 
 // DropItem implements handoff.Ledger.
-func (l *handoffLedger) DropItem(heir SiteID, item handoff.Item) {
-	l.Count(-item.Tokens)
-	l.LoseItem(heir, item)
+func (l *handoffLedger) DropItem(_ SiteID, item handoff.Item) {
+	l.drop(item, false)
 }
 
 // LoseItem implements handoff.Ledger.
-func (l *handoffLedger) LoseItem(_ SiteID, item handoff.Item) {
+func (l *handoffLedger) LoseItem(_ SiteID, item handoff.Item) { l.drop(item, true) }
+
+// LoseNet implements handoff.Ledger. Tokens out of a rate quota may have come back at the lost
+// heir by the clock.
+func (l *handoffLedger) LoseNet(_ SiteID, tokens Tokens) {
+	if rateOf(l.e) != nil {
+		l.Count(-tokens)
+	}
+}
+
+// drop forgets a lease that went to an heir. If the heir is lost, the tokens of a rate quota
+// go with it: they may have come back there by the clock, and the holder of a share may go on.
+func (l *handoffLedger) drop(item handoff.Item, lost bool) {
 	p, err := unpackLease(item.Data)
 	if err != nil {
 		panic(fmt.Sprintf("core: entity %q: dropping a lease that this site packed: %v", l.e.name, err))
 	}
-	if of, found := l.c.leases.byKey[attempt.KeyOf(p.ID)]; found {
+	of, found := l.c.leases.byKey[attempt.KeyOf(p.ID)]
+	if found && of.Share {
+		l.c.unhold(l.e, item.Tokens)
+	}
+	if !lost || rateOf(l.e) != nil {
+		l.Count(-item.Tokens)
+	}
+	if found {
 		l.c.leasing.dropLease(of)
 	}
 }

@@ -64,13 +64,7 @@ func TestALeaseOfALostHeir(t *testing.T) {
 			if a, d := r.cores["a"].Status(), r.cores["d"].Status(); d.Leases != 1 || (a.Leases == 1) != (kind == handoff.Ack) {
 				t.Fatalf("a: %+v; d: %+v", a, d)
 			}
-			r.cut["a"], r.loses = true, nil
-			r.loseSite("b", "a")
-			r.advance(3 * leavingRetention)
-			if s := r.state("b", "d"); s != "gone" {
-				t.Fatalf("d is %q: %+v", s, r.cores["d"].Status())
-			}
-			r.names = []core.SiteID{"b", "c"}
+			r.loseHeir("b", "d", "a")
 			for _, site := range r.names {
 				if s := r.cores[site].Status(); s.Leases != 0 {
 					t.Errorf("%s has %d leases", site, s.Leases)

@@ -20,6 +20,9 @@ type hold struct {
 	again Tick
 	// over says that a hold has ended, and the queue was not served since.
 	over bool
+	// saves and rests are for tokens that are saved, see save.
+	saves bool
+	rests Tick
 }
 
 // holdPart is the part of the time, as a divisor, in which holds may be in vain.
@@ -44,12 +47,40 @@ func (c *assessing) keep(e *entity) {
 		return
 	}
 	w.held = true
-	e.queue.hold = hold{by: w, until: c.now.Tick + c.cfg.Hold, again: c.now.Tick + holdPart*c.cfg.Hold}
+	e.queue.hold = hold{by: w, until: c.now.Tick + c.cfg.Hold, again: c.now.Tick + holdPart*c.cfg.Hold, rests: e.queue.hold.rests}
 }
 
-// unhold ends a hold, and reports whether there was one.
+// saves reports whether the tokens left are saved for another acquire than the one that arrived
+// then; 0 is for a new acquire.
+func (q *queue) saves(arrived uint64) bool {
+	return q != nil && q.hold.by != nil && q.hold.saves && arrived != q.hold.by.arrived
+}
+
+// saved is the acquire that the tokens left are saved for; nil for none.
+func (q *queue) saved() *waiting {
+	if q == nil || !q.hold.saves {
+		return nil
+	}
+	return q.hold.by
+}
+
+// serves is the acquire to be served from the tokens left: the longest waiting one that needs
+// at most left tokens, or the one that they are saved for; nil if there is none.
+func (q *queue) serves(left Tokens) *waiting {
+	by := q.saved()
+	switch {
+	case by == nil:
+		return q.fits(left)
+	case by.needs > left:
+		return nil
+	}
+	return by
+}
+
+// unhold ends a hold, and reports whether there was one. Tokens stay saved until their time
+// is over.
 func (e *entity) unhold() bool {
-	if e.queue == nil || e.queue.hold.by == nil {
+	if e.queue == nil || e.queue.hold.by == nil || e.queue.hold.saves {
 		return false
 	}
 	e.queue.hold.by, e.queue.hold.over = nil, true

@@ -60,6 +60,16 @@ func (c *leasing) deletedLeases(e *entity) {
 	}
 }
 
+// leasesOf visits the leases of an entity.
+func (c *leasing) leasesOf(e *entity, visit func(l *lease)) {
+	c.leases.byEntity.Ascend(&lease{Lease: stored.Lease{Generation: e.generation}}, func(l *lease) bool {
+		if l.Generation == e.generation {
+			visit(l)
+		}
+		return l.Generation == e.generation
+	})
+}
+
 // firstOf returns the first lease of a generation.
 func (t *leases) firstOf(generation uint64) (*lease, bool) {
 	var first *lease

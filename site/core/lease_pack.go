@@ -16,10 +16,11 @@ type packedLease struct {
 	// TTL is the time to live, Remaining the time left when it was packed; milliseconds.
 	TTL       Tick `json:"ttl"`
 	Remaining Tick `json:"remaining"`
+	Share     bool `json:"share,omitempty"`
 }
 
 func (c *leasing) packLease(l *lease) []byte {
-	p := packedLease{ID: l.ID, Holder: l.Holder, TTL: l.TTL, Remaining: l.until - min(l.until, c.now.Tick)}
+	p := packedLease{ID: l.ID, Holder: l.Holder, TTL: l.TTL, Remaining: l.until - min(l.until, c.now.Tick), Share: l.Share}
 	b, err := json.Marshal(p)
 	if err != nil {
 		panic(fmt.Sprintf("core: plain data does not marshal: %v", err))
@@ -43,8 +44,15 @@ func unpackLease(data []byte) (packedLease, error) {
 func (c *leasing) inheritLease(e *entity, p packedLease, tokens Tokens) {
 	key := attempt.KeyOf(p.ID)
 	if l, ok := c.leases.byKey[key]; ok && l.entity == e {
+		if p.Share && !l.Share {
+			c.hold(e, l.Tokens)
+			l.Share = true
+		}
+		if l.Share {
+			c.hold(e, tokens)
+		}
 		l.Tokens += tokens
-		l.Window = foreignMark(e)
+		l.Window, l.Above = foreignMark(e), nil
 		c.storeLease(l)
 		return
 	}
@@ -52,11 +60,13 @@ func (c *leasing) inheritLease(e *entity, p packedLease, tokens Tokens) {
 	l := &lease{
 		Lease: stored.Lease{
 			Number: c.leases.number, ID: p.ID, Entity: e.name, Generation: e.generation, Tokens: tokens, Holder: p.Holder,
-			Window: foreignMark(e),
+			Window: foreignMark(e), Share: p.Share && rateOf(e) != nil,
 		},
 		key: key, entity: e, heapAt: -1,
 	}
-	c.leases.add(l)
+	if c.leases.add(l); l.Share {
+		c.hold(e, tokens)
+	}
 	c.prolong(l, p.TTL)
 	l.until = c.now.Tick + min(p.Remaining, p.TTL)
 	l.Expires = c.own() + int64(min(p.Remaining, p.TTL))

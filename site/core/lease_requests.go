@@ -32,9 +32,16 @@ func (c *leasing) renewLease(r *input.RenewLease) {
 		c.reply(r.Call, no)
 		return
 	}
+	if l.Share && (indebted(l.entity) || l.entity.parent() != nil) {
+		c.reply(r.Call, answer.Answer{Code: answer.OutOfTokens, Left: l.entity.usable(), Lacking: l.Entity})
+		return
+	}
 	ttl := r.TTL
 	if ttl == 0 {
 		ttl = l.TTL
+	}
+	if l.Share {
+		ttl = min(ttl, input.MaxShareTTL)
 	}
 	c.prolong(l, ttl)
 	c.leaseEvent(l, event.LeaseRenewed)
@@ -78,8 +85,12 @@ func (c *leasing) commitLease(m *input.CommitLease) {
 	}
 	e, kept := l.entity, l.part(m.Tokens)
 	returned := l.Tokens - kept
+	if l.Share {
+		c.endShare(e, l.Tokens)
+		returned = 0
+	}
 	if returned > 0 {
-		back, fits := c.charging.creditOf(e, returned, l.Window)
+		back, fits := c.charging.creditLease(l, returned)
 		if !fits {
 			c.reply(m.Call, answer.Answer{Code: answer.Overflow, Left: e.usable()})
 			return

@@ -116,6 +116,8 @@ func (c *leasing) restoreLeases(records []stored.Lease) {
 			if rateOf(e) != nil && rateOf(e).flow != nil {
 				l.Window = rates.Void
 			}
+			l.Above = windowedMarks(e, r.Above)
+			restoreShare(e, &r)
 		} else {
 			l.Generation = 0
 			c.leases.lost = []uint64{0}
@@ -203,17 +205,19 @@ func (t *leases) freeze(l *lease) {
 	t.ends.remove(l)
 }
 
-// lend makes a lease of granted tokens; mark tells when they were granted, see markOf.
-func (c *leasing) lend(e *entity, r *request, tokens Tokens, mark int64) answer.Lease {
+// lend makes a lease of granted tokens.
+func (c *leasing) lend(e *entity, r *request, tokens Tokens) answer.Lease {
 	c.leases.number++
 	l := &lease{
 		Lease: stored.Lease{
 			Number: c.leases.number, ID: r.lease.ID, Entity: e.name, Generation: e.generation, Tokens: tokens,
-			Holder: r.lease.Holder, Window: mark,
+			Holder: r.lease.Holder, Window: markOf(e), Above: marksAbove(e), Share: r.lease.Share,
 		},
 		key: r.key, entity: e, heapAt: -1,
 	}
-	c.leases.add(l)
+	if c.leases.add(l); l.Share {
+		c.hold(e, tokens)
+	}
 	c.prolong(l, r.lease.TTL)
 	c.leaseEvent(l, event.LeaseGranted)
 	return c.leaseView(l)
@@ -239,7 +243,9 @@ func (c *leasing) dropLease(l *lease) {
 // takeBack puts tokens of a lease back into the books, and ends the lease if none are
 // left. It reports whether they fit. The caller goes on with freed.
 func (c *leasing) takeBack(l *lease, tokens Tokens) bool {
-	if _, fits := c.charging.creditOf(l.entity, tokens, l.Window); !fits {
+	if l.Share {
+		c.endShare(l.entity, tokens)
+	} else if _, fits := c.charging.creditLease(l, tokens); !fits {
 		return false
 	}
 	if l.Tokens -= tokens; l.Tokens == 0 {
@@ -280,6 +286,7 @@ func (l *lease) part(most Tokens) Tokens {
 func (c *leasing) leaseView(l *lease) answer.Lease {
 	return answer.Lease{
 		Number: l.Number, ID: l.ID, Entity: l.Entity, Tokens: l.Tokens, Remaining: l.until - c.now.Tick, Holder: l.Holder,
+		Share: l.Share,
 	}
 }
 

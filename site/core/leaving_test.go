@@ -59,6 +59,20 @@ func (r *rig) remaining(site core.SiteID) []core.SiteID {
 	return rest
 }
 
+// loseHeir cuts off the heir of a site that leaves, writes the heir off, and waits until the
+// leaver has given the rest to another heir. Messages are lost no more.
+func (r *rig) loseHeir(at, leaver, heir core.SiteID) {
+	r.t.Helper()
+	r.cut[heir], r.loses = true, nil
+	r.loseSite(at, heir)
+	r.advance(3 * leavingRetention)
+	if s := r.state(at, leaver); s != "gone" {
+		r.t.Fatalf("%s is %q: %+v", leaver, s, r.cores[leaver].Status())
+	}
+	r.names = r.remaining(heir)
+	r.names = r.remaining(leaver)
+}
+
 // TestASiteLeaves drains a site with tokens left, tokens out, an entity below another one
 // and a lease. Its heir has all of it afterwards.
 func TestASiteLeaves(t *testing.T) {

@@ -20,6 +20,8 @@ type waiting struct {
 	// all that ever waited at the site. place is its place in the queue.
 	number, arrived uint64
 	place           int
+	// since is the tick since which it waits there.
+	since Tick
 	// held says that others have waited for it: see hold.
 	held bool
 	// tenant is its slot in the counts of the table of requests, waits its slot in the

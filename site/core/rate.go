@@ -2,10 +2,11 @@ package core
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/samya-db/samya/internal/rates"
 	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/keys"
 	"github.com/samya-db/samya/site/core/stored"
 )
 
@@ -36,6 +37,13 @@ type rate struct {
 	flow     rates.Flow
 	// ends is the end of the window by the wall clock; 0 before the first look.
 	ends int64
+	// keys are the keys of a template; nil for other rate quotas, and before the first Pass of
+	// this life. See keyed.go.
+	keys *keys.Table
+	// restored says that the entity is from an earlier life, and no window has begun since.
+	restored bool
+	// held are the tokens of leases of share, a part of the tokens out.
+	held Tokens
 }
 
 // newRate restores the state of a rate quota; nil for other entities.
@@ -71,7 +79,7 @@ func restoreRate(e *entity, from *stored.Rate) error {
 	if r == nil {
 		return nil
 	}
-	e.rarely().rate = r
+	e.rarely().rate, r.restored = r, true
 	if !r.Terms.Volatile || e.books.Left() <= 0 {
 		return nil
 	}
@@ -105,6 +113,37 @@ func markOf(e *entity) int64 {
 	return windowOf(e)
 }
 
+// marksAbove are the marks of the rate quotas above an entity.
+func marksAbove(e *entity) (marks []stored.Mark) {
+	for a := range e.parent().chain() {
+		if rateOf(a) != nil {
+			marks = append(marks, stored.Mark{Generation: a.generation, Window: markOf(a)})
+		}
+	}
+	return marks
+}
+
+// windowed reports whether a rate quota of a generation, above an entity, has windows: their
+// numbers hold over a start.
+func windowed(e *entity, generation uint64) bool {
+	for a := range e.chain() {
+		if a.generation == generation {
+			return rateOf(a) != nil && rateOf(a).flow == nil
+		}
+	}
+	return false
+}
+
+// windowedMarks are those marks of rate quotas above an entity that hold over a start.
+func windowedMarks(e *entity, marks []stored.Mark) (hold []stored.Mark) {
+	for _, m := range marks {
+		if windowed(e, m.Generation) {
+			hold = append(hold, m)
+		}
+	}
+	return hold
+}
+
 // foreignMark stands for tokens of another site, or of an earlier life: when they come back
 // is not known.
 func foreignMark(e *entity) int64 {
@@ -128,36 +167,17 @@ func volatile(e *entity) bool {
 	return r != nil && r.Terms.Volatile
 }
 
-// fleeting reports whether a request need not be durable: a crash takes its record along, as
-// it takes all tokens of its entities for granted.
-func (c *common) fleeting(r *request) bool {
-	if r.lease != nil || len(r.tries.Tried) > 0 || r.kind != stored.AcquireRequest && r.kind != stored.AllRequest {
-		return false
-	}
-	if r.parts == nil {
-		return passing(c.space.find(r.entity))
-	}
-	return !slices.ContainsFunc(r.named, func(e *entity) bool { return !passing(e) })
-}
-
-// passing reports whether an entity and all its ancestors are volatile.
-func passing(e *entity) bool {
-	for a := range e.chain() {
-		if !volatile(a) {
-			return false
-		}
-	}
-	return true
-}
-
 // rollsIn is the time until the window ends, at least 1.
 func (r *rate) rollsIn(wall int64) Tick { return Tick(max(1, r.ends-wall)) }
 
-// pass has the clock of an entity without windows note the time and the books. It is called
+// pass has the clocks of an entity, and of its keys, note the time and the books. It is called
 // after each change of the books.
 func (r *rate) pass(e *entity, now Tick) {
+	if r.Terms.Keys {
+		r.shareKeys(e, now)
+	}
 	if r.flow != nil {
-		r.flow.Pass(uint64(now), int64(e.books.Left()+e.books.Net()), int64(e.books.Net()))
+		r.flow.Pass(uint64(now), int64(e.books.Left()+r.unheld(e)), int64(r.unheld(e)))
 	}
 }
 
@@ -188,18 +208,37 @@ func (c *common) endsBy(e *entity, tokens Tokens, until Tick) bool {
 func (c *common) wakeOfRate(e *entity) Tick {
 	r := rateOf(e)
 	switch {
-	case r == nil || e.queue.len() == 0 && e.watch == nil:
+	case r == nil:
+		return 0
+	case r.Terms.Keys:
+		return r.wakeOfKeys(c.now)
+	case e.queue.len() == 0 && e.watch == nil:
 		return 0
 	case r.calendar != nil:
 		return c.now.Tick + r.rollsIn(c.now.Wall)
 	case e.queue.len() > 0:
-		if in, ok := c.hasIn(e, e.queue.fewest()); ok {
+		needs := e.queue.fewest()
+		if by := e.queue.saved(); by != nil {
+			needs = by.needs
+		}
+		if in, ok := c.hasIn(e, needs); ok {
 			return c.now.Tick + in
 		}
 	case e.books.Net() > 0:
 		return c.now.Tick + showEvery
 	}
 	return 0
+}
+
+// wakeOfKeys is the time at which keys of a template are to be forgotten; 0 for never.
+func (r *rate) wakeOfKeys(now input.Now) Tick {
+	switch {
+	case r.keyCount() == 0:
+		return 0
+	case r.calendar != nil:
+		return now.Tick + r.rollsIn(now.Wall)
+	}
+	return max(now.Tick+1, Tick((r.keys.Due()+999_999)/1_000_000)) //nolint:gosec // above 0
 }
 
 // showEvery is the time in milliseconds after which a watcher of a bucket sees the tokens
@@ -249,6 +288,11 @@ func (c *common) openWindow(e *entity) {
 	if r.Window = window; window >= r.Opens {
 		r.Late, r.Opens = 0, 0
 	}
+	if r.restored = false; r.keys != nil {
+		c.space.keys -= r.keys.Len()
+		r.keys.Roll()
+	}
+	r.Ended.Begin(window)
 	c.keepWhole(e, e.books.Return(back))
 	if e.exhaustion != nil {
 		// Other sites have their tokens again, too.
@@ -270,10 +314,11 @@ func (c *common) movedBooks(e *entity) {
 
 // comesBack is the number of tokens out that come back as a window begins.
 func (r *rate) comesBack(e *entity, window int64) Tokens {
+	out := r.unheld(e) - r.Ended.Out(window)
 	if window >= r.Opens {
-		return max(0, e.books.Net())
+		return max(0, out)
 	}
-	return max(0, e.books.Net()-r.Late)
+	return max(0, out-r.Late)
 }
 
 // showRate has a view show the tokens that are to come back, as if they had.
@@ -299,7 +344,7 @@ func (r *rate) handsOver() int64 {
 	if r == nil {
 		return 0
 	}
-	return max(r.Window, r.Opens)
+	return max(r.Window, r.Opens, r.Ended.Until())
 }
 
 // handedOver follows up on tokens out that went to an heir. The rest may be late as far as
@@ -316,7 +361,14 @@ func (c *common) handedOver(e *entity) {
 // lateFrom has tokens that came from a site in another window count as out before that
 // window.
 func (c *common) lateFrom(e *entity, tokens Tokens, window int64) {
-	if rateOf(e) == nil || tokens <= 0 || window <= rateOf(e).Window {
+	r := rateOf(e)
+	if r == nil || tokens <= 0 {
+		return
+	}
+	if r.Terms.Keys && r.calendar != nil {
+		window = max(window, r.Window) + 1
+	}
+	if window <= r.Window {
 		return
 	}
 	_, err := e.books.Shift(tokens)

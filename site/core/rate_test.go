@@ -183,11 +183,8 @@ func TestByClockAlone(t *testing.T) {
 	r.wantCode(r.acquire("a", "llm", 5, "use"), answer.OK)
 	r.wantCode(r.release("a", "llm", 5, "release"), answer.ByClock)
 	for name, ch := range map[string]input.Change{
-		"with a parent": {Kind: input.CreateEntity, Name: "acme/rate", Limit: 1, Parent: "acme", Rate: minute},
-		"below it":      {Kind: input.CreateEntity, Name: "llm/x", Limit: 1, Parent: "llm"},
-		"moved":         {Kind: input.MoveEntity, Name: "llm", Parent: "acme"},
-		"moved below":   {Kind: input.MoveEntity, Name: "acme", Parent: "llm"},
-		"reconciled":    {Kind: input.Reconcile, Name: "llm", Expected: 1, Truth: input.Truth{Counted: 5, Generation: r.view("a", "llm").Generation}},
+		"moved":      {Kind: input.MoveEntity, Name: "llm", Parent: "acme"},
+		"reconciled": {Kind: input.Reconcile, Name: "llm", Expected: 1, Truth: input.Truth{Counted: 5, Generation: r.view("a", "llm").Generation}},
 	} {
 		ch.RequestID = name
 		call := r.changeAsync("b", ch)

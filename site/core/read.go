@@ -7,6 +7,10 @@ import (
 
 func (c *Core) readEntity(r *input.Read) {
 	c.space.Execute([]string{r.Entity}, func(es []*entity) {
+		key := ""
+		if es[0] == nil {
+			es[0], key = c.space.above(r.Entity)
+		}
 		if es[0] == nil {
 			c.reply(r.Call, answer.Answer{Code: answer.NotFound})
 			return
@@ -15,7 +19,9 @@ func (c *Core) readEntity(r *input.Read) {
 			return
 		}
 		v := c.reading.read(es[0])
-		c.showRate(es[0], &v)
+		if c.showRate(es[0], &v); key != "" {
+			c.keying.showKey(es[0], r.Entity, key, &v)
+		}
 		if r.Cut {
 			v.Count = c.counted(es[0])
 		}

@@ -74,12 +74,12 @@ func (c *rebalancing) reconciled(e *entity, v *avantan.Value, r *settledLimit) {
 	}
 	c.keepWhole(e, e.books.Recount(r.drift))
 	c.outUntil(e, -r.drift, windowOf(e)+afterLoss)
-	for a := range e.parent().chain() {
-		_, err := a.books.Shift(-r.drift)
-		c.keepWhole(a, err)
-		c.later(a)
-	}
-	for a := range e.chain() {
+	for a := range sumsOf(e) {
+		if a != e {
+			_, err := a.books.Shift(-r.drift)
+			c.keepWhole(a, err)
+			c.later(a)
+		}
 		c.dirtyBooks(a)
 		// Others may take a surplus for tokens that were out here.
 		c.peering.tellReturn(a)
@@ -126,17 +126,10 @@ func (c *Core) counted(e *entity) answer.Count {
 		// An heir counts these tokens too, or will.
 		n.Returning += h.State().Moving()
 	}
-	c.space.childrenOf(e, "", func(child *entity) bool {
-		n.Own -= child.books.Net()
-		return true
-	})
-	pivot := &lease{Lease: stored.Lease{Generation: e.generation}}
-	c.leases.byEntity.Ascend(pivot, func(l *lease) bool {
-		if l.Generation == e.generation {
-			n.Leased += l.Tokens
-		}
-		return l.Generation == e.generation
-	})
+	if rateOf(e) == nil {
+		n.Own -= c.space.carriedBelow(e)
+	}
+	c.leasesOf(e, func(l *lease) { n.Leased += l.Tokens })
 	return n
 }
 
@@ -163,13 +156,13 @@ func (c *asking) returningBy(e *entity, cl *claim) Tokens {
 	if parts := c.requests.parts[cl.Key]; len(parts) > 0 {
 		var sum Tokens
 		for _, p := range parts {
-			if p.Entity == e.name {
+			if p.Entity == e.name || allocationOf(c.space.find(p.Entity)) == e {
 				sum += p.Tokens
 			}
 		}
 		return sum
 	}
-	if cl.Entity == e.name || !found || r.kind == stored.AllRequest {
+	if cl.Entity == e.name || allocationOf(c.space.find(cl.Entity)) == e || !found || r.kind == stored.AllRequest {
 		// An earlier attempt may have charged the entity, although this site cannot tell.
 		return cl.Tokens
 	}

@@ -24,7 +24,7 @@ func (c *admitting) release(r *input.Release) {
 		c.reply(r.Call, answer.Answer{Code: answer.Draining})
 	case e == nil:
 		c.reply(r.Call, answer.Answer{Code: answer.NotFound})
-	case rateOf(e) != nil && r.Lease == nil:
+	case allocationOf(e) == nil && r.Lease == nil:
 		c.reply(r.Call, answer.Answer{Code: answer.ByClock})
 	case home == c.cfg.Self:
 		// Attempts at other sites have the tokens given back here too, by the same

@@ -16,6 +16,8 @@ type request struct {
 	// tokens is the number of tokens asked for, least the fewest to be content with.
 	tokens, least Tokens
 	lease         *input.LeaseTerms
+	// once says that nobody repeats the request.
+	once bool
 	// tries has in Tried, once the request is placed, the sites to be asked.
 	tries input.Tries
 	// home is the lease of another site that a release names.
@@ -27,10 +29,9 @@ type request struct {
 	named []*entity
 }
 
-func acquireRequest(a *input.Acquire) request {
-	r := request{
-		key: a.Request, kind: stored.AcquireRequest, entity: a.Entity, tokens: a.Tokens, least: a.Tokens, lease: a.Lease, tries: a.Tries,
-	}
+func acquireRequest(a *input.Acquire) (r request) {
+	r.key, r.kind, r.entity, r.tokens, r.least = a.Request, stored.AcquireRequest, a.Entity, a.Tokens, a.Tokens
+	r.lease, r.tries, r.once = a.Lease, a.Tries, a.Once
 	if a.Least > 0 {
 		r.least = a.Least
 	}
@@ -43,13 +44,16 @@ func acquireRequest(a *input.Acquire) request {
 	}
 	if a.Lease != nil {
 		r.body = mixBody(mixBody(r.body, uint64(a.Lease.TTL)), textHash(a.Lease.Holder))
+		if a.Lease.Share {
+			r.body = mixBody(r.body, shareBody)
+		}
 	}
 	return r
 }
 
 func allRequest(a *input.AcquireAll) request {
 	r := request{
-		key: a.Request, kind: stored.AllRequest, entity: a.Parts[0].Entity, parts: a.Parts, tries: a.Tries,
+		key: a.Request, kind: stored.AllRequest, entity: a.Parts[0].Entity, parts: a.Parts, tries: a.Tries, once: a.Once,
 		body: bodyHash(stored.AllRequest, "", Tokens(len(a.Parts))),
 	}
 	for _, p := range a.Parts {
@@ -93,6 +97,9 @@ func bodyHash(kind stored.RequestKind, entity string, tokens Tokens) uint64 {
 	}
 	return h
 }
+
+// shareBody stands for a lease of share in the hash of a body.
+const shareBody = 0x73686172
 
 // mixBody adds a value to the hash of a body.
 func mixBody(h, v uint64) uint64 {

@@ -25,7 +25,7 @@ func (c *rebalancing) inheritRescued(e *entity, r *rescue) {
 		rest := Tick(min(max(1, l.Until-c.now.Wall+2*c.cfg.Skew), int64(input.MaxTTL)))
 		// No client can name a lease with spaces.
 		id := fmt.Sprintf("rescued from %s, generation %d, %d", r.Site, e.generation, i)
-		c.admitting.leasing.inheritLease(e, packedLease{ID: id, Holder: "rescued from " + string(r.Site), TTL: rest, Remaining: rest}, l.Tokens)
+		c.admitting.leasing.inheritLease(e, packedLease{ID: id, Holder: "rescued from " + string(r.Site), TTL: rest, Remaining: rest, Share: shareable(e)}, l.Tokens)
 	}
 }
 

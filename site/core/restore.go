@@ -87,6 +87,7 @@ func (c *Core) restore(from *stored.Restored) error {
 			e.restand()
 		}
 		c.space.put(e)
+		c.space.enroll(e)
 		c.roster.count(e, 1)
 		c.stands(e)
 		if r.Shape != 0 {

@@ -1,6 +1,8 @@
 package core
 
 import (
+	"slices"
+
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/input"
 )
@@ -21,15 +23,20 @@ func (c *admitting) acquire(a *input.Acquire) {
 		c.reply(a.Call, answer.Answer{Code: answer.Draining})
 		return
 	case e == nil:
-		c.reply(a.Call, answer.Answer{Code: answer.NotFound})
+		c.acquireKey(a, &r)
 		return
-	}
-	if !a.DryRun && (c.remembering.tableFull(a.Call, e, 0) || c.leasing.barred(a.Call, &r)) {
+	case isTemplate(e):
+		c.reply(a.Call, answer.Answer{Code: answer.OfKey})
+		return
+	case unshareable(e, a.Lease):
+		c.reply(a.Call, answer.Answer{Code: answer.Unshareable})
+		return
+	case !a.DryRun && (!c.forgets(&r, e) && c.remembering.tableFull(a.Call, e, 0) || c.leasing.barred(a.Call, &r)):
 		return
 	}
 	var room [MaxDepth]charged
 	ch := e.charge(room[:0], a.Tokens)
-	c.begun(a.Call, &r, ch, turn{mayWait: a.Wait > 0, until: until}, a.DryRun)
+	c.begun(a.Call, &r, ch, &turn{mayWait: a.Wait > 0, until: until}, a.DryRun)
 }
 
 func (c *admitting) acquireAll(a *input.AcquireAll) {
@@ -42,13 +49,18 @@ func (c *admitting) acquireAll(a *input.AcquireAll) {
 	if c.repeating.repeated(a.Call, &r, until) {
 		return
 	}
-	switch ch := c.charging.chargeOf(&r); {
+	ks, ch, found := c.keying.keysIn(&r)
+	switch {
 	case c.roster.leaves:
 		c.reply(a.Call, answer.Answer{Code: answer.Draining})
-	case ch == nil:
+	case !found:
 		c.reply(a.Call, answer.Answer{Code: answer.NotFound, Lacking: c.charging.missing(a.Parts)})
-	case c.remembering.tableFull(a.Call, ch[0].of, len(r.parts)):
+	case slices.ContainsFunc(ch, func(x charged) bool { return isTemplate(x.of) }):
+		c.reply(a.Call, answer.Answer{Code: answer.OfKey})
+	case !c.forgets(&r, r.named[0]) && c.remembering.tableFull(a.Call, r.named[0], len(r.parts)):
+	case len(ks) > 0:
+		c.acquireKeys(a.Call, &r, ks, ch)
 	default:
-		c.begun(a.Call, &r, ch, turn{mayWait: a.Wait > 0, until: until}, false)
+		c.begun(a.Call, &r, ch, &turn{mayWait: a.Wait > 0, until: until}, false)
 	}
 }

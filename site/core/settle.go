@@ -46,6 +46,9 @@ type settled struct {
 // marked entities. It comes to an end: with no tokens coming in, acquires that stay in a
 // served queue lack tokens, or wait for a hold, and each acquire has a single hold.
 func (c *rebalancing) settle() {
+	if len(c.consequences)+len(c.due) == 0 {
+		return
+	}
 	done, looked := 0, 0
 	for done < len(c.consequences) || looked < len(c.due) {
 		if done < len(c.consequences) {

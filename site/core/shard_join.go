@@ -93,9 +93,7 @@ func (c *serving) joinShards() {
 		clear(l.freed)
 		l.closed, l.checks, l.freed = l.closed[:0], l.checks[:0], l.freed[:0]
 	}
-	if len(c.due) > 0 {
-		c.rebalancing.settle()
-	}
+	c.rebalancing.settle()
 }
 
 // Split spreads the escrow of an entity over the shards, or ends that. It reports whether

@@ -15,7 +15,7 @@ func (l *shard) acquire(call input.Call, r *request, ch charge) bool {
 	if !l.quiet(ch) {
 		return false
 	}
-	if v := decide(l, r, ch, turn{mayWait: true}); !v.granted() {
+	if v := decide(l, r, ch, &turn{mayWait: true}); !v.granted() {
 		return false
 	}
 	if !l.record(call, r, ch[0].of, r.granted(ch), -ch[0].tokens) {

@@ -19,6 +19,10 @@ type space struct {
 	below *btree.BTreeG[*entity]
 	// shapes are the shapes of the entities that have a shape; see stored.Entity.
 	shapes map[*entity]uint64
+	// templates finds the templates by their names, and keys counts their keys: never fewer
+	// than they are.
+	templates map[string]*entity
+	keys      int
 	// home is told of the machines that come and go, if not nil.
 	home Home
 }
@@ -36,6 +40,8 @@ func newSpace() space {
 		ordered: btree.NewBTreeGOptions(byName, btree.Options{NoLocks: true}),
 		below:   btree.NewBTreeGOptions(byParent, btree.Options{NoLocks: true}),
 		shapes:  make(map[*entity]uint64),
+
+		templates: make(map[string]*entity),
 	}
 }
 

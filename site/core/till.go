@@ -64,7 +64,7 @@ func (v *verdict) granted() bool {
 // lets it wait. It is refused if an entity lacks tokens and does not let it wait. Where no more
 // acquires can wait it is granted if it need not wait. If it is granted, the charge has been
 // lowered to the tokens that all entities have.
-func decide(at till, r *request, ch charge, t turn) (v verdict) {
+func decide(at till, r *request, ch charge, t *turn) (v verdict) {
 	if v.over = ch.exceeds(r); v.over != nil {
 		return v
 	}
@@ -73,6 +73,9 @@ func decide(at till, r *request, ch charge, t turn) (v verdict) {
 	for i := range ch {
 		x := &ch[i]
 		least, free := min(r.least, x.tokens), at.free(x.of)
+		if x.of.queue.saves(t.arrived) {
+			free = 0
+		}
 		mayWait := t.mayWait && x.of != t.at
 		held := mayWait && !t.waited && x.of.queue.holds(t.arrived)
 		switch {
@@ -93,7 +96,7 @@ func decide(at till, r *request, ch charge, t turn) (v verdict) {
 		ch.lower(most)
 	case v.waits != nil && !at.roomToWait(v.waits.of, v.waits.tokens, r.entity, t.first(ch)):
 		full := v.waits
-		if v = decide(at, r, ch, turn{}); !v.granted() {
+		if v = decide(at, r, ch, &turn{}); !v.granted() {
 			v = verdict{full: full}
 		}
 		v.crowded = true

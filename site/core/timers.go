@@ -66,6 +66,9 @@ func (c *Core) wake() {
 		c.timers.remove(c.timers[0])
 	}
 	for _, e := range due {
+		if isTemplate(e) {
+			c.keying.keysOf(e)
+		}
 		if c.replenish(e); e.due && e.queue.len() > 0 {
 			// Acquires get tokens of the new window even if their time is up now.
 			c.admitting.serveQueue(e)

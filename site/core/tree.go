@@ -14,6 +14,12 @@ import (
 // the books of the new ancestors. The tokens were not acquired from the new ancestors, so
 // they come out of the tokens left there, which may go into debt.
 //
+// The tokens of a rate quota come back by the clock, so its net is part of no other net
+// (sumsOf). An acquire of a rate quota below an allocation, an entity that is no rate quota,
+// counts at the allocation until it is released. No record tells which requests of a rate
+// quota counted where, so a rate quota has the same lowest allocation above it for all its
+// life, or none. A template has none: nobody releases tokens of its keys.
+//
 // While a bequest is open two sites count its tokens out, and would both move them (package
 // avantan/handoff). So no entity leaves the entities above it while a bequest may be open.
 
@@ -24,8 +30,8 @@ func (cat *catalogue) settleCreation(ch *stored.CatalogueChange) (answer.Code, u
 	switch {
 	case code != answer.OK:
 		return code, 0
-	case parent != nil && (rateOf(parent) != nil || !ch.Rate.None()):
-		return answer.ByClock, 0
+	case parent != nil && isTemplate(parent), ch.Rate.Keys && allocationOf(parent) != nil:
+		return answer.OfKey, 0
 	case parent.depth() >= MaxDepth:
 		return answer.TooDeep, 0
 	}
@@ -45,7 +51,9 @@ func (cat *catalogue) settleMove(e *entity, ch *stored.CatalogueChange) answer.C
 		return answer.OK
 	case parent.stands(e):
 		return answer.Looped
-	case parent != nil && (rateOf(parent) != nil || rateOf(e) != nil):
+	case parent != nil && isTemplate(parent):
+		return answer.OfKey
+	case rateOf(e) != nil && allocationOf(e) != allocationOf(parent):
 		return answer.ByClock
 	case parent.depth()+c.space.height(e) > MaxDepth:
 		return answer.TooDeep
@@ -57,14 +65,12 @@ func (cat *catalogue) settleMove(e *entity, ch *stored.CatalogueChange) answer.C
 	c.relink(e, parent)
 	for a := range old.chain() {
 		if !parent.stands(a) {
-			c.reshape(a, cat.numbered)
-			c.shift(a, -e.books.Net())
+			c.passes(a, -c.space.carried(e))
 		}
 	}
 	for a := range parent.chain() {
 		if !old.stands(a) {
-			c.reshape(a, cat.numbered)
-			c.shift(a, e.books.Net())
+			c.passes(a, c.space.carried(e))
 		}
 	}
 	cat.reshapes = true
@@ -82,12 +88,19 @@ func (cat *catalogue) settleDeletion(e *entity, ch *stored.CatalogueChange) answ
 		return answer.Changing
 	}
 	for a := range e.parent().chain() {
-		c.reshape(a, cat.numbered)
-		c.shift(a, -e.books.Net())
+		c.passes(a, -c.space.carried(e))
 	}
 	for _, x := range slices.Backward(c.space.subtree(e)) {
 		c.dropEntity(x)
 	}
 	cat.reshapes = true
 	return answer.OK
+}
+
+// passes changes an entity as others come below it or go from there, with tokens out.
+func (c *cataloguing) passes(e *entity, out Tokens) {
+	c.reshape(e, c.cat.numbered)
+	if rateOf(e) == nil {
+		c.shift(e, out)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/internal/rates"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/attempt"
@@ -64,6 +65,7 @@ func (f *orchard) changes(t *rapid.T) {
 	switch rapid.IntRange(0, 6).Draw(t, "change") {
 	case 0, 1, 2:
 		ch.Kind, ch.Parent, ch.Limit = input.CreateEntity, parents.Draw(t, "parent"), core.Tokens(rapid.IntRange(0, 60).Draw(t, "limit"))
+		ch.Rate = rapid.SampledFrom([]rates.Terms{{}, {}, minute, bucket}).Draw(t, "rate")
 	case 3, 4, 5:
 		ch.Kind, ch.Parent = input.MoveEntity, parents.Draw(t, "parent")
 	default:
@@ -88,11 +90,17 @@ func (f *orchard) ask(t *rapid.T, input func(call input.Call) input.Input) answe
 	return answers[0]
 }
 
-// moves counts the tokens that a request moved on an entity itself.
+// moves counts the tokens that a request moved on an entity itself. Tokens of a rate quota
+// count at the lowest entity above that is none.
 func (f *orchard) moves(entity string, tokens core.Tokens) {
+	views := make(map[string]answer.View)
 	for _, v := range f.views(0) {
-		if v.Name == entity {
+		views[v.Name] = v
+	}
+	for v, found := views[entity]; found; v, found = views[v.Parent] {
+		if v.Rate.None() {
 			f.direct[v.Generation] += tokens
+			return
 		}
 	}
 }
@@ -180,7 +188,7 @@ func (f *orchard) check(t *rapid.T) {
 		}
 	}
 	for _, v := range views {
-		if v.Net != out[v.Name] || v.Left != v.Limit+v.Debt-v.Net-v.Surplus {
+		if v.Rate.None() && v.Net != out[v.Name] || v.Left != v.Limit+v.Debt-v.Net-v.Surplus {
 			t.Fatalf("%+v, want %d out", v, out[v.Name])
 		}
 	}

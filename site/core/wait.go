@@ -21,13 +21,14 @@ func (c *admitting) enqueue(call input.Call, r *request, ch charge, at *charged,
 	c.remembering.enlist(w)
 	c.waitingCalls[call] = w
 	c.remembering.join(w, at)
+	c.save(at.of)
 	c.check(at.of)
 }
 
 // endHold ends a hold whose time is over, and serves the acquires that waited for it.
 func (c *admitting) endHold(e *entity) {
 	if e.queue.holdIsOver(c.now.Tick) {
-		e.unhold()
+		e.queue.hold.by, e.queue.hold.over = nil, true
 		c.serveQueue(e)
 	}
 }
@@ -38,8 +39,9 @@ func (c *admitting) endHold(e *entity) {
 // for them.
 func (c *admitting) serveQueue(e *entity) {
 	for waited := e.queue.released(); ; {
-		w := e.queue.fits(e.usable())
+		w := e.queue.serves(e.usable())
 		if w == nil || e.queue.holds(w.arrived) {
+			c.save(e)
 			return
 		}
 		if e.queue.hold.by == w {
@@ -63,7 +65,7 @@ func (c *admitting) resume(w *waiting, t turn) {
 		c.ended(w, &verdict{refusing: x})
 		return
 	}
-	switch v := decide(c, &w.request, w.charge, t); {
+	switch v := decide(c, &w.request, w.charge, &t); {
 	case v.waits != nil:
 		c.remembering.join(w, v.waits)
 		c.later(v.waits.of)

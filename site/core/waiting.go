@@ -69,7 +69,7 @@ func (c *remembering) join(w *waiting, at *charged) {
 	if e.queue == nil {
 		e.queue = new(queue)
 	}
-	w.at, w.needs = e, at.tokens
+	w.at, w.needs, w.since = e, at.tokens, c.now.Tick
 	if e.children > 0 {
 		if e.queue.of == nil {
 			e.queue.of = new(portion.Counts)

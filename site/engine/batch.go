@@ -15,8 +15,9 @@ const (
 	// mostYields bounds how often the committer puts off a commit for others to join. 0:
 	// 47 % more and half the requests a commit, 10 % more in batches. 10: the same.
 	mostYields = 3 // yields of the processor
-	// worthACommit is the number of served requests that do not wait for others. A
-	// single partition serves nothing: no figures.
+	// worthACommit is the number of served requests that do not wait for others. At two
+	// partitions (BenchmarkEngineParted) 0: 21 % more in batches, and 8 % fewer requests a
+	// second. No bound: the same.
 	worthACommit = 1024 // requests
 	// worthATurn is the number of waiting inputs that the goroutine which hands over the
 	// last of them handles, so that little is left to do between two commits. 256: 10 %
@@ -27,10 +28,12 @@ const (
 	mostFinished = 256 // replies
 	// worthHolding is the shortest commit worth a wait for answered callers: with a log in
 	// etcd, or a slow disk. A fast disk is done before a caller of another process has asked
-	// again.
+	// again. In requests a second (BenchmarkEngineSlow): 0: 26 % fewer over commits of 0.5 and
+	// 1 ms. Never: 25 % fewer over 4 ms, 41 % over 32 ms.
 	worthHolding = 2 * time.Millisecond
 	// mostHeld bounds the wait after a commit of a store that stalled: the next commit may
-	// be a usual one.
+	// be a usual one. 4 ms: 8 to 15 % more requests a second over commits of 16 and 32 ms, but
+	// over 4 ms 18 % fewer if callers are back after 1.5 ms and not 0.2. 64 ms: 9 % fewer.
 	mostHeld = 16 * time.Millisecond
 	// looks is how often the committer looks at most, in the time of a commit, whether
 	// answered callers come back. With a log in etcd, in turns with no wait at all: 64

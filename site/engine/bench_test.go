@@ -57,6 +57,8 @@ type rig struct {
 	names []string
 	zipf  *zipf
 	ids   atomic.Uint64
+	// pause is the time between an answer and the next request of a caller.
+	pause time.Duration
 }
 
 func start(b *testing.B, st engine.Store, entities int) *rig {
@@ -100,6 +102,12 @@ const benchPartitions = 1
 // startEmpty starts an engine without entities.
 func startEmpty(b *testing.B, st engine.Store) *rig {
 	b.Helper()
+	return startParted(b, st, benchPartitions)
+}
+
+// startParted starts an engine of so many partitions without entities.
+func startParted(b *testing.B, st engine.Store, partitions int) *rig {
+	b.Helper()
 	c, err := core.New(core.Config{
 		Self: "us", Members: []core.SiteID{"us"}, Rand: rand.New(rand.NewPCG(1, 2)), Retention: 10_000,
 	}, stored.Restored{})
@@ -107,7 +115,7 @@ func startEmpty(b *testing.B, st engine.Store) *rig {
 		b.Fatal(err)
 	}
 	r := new(rig)
-	r.Engine = newEngine(b, engine.Config{Core: c, Store: st, Sender: &r.silence, Observer: &r.silence, Partitions: benchPartitions})
+	r.Engine = newEngine(b, engine.Config{Core: c, Store: st, Sender: &r.silence, Observer: &r.silence, Partitions: partitions})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- r.Run(ctx) }()
@@ -189,6 +197,9 @@ func (r *rig) oneByOne(b *testing.B, n int) {
 				if err != nil || a.Code != answer.OK {
 					b.Errorf("acquire: %v %v", a.Code, err)
 					return
+				}
+				if r.pause > 0 {
+					<-time.After(r.pause)
 				}
 			}
 		})

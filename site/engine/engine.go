@@ -13,6 +13,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -150,12 +151,8 @@ const batches = 3
 
 // New makes an Engine; Run runs it. Its errors come from partitions.New.
 func New(cfg Config) (*Engine, error) {
-	if cfg.MaxInbox == 0 {
-		cfg.MaxInbox = 65536
-	}
-	if cfg.Partitions == 0 {
-		cfg.Partitions = 1 // more were not measured to be faster; see docs/partitions.md
-	}
+	cfg.MaxInbox = cmp.Or(cfg.MaxInbox, 65536)
+	cfg.Partitions = cmp.Or(cfg.Partitions, 1) // more were not measured to be faster; see docs/partitions.md
 	e := &Engine{
 		cfg: cfg, start: time.Now(),
 		work:    make(chan struct{}, 1),
@@ -269,9 +266,7 @@ func (e *Engine) broken() bool { return e.phase.now() >= stopped }
 // fail ends the engine: to is failed or refused.
 func (e *Engine) fail(to phase, err error) {
 	e.mu.Lock()
-	if e.failure == nil {
-		e.failure = err
-	}
+	e.failure = cmp.Or(e.failure, err)
 	e.phase.end(to)
 	e.mu.Unlock()
 }

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync"
@@ -27,15 +28,9 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.ChunkBytes == 0 {
-		o.ChunkBytes = 256 << 10
-	}
-	if o.ReplayBytes == 0 {
-		o.ReplayBytes = 16 << 20
-	}
-	if o.MaxEntries == 0 {
-		o.MaxEntries = 1_000_000
-	}
+	o.ChunkBytes = cmp.Or(o.ChunkBytes, 256<<10)
+	o.ReplayBytes = cmp.Or(o.ReplayBytes, 16<<20)
+	o.MaxEntries = cmp.Or(o.MaxEntries, 1_000_000)
 	if o.MaxCommit == 0 || o.MaxCommit > maxCommit {
 		o.MaxCommit = maxCommit
 	}
@@ -165,9 +160,7 @@ func (j *Journal) Confirm() error { return j.Failed() }
 
 // fail notes the first error, with mu held.
 func (j *Journal) fail(err error) error {
-	if j.failed == nil {
-		j.failed = err
-	}
+	j.failed = cmp.Or(j.failed, err)
 	return j.failed
 }
 

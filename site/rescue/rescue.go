@@ -40,16 +40,36 @@ func Estates(data *stored.Restored, now, skew int64) map[uint64]*Estate {
 		all[b.Generation] = &Estate{Name: b.Name, Generation: b.Generation, Net: b.Net, Held: b.Left + b.Net}
 		nets[b.Name] = b.Net
 	}
+	rated, parents := make(map[uint64]bool), make(map[uint64]uint64)
 	for i := range data.Entities {
-		if parent := all[data.Entities[i].Parent]; parent != nil {
-			parent.Net -= nets[data.Entities[i].Name]
+		rated[data.Entities[i].Generation] = !data.Entities[i].Rate.Terms.None()
+		parents[data.Entities[i].Generation] = data.Entities[i].Parent
+	}
+	// An allocation's tokens are out of the next allocation above, too; see core.
+	above := func(generation uint64) *Estate {
+		for generation = parents[generation]; rated[generation]; {
+			generation = parents[generation]
+		}
+		return all[generation]
+	}
+	for i := range data.Entities {
+		if e := &data.Entities[i]; !rated[e.Generation] {
+			if parent := above(e.Generation); parent != nil {
+				parent.Net -= nets[e.Name]
+			}
 		}
 	}
 	leases := make(map[uint64][]input.Leased)
 	for i := range data.Leases {
 		l := &data.Leases[i]
-		if all[l.Generation] != nil && l.Tokens > 0 {
-			leases[l.Generation] = append(leases[l.Generation], input.Leased{Tokens: l.Tokens, Until: max(1, endOf(data.Clock, l))})
+		of := all[l.Generation]
+		// Tokens of a rate quota come back by the clock, whatever leases say: those of the next
+		// allocation wait for the end of a lease. Leases of share hold tokens of a rate quota.
+		if of != nil && rated[l.Generation] && !l.Share {
+			of = above(l.Generation)
+		}
+		if of != nil && l.Tokens > 0 {
+			leases[of.Generation] = append(leases[of.Generation], input.Leased{Tokens: l.Tokens, Until: max(1, endOf(data.Clock, l))})
 		}
 	}
 	for generation, list := range leases {

@@ -22,26 +22,20 @@ import (
 )
 
 func encodeProtocol(s *avantan.State) *storev1.ProtocolState {
-	p := &storev1.ProtocolState{
+	return &storev1.ProtocolState{
 		Applied: uint64(s.Applied), Promised: wire.Ballot(s.Promised), AcceptedAt: wire.Ballot(s.AcceptedAt),
 		Accepted: wire.Value(s.Accepted), Pledge: wire.Contribution(s.Pledge), Built: s.Built, Kept: wire.Kept(s.Kept),
+		Exposures: wire.All(s.Exposures, wire.Ballot),
 	}
-	for _, b := range s.Exposures {
-		p.Exposures = append(p.Exposures, wire.Ballot(b))
-	}
-	return p
 }
 
 func decodeProtocol(p *storev1.ProtocolState) avantan.State {
-	s := avantan.State{
+	return avantan.State{
 		Applied: avantan.Instance(p.GetApplied()), Promised: wire.BallotOf(p.GetPromised()),
 		AcceptedAt: wire.BallotOf(p.GetAcceptedAt()), Accepted: wire.ValueOf(p.GetAccepted()),
 		Pledge: wire.ContributionOf(p.GetPledge()), Built: p.GetBuilt(), Kept: wire.KeptOf(p.GetKept()),
+		Exposures: wire.All(p.GetExposures(), wire.BallotOf),
 	}
-	for _, b := range p.GetExposures() {
-		s.Exposures = append(s.Exposures, wire.BallotOf(b))
-	}
-	return s
 }
 
 // encodeBooks writes a storev1.Books by hand: every commit has some.
@@ -78,8 +72,9 @@ func encodeEntity(e *stored.Entity) ([]byte, error) {
 		Parent: e.Parent, Shape: e.Shape, WrittenOff: int64(e.WrittenOff), Born: uint32(e.Born), Voters: uint32(e.Voters), Appraised: uint32(e.Appraised),
 		Returned: uint32(e.Returned), Debt: int64(e.Debt), DebtSince: uint64(e.DebtSince), Held: uint64(e.Held),
 	}
-	p.DebtHeard, p.Rescued = encodeSites(e.DebtHeard), encodeSites(e.Rescued)
+	p.DebtHeard, p.Rescued = wire.Names(e.DebtHeard), wire.Names(e.Rescued)
 	p.Rate, p.Window, p.Late, p.Opens = encodeTerms(&e.Rate.Terms), e.Rate.Window, int64(e.Rate.Late), e.Rate.Opens
+	p.EndedIn, p.Ended, p.EndedBefore = e.Rate.Ended.In, int64(e.Rate.Ended.Last), int64(e.Rate.Ended.Before)
 	for _, r := range e.Results {
 		p.Results = append(p.Results, &storev1.LimitResult{
 			RequestId: r.RequestID, Body: r.Body, Outcome: uint32(r.Outcome), Limit: int64(r.Limit), Version: r.Version,
@@ -106,8 +101,9 @@ func decodeEntity(name string, raw []byte) (stored.Entity, error) {
 		WrittenOff: core.Tokens(p.GetWrittenOff()),
 		Debt:       core.Tokens(p.GetDebt()), DebtSince: avantan.Instance(p.GetDebtSince()), Held: avantan.Instance(p.GetHeld()),
 	}
-	e.DebtHeard, e.Rescued = decodeSites(p.GetDebtHeard()), decodeSites(p.GetRescued())
+	e.DebtHeard, e.Rescued = wire.SitesOf(p.GetDebtHeard()), wire.SitesOf(p.GetRescued())
 	e.Rate = stored.Rate{Terms: decodeTerms(p.GetRate()), Window: p.GetWindow(), Late: core.Tokens(p.GetLate()), Opens: p.GetOpens()}
+	e.Rate.Ended = stored.Ended{In: p.GetEndedIn(), Last: core.Tokens(p.GetEnded()), Before: core.Tokens(p.GetEndedBefore())}
 	for _, r := range p.GetResults() {
 		e.Results = append(e.Results, stored.LimitResult{
 			RequestID: r.GetRequestId(), Body: r.GetBody(), Outcome: answer.Code(r.GetOutcome()),
@@ -122,32 +118,18 @@ func encodeTerms(t *rates.Terms) *storev1.Rate {
 	if t.None() {
 		return nil
 	}
-	return &storev1.Rate{Kind: string(t.Kind), Count: t.Count, Unit: string(t.Unit), Zone: t.Zone, Volatile: t.Volatile}
+	return &storev1.Rate{Kind: string(t.Kind), Count: t.Count, Unit: string(t.Unit), Zone: t.Zone, Volatile: t.Volatile, Keys: t.Keys}
 }
 
 func decodeTerms(p *storev1.Rate) rates.Terms {
-	return rates.Terms{Kind: rates.Kind(p.GetKind()), Count: p.GetCount(), Unit: rates.Unit(p.GetUnit()), Zone: p.GetZone(), Volatile: p.GetVolatile()}
-}
-
-func encodeSites(sites []core.SiteID) (names []string) {
-	for _, site := range sites {
-		names = append(names, string(site))
-	}
-	return names
-}
-
-func decodeSites(names []string) (sites []core.SiteID) {
-	for _, n := range names {
-		sites = append(sites, core.SiteID(n))
-	}
-	return sites
+	return rates.Terms{Kind: rates.Kind(p.GetKind()), Count: p.GetCount(), Unit: rates.Unit(p.GetUnit()), Zone: p.GetZone(), Volatile: p.GetVolatile(), Keys: p.GetKeys()}
 }
 
 func encodeCatalogue(c *stored.Catalogue) ([]byte, error) {
 	return proto.Marshal(&storev1.Catalogue{
 		Generation: c.Generation, Numbered: c.Numbered, Protocol: encodeProtocol(&c.Protocol),
 		Mode: c.Mode.Protocol, ModeVersion: c.Mode.Version, Roster: encodeRoster(&c.Roster), SettledIn: c.SettledIn,
-		Version: uint32(c.Version), Destroyed: encodeSites(c.Destroyed),
+		Version: uint32(c.Version), Destroyed: wire.Names(c.Destroyed),
 	})
 }
 
@@ -158,11 +140,10 @@ func encodeRoster(r *stored.Roster) *storev1.Roster {
 	p := &storev1.Roster{Version: uint32(r.Version), Changed: r.Changed, Losses: uint32(r.Losses)}
 	for i := range r.Seats {
 		s := &r.Seats[i]
-		seat := &storev1.Seat{Site: string(s.Site), State: string(s.State), Since: uint64(s.Since), Incarnation: uint64(s.Incarnation), Heir: string(s.Heir), Lost: uint32(s.Lost), Rescued: s.Rescued, Unsettled: s.Unsettled}
-		for _, v := range s.Votes {
-			seat.Votes = append(seat.Votes, uint32(v))
-		}
-		p.Seats = append(p.Seats, seat)
+		p.Seats = append(p.Seats, &storev1.Seat{
+			Site: string(s.Site), State: string(s.State), Since: uint64(s.Since), Incarnation: uint64(s.Incarnation), Heir: string(s.Heir),
+			Lost: uint32(s.Lost), Rescued: s.Rescued, Unsettled: s.Unsettled, Votes: wire.All(s.Votes, func(v uint16) uint32 { return uint32(v) }),
+		})
 	}
 	return p
 }
@@ -208,7 +189,7 @@ func decodeCatalogue(raw []byte) (*stored.Catalogue, error) {
 		return nil, fmt.Errorf("catalogue: %w", err)
 	}
 	return &stored.Catalogue{
-		Roster: roster, SettledIn: p.GetSettledIn(), Destroyed: decodeSites(p.GetDestroyed()),
+		Roster: roster, SettledIn: p.GetSettledIn(), Destroyed: wire.SitesOf(p.GetDestroyed()),
 		Generation: p.GetGeneration(), Numbered: p.GetNumbered(), Protocol: decodeProtocol(p.GetProtocol()),
 		Mode:    answer.DecidedMode{Protocol: p.GetMode(), Version: p.GetModeVersion()},
 		Version: versions.Version(p.GetVersion()),

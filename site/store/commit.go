@@ -2,6 +2,7 @@ package store
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/samya-db/samya/site/core/stored"
@@ -69,22 +70,9 @@ func (s *Store) Confirm() error {
 
 // encode gathers in the batch the operations of records on the buckets.
 func (s *Store) encode(r *stored.Records) error {
-	if err := s.encodeEntities(r); err != nil {
-		return err
-	}
-	if err := s.encodeCatalogue(r); err != nil {
-		return err
-	}
-	if err := s.encodeRequests(r); err != nil {
-		return err
-	}
-	if err := s.encodeHolds(r); err != nil {
-		return err
-	}
-	if err := s.encodeForecasts(r); err != nil {
-		return err
-	}
-	return s.encodeGuard(r)
+	return errors.Join(
+		s.encodeEntities(r), s.encodeCatalogue(r), s.encodeRequests(r), s.encodeHolds(r), s.encodeForecasts(r), s.encodeGuard(r),
+	)
 }
 
 // named returns a name as a key, valid until the next call of named or numbered.

@@ -36,12 +36,9 @@ func (s *Store) encodeHolds(r *stored.Records) error {
 }
 
 func encodeClaim(c *stored.Claim) ([]byte, error) {
-	p := &storev1.Claim{Ask: wire.ClaimAsk(&c.ClaimAsk), Generation: c.Generation}
+	p := &storev1.Claim{Ask: wire.ClaimAsk(&c.ClaimAsk), Generation: c.Generation, Sites: wire.Names(c.Sites)}
 	// The key in the bucket is the number.
 	p.Ask.Number = 0
-	for _, s := range c.Sites {
-		p.Sites = append(p.Sites, string(s))
-	}
 	return proto.Marshal(p)
 }
 
@@ -54,18 +51,19 @@ func decodeClaim(number uint64, raw []byte) (stored.Claim, error) {
 	if err != nil {
 		return stored.Claim{}, fmt.Errorf("claim %d: %w", number, err)
 	}
-	c := stored.Claim{ClaimAsk: ask, Generation: p.GetGeneration()}
+	c := stored.Claim{ClaimAsk: ask, Generation: p.GetGeneration(), Sites: wire.SitesOf(p.GetSites())}
 	c.Number = message.ClaimNumber(number)
-	for _, s := range p.GetSites() {
-		c.Sites = append(c.Sites, core.SiteID(s))
-	}
 	return c, nil
 }
 
 func encodeLease(l *stored.Lease) ([]byte, error) {
+	var above []*storev1.Mark
+	for _, m := range l.Above {
+		above = append(above, &storev1.Mark{Generation: m.Generation, Window: m.Window})
+	}
 	return proto.Marshal(&storev1.Lease{
 		Id: l.ID, Entity: l.Entity, Generation: l.Generation, Tokens: int64(l.Tokens), Expires: l.Expires,
-		Ttl: int64(l.TTL), Holder: l.Holder, Window: l.Window,
+		Ttl: int64(l.TTL), Holder: l.Holder, Window: l.Window, Share: l.Share, Above: above,
 	})
 }
 
@@ -74,9 +72,13 @@ func decodeLease(number uint64, raw []byte) (stored.Lease, error) {
 	if err := proto.Unmarshal(raw, &p); err != nil {
 		return stored.Lease{}, fmt.Errorf("lease %d: %w", number, err)
 	}
+	var above []stored.Mark
+	for _, m := range p.GetAbove() {
+		above = append(above, stored.Mark{Generation: m.GetGeneration(), Window: m.GetWindow()})
+	}
 	return stored.Lease{
 		Number: number, ID: p.GetId(), Entity: p.GetEntity(), Generation: p.GetGeneration(),
 		Tokens: core.Tokens(p.GetTokens()), Expires: p.GetExpires(), TTL: core.Tick(p.GetTtl()), Holder: p.GetHolder(),
-		Window: p.GetWindow(),
+		Window: p.GetWindow(), Share: p.GetShare(), Above: above,
 	}, nil
 }

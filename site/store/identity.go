@@ -12,6 +12,7 @@ import (
 	"github.com/samya-db/samya/site/core/message"
 	"github.com/samya-db/samya/site/core/stored"
 	"github.com/samya-db/samya/site/journal"
+	"github.com/samya-db/samya/site/wire"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -28,10 +29,7 @@ func bootstrap(o *Options) (m Members, incarnation message.Incarnation, first []
 	if !slices.Contains(m.Sites, o.Site) {
 		return m, 0, nil, fmt.Errorf("site %q is not among the members %v", o.Site, m.Sites)
 	}
-	set := &storev1.MemberSet{Version: m.Version}
-	for _, site := range m.Sites {
-		set.Sites = append(set.Sites, string(site))
-	}
+	set := &storev1.MemberSet{Version: m.Version, Sites: wire.Names(m.Sites)}
 	for incarnation = o.Incarnation; incarnation == 0; {
 		incarnation = message.Incarnation(rand.Uint64())
 	}
@@ -86,10 +84,7 @@ func claim(base eacher, o *Options) (m Members, incarnation message.Incarnation,
 		return m, 0, nil, fmt.Errorf("%w: it is of site %q of cluster %q, not site %q of cluster %q", ErrForeign,
 			identity.GetSite(), identity.GetCluster(), o.Site, o.Cluster)
 	}
-	m.Version = set.GetVersion()
-	for _, site := range set.GetSites() {
-		m.Sites = append(m.Sites, core.SiteID(site))
-	}
+	m.Version, m.Sites = set.GetVersion(), wire.SitesOf(set.GetSites())
 	if given := sorted(o.Members); len(given) > 0 && m.Version == 1 && !slices.Equal(given, m.Sites) {
 		return m, 0, nil, fmt.Errorf("%w: it is %v, not %v; leave the option out, it only counts for a new data directory",
 			ErrMembers, m.Sites, given)

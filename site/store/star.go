@@ -12,16 +12,13 @@ func encodeStar(s *star.State) *storev1.StarState {
 	if s.Reserved == 0 && len(s.Slices) == 0 && len(s.Floors) == 0 {
 		return nil
 	}
-	p := &storev1.StarState{Reserved: s.Reserved}
+	p := &storev1.StarState{Reserved: s.Reserved, Floors: wire.All(s.Floors, encodeStarID)}
 	for i := range s.Slices {
 		sl := &s.Slices[i]
 		p.Slices = append(p.Slices, &storev1.StarSlice{
 			Id: encodeStarID(sl.ID), Pledge: wire.Contribution(&sl.Pledge),
 			Value: wire.Value(sl.Value), Committed: sl.Committed, Concluded: sl.Concluded,
 		})
-	}
-	for _, f := range s.Floors {
-		p.Floors = append(p.Floors, encodeStarID(f))
 	}
 	return p
 }
@@ -31,7 +28,7 @@ func encodeStarID(id star.ID) *storev1.StarID {
 }
 
 func decodeStar(p *storev1.StarState) star.State {
-	s := star.State{Reserved: p.GetReserved()}
+	s := star.State{Reserved: p.GetReserved(), Floors: wire.All(p.GetFloors(), decodeStarID)}
 	for _, sl := range p.GetSlices() {
 		slice := star.Slice{
 			ID: decodeStarID(sl.GetId()), Value: wire.ValueOf(sl.GetValue()),
@@ -41,9 +38,6 @@ func decodeStar(p *storev1.StarState) star.State {
 			slice.Pledge = *c
 		}
 		s.Slices = append(s.Slices, slice)
-	}
-	for _, f := range p.GetFloors() {
-		s.Floors = append(s.Floors, decodeStarID(f))
 	}
 	return s
 }

@@ -76,7 +76,7 @@ func full() *stored.Records {
 		Exposures: []avantan.Ballot{ballot(3, "eu"), ballot(8, "eu"), ballot(9, "us")}, Built: true,
 		Kept: []avantan.Kept{{Peer: "as", Instance: 40, Value: value}, {Peer: "eu", Instance: 41, Value: value}},
 	}
-	day := rates.Terms{Kind: rates.Window, Count: 1, Unit: rates.Day, Zone: "Asia/Tokyo", Volatile: true}
+	day := rates.Terms{Kind: rates.Window, Count: 1, Unit: rates.Day, Zone: "Asia/Tokyo", Volatile: true, Keys: true}
 	return &stored.Records{
 		Block: stored.Block{Sequence: 7, Wall: -12, Records: []stored.Request{
 			{
@@ -104,7 +104,7 @@ func full() *stored.Records {
 			{ClaimAsk: message.ClaimAsk{Number: 9, Kind: message.ReturnLease, Lease: attempt.Key{15: 1}}, Sites: []core.SiteID{"as"}},
 		},
 		Leases: []stored.Lease{
-			{Number: 2, ID: "x/y", Entity: "a/b", Generation: 3, Tokens: 7, Expires: 1 << 41, TTL: 1000, Holder: "me", Window: 20_785},
+			{Number: 2, ID: "x/y", Entity: "a/b", Generation: 3, Tokens: 7, Expires: 1 << 41, TTL: 1000, Holder: "me", Window: 20_785, Share: true, Above: []stored.Mark{{Generation: 9, Window: 4}}},
 		},
 		Books: []stored.Books{{Name: "a/b", Generation: 3, Left: -9, Net: 12}, {Name: "c", Generation: 4}},
 		Entities: []stored.Entity{
@@ -121,7 +121,7 @@ func full() *stored.Records {
 					Floors: []star.ID{{Leader: "eu", Counter: 7}},
 				},
 				Moved: 6, Fetches: 8, Parent: 4, Shape: 9, Born: 2, Voters: 3, Appraised: 2, Returned: 1, Rescued: []core.SiteID{"as", "eu"},
-				Rate:    stored.Rate{Terms: day, Window: 20_785, Late: 4, Opens: 20_786},
+				Rate:    stored.Rate{Terms: day, Window: 20_785, Late: 4, Opens: 20_786, Ended: stored.Ended{In: 20_784, Last: 2, Before: 1}},
 				Surplus: 7, WrittenOff: -9, Debt: 11, DebtSince: 2, Held: 3, DebtHeard: []core.SiteID{"as", "us"},
 				Handoff: handoff.State{
 					Open: &handoff.Bequest{Heir: "as", Number: 4, Estate: handoff.Estate{

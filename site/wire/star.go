@@ -37,14 +37,10 @@ func inverse[K, V comparable](m map[K]V) map[V]K {
 }
 
 func encodeStar(m *star.Message) *peerv1.StarMessage {
-	p := &peerv1.StarMessage{
+	return &peerv1.StarMessage{
 		Kind: starKinds[m.Kind], Leader: string(m.ID.Leader), Counter: m.ID.Counter, Press: uint32(m.Press),
-		Contribution: Contribution(m.Contribution), Value: Value(m.Value),
+		Contribution: Contribution(m.Contribution), Value: Value(m.Value), Lost: Names(m.Lost),
 	}
-	for _, site := range m.Lost {
-		p.Lost = append(p.Lost, string(site))
-	}
-	return p
 }
 
 func decodeStar(p *peerv1.ProtocolMessage, from, to core.SiteID) (message.Envelope, error) {
@@ -57,10 +53,7 @@ func decodeStar(p *peerv1.ProtocolMessage, from, to core.SiteID) (message.Envelo
 		Kind: kind, From: from, To: to,
 		ID:           star.ID{Leader: avantan.SiteID(m.GetLeader()), Counter: m.GetCounter()},
 		Press:        avantan.Press(min(m.GetPress(), uint32(avantan.PressAll))),
-		Contribution: ContributionOf(m.GetContribution()), Value: ValueOf(m.GetValue()),
-	}
-	for _, site := range m.GetLost() {
-		s.Lost = append(s.Lost, avantan.SiteID(site))
+		Contribution: ContributionOf(m.GetContribution()), Value: ValueOf(m.GetValue()), Lost: SitesOf(m.GetLost()),
 	}
 	return message.Envelope{Entity: p.GetEntity(), Generation: p.GetGeneration(), Mark: MarkOf(p.GetMark()), Star: s}, nil
 }

@@ -38,11 +38,7 @@ func MarkOf(p *peerv1.Mark) message.Mark {
 }
 
 func encodeVouch(v *message.Vouch) *peerv1.Vouch {
-	p := &peerv1.Vouch{Kind: vouchKinds[v.Kind], Asked: Mark(v.Asked), Known: Mark(v.Known), Members: uint32(v.Members)}
-	for _, site := range v.Out {
-		p.Out = append(p.Out, string(site))
-	}
-	return p
+	return &peerv1.Vouch{Kind: vouchKinds[v.Kind], Asked: Mark(v.Asked), Known: Mark(v.Known), Members: uint32(v.Members), Out: Names(v.Out)}
 }
 
 func decodeVouch(p *peerv1.ProtocolMessage, from, to core.SiteID) (message.Envelope, error) {
@@ -59,9 +55,7 @@ func decodeVouch(p *peerv1.ProtocolMessage, from, to core.SiteID) (message.Envel
 	}
 	vouch := &message.Vouch{
 		Kind: kind, From: from, To: to, Asked: MarkOf(v.GetAsked()), Known: MarkOf(v.GetKnown()), Members: int(v.GetMembers()),
-	}
-	for _, site := range v.GetOut() {
-		vouch.Out = append(vouch.Out, core.SiteID(site))
+		Out: SitesOf(v.GetOut()),
 	}
 	return message.Envelope{Mark: MarkOf(p.GetMark()), Vouch: vouch}, nil
 }

@@ -109,6 +109,24 @@ func Decode(p *peerv1.ProtocolMessage, from, to core.SiteID) (message.Envelope, 
 	return e, nil
 }
 
+// All returns the values of a list, each in its other form; nil for an empty list.
+func All[From, To any](list []From, other func(From) To) (all []To) {
+	for _, v := range list {
+		all = append(all, other(v))
+	}
+	return all
+}
+
+// Names returns the names of sites, nil for none. SitesOf is its inverse.
+func Names(sites []core.SiteID) []string {
+	return All(sites, func(s core.SiteID) string { return string(s) })
+}
+
+// SitesOf is the inverse of Names.
+func SitesOf(names []string) []core.SiteID {
+	return All(names, func(n string) core.SiteID { return core.SiteID(n) })
+}
+
 // Ballot returns a ballot's protobuf form, nil for the zero ballot.
 func Ballot(b avantan.Ballot) *peerv1.Ballot {
 	if b.IsZero() {
@@ -168,11 +186,7 @@ func ValueOf(p *peerv1.Value) *avantan.Value {
 	if p == nil {
 		return nil
 	}
-	v := &avantan.Value{Policy: p.GetPolicy(), Change: p.GetChange()}
-	for _, c := range p.GetContributions() {
-		v.Contributions = append(v.Contributions, contributionOf(c))
-	}
-	return v
+	return &avantan.Value{Policy: p.GetPolicy(), Change: p.GetChange(), Contributions: All(p.GetContributions(), contributionOf)}
 }
 
 // Kept returns a retention table's protobuf form.

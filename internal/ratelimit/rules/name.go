@@ -18,6 +18,8 @@ const (
 	above = "ratelimit/"
 	// maxName is the longest name of an entity, in bytes.
 	maxName = 256
+	// maxTemplate is the longest name of a template, in bytes.
+	maxTemplate = 192
 	// maxDomain is the longest segment of a domain, in bytes.
 	maxDomain = 96
 	// hashed begins the hash that ends a name that was too long. No escape looks like it.
@@ -38,7 +40,18 @@ func Above(domain string) string {
 
 // entity returns the name of the entity of a domain and entries.
 func entity(domain string, entries []Entry, unit string) string {
+	first, most := Above(domain), maxName
+	if strings.HasSuffix(unit, templates) {
+		most = maxTemplate
+	}
+	length := len(first) + len(unit) + 2
+	for _, e := range entries {
+		length += len(e.Key) + len(e.Value) + 2
+	}
 	var b strings.Builder
+	b.Grow(length)
+	b.WriteString(first)
+	b.WriteByte('/')
 	for i, e := range entries {
 		if i > 0 {
 			b.WriteByte('/')
@@ -52,8 +65,39 @@ func entity(domain string, entries []Entry, unit string) string {
 			b.WriteString(escape(e.Value, false))
 		}
 	}
-	first, last := Above(domain)+"/", "/"+unit
-	return first + shorten(b.String(), maxName-len(first)-len(last), b.String()) + last
+	if b.Len()+1+len(unit) <= most {
+		b.WriteByte('/')
+		b.WriteString(unit)
+		return b.String()
+	}
+	whole := b.String()[len(first)+1:]
+	return first + "/" + shorten(whole, most-len(first)-len(unit)-2, whole) + "/" + unit
+}
+
+// templates ends the names of templates.
+const templates = "-keys"
+
+// key returns the name of a template's key of values.
+func key(template string, values []string) string {
+	length := len(template)
+	for _, v := range values {
+		length += len(v) + 1
+	}
+	var b strings.Builder
+	b.Grow(length)
+	b.WriteString(template)
+	for _, v := range values {
+		b.WriteByte('/')
+		if v == "" || strings.Trim(v, ".") == "" {
+			b.WriteString("-x")
+		}
+		b.WriteString(escape(v, false))
+	}
+	if b.Len() <= maxName {
+		return b.String()
+	}
+	whole := b.String()[len(template)+1:]
+	return template + "/" + shorten(whole, maxName-len(template)-1, whole)
 }
 
 // shorten returns an escaped text of at most that many bytes. A longer text ends with the

@@ -1,6 +1,7 @@
 package rules_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/samya-db/samya/internal/name"
 	"github.com/samya-db/samya/internal/ratelimit/rules"
+	"github.com/samya-db/samya/internal/rates"
 	"github.com/samya-db/samya/internal/testfuzz"
 )
 
@@ -154,17 +156,17 @@ func TestMatch(t *testing.T) {
 		entity  string
 	}{
 		{"wild=foo", 1, "ratelimit/test/wild.foo/minute"},
-		{"wild=fooo", 2, "ratelimit/test/wild.fooo/minute"},
-		{"wild=foobar", 2, "ratelimit/test/wild.foobar/minute"},
-		{"wild=bar", 3, "ratelimit/test/wild.bar/minute"},
-		{"wild=", 3, "ratelimit/test/wild/minute"},
-		{"wild", 3, "ratelimit/test/wild/minute"},
+		{"wild=fooo", 2, "ratelimit/test/wild.foo-x2A/minute-keys/fooo"},
+		{"wild=foobar", 2, "ratelimit/test/wild.foo-x2A/minute-keys/foobar"},
+		{"wild=bar", 3, "ratelimit/test/wild/minute-keys/bar"},
+		{"wild=", 3, "ratelimit/test/wild/minute-keys/-x"},
+		{"wild", 3, "ratelimit/test/wild/minute-keys/-x"},
 		{"mid=barb", 4, "ratelimit/test/mid.barb/hour"},
 		{"mid=bar-b", 4, "ratelimit/test/mid.bar-b/hour"},
 		{"mid=bab", -1, ""},
 		{"mid=bar", -1, ""},
 		{"mid=ba", -1, ""},
-		{"multi=foo1bar2baz", 5, "ratelimit/test/multi.foo1bar2baz/second"},
+		{"multi=foo1bar2baz", 5, "ratelimit/test/multi.foo-x2Abar-x2Abaz/second-keys/foo1bar2baz"},
 		{"multi=foobaz", -1, ""},
 		{"multi=foobazbar", -1, ""},
 		{"over=aba", -1, ""}, // the parts may not overlap
@@ -182,7 +184,7 @@ func TestMatch(t *testing.T) {
 		{"merged2=x", 13, "ratelimit/test/merged2.x/hour"},
 		{"no_limit=x", -1, ""},
 		{"other=x", -1, ""},
-		{"wild=a.b/c é-x1", 3, "ratelimit/test/wild.a.b-x2Fc-x20-xC3-xA9-x2Dx1/minute"},
+		{"wild=a.b/c é-x1", 3, "ratelimit/test/wild/minute-keys/a.b-x2Fc-x20-xC3-xA9-x2Dx1"},
 	} {
 		found := c.Match("test", descriptor(m.request))[0]
 		switch {
@@ -192,7 +194,7 @@ func TestMatch(t *testing.T) {
 			}
 		case found == nil || found.Limit != m.limit || found.Entity != m.entity:
 			t.Errorf("%s: %+v, want %d of %s", m.request, found, m.limit, m.entity)
-		case found.Terms.Validate() != nil || found.Terms.None() || found.Terms != found.Unit.Terms():
+		case found.Terms.Validate() != nil || found.Terms.None() || found.Terms != found.Unit.Terms() && found.Terms != keyed(found.Unit):
 			t.Errorf("%s: %+v", m.request, found.Terms)
 		}
 	}
@@ -204,13 +206,22 @@ func TestMatch(t *testing.T) {
 	}
 }
 
+// keyed are the terms of a template with windows of a unit.
+func keyed(unit rules.Unit) rates.Terms {
+	terms, err := unit.Terms().OfKeys(nil)
+	if err != nil {
+		panic(err)
+	}
+	return terms
+}
+
 // TestFields: what a match tells of its rule.
 func TestFields(t *testing.T) {
 	c := parsed(t, "match.yaml")
 	found := c.Match("test", descriptor("all=x"), descriptor("limited=x"), descriptor("free=x"))
 	want := []*rules.Match{
 		{
-			Entity: "ratelimit/test/all.x/minute", Limit: 1, Unit: rules.Minute, Terms: rules.Minute.Terms(), Shadow: true, Quota: true,
+			Entity: "ratelimit/test/all/minute-keys/x", Template: "ratelimit/test/all/minute-keys", Limit: 1, Unit: rules.Minute, Terms: keyed(rules.Minute), Shadow: true, Quota: true,
 			Name: "a", Replaces: []string{"l", "m"}, Metric: "test.all_x", Metadata: map[string]any{"a": map[string]any{"b": []any{1, "c"}}},
 		},
 		nil, // replaced
@@ -245,8 +256,8 @@ func TestOverride(t *testing.T) {
 }
 
 // everything is a domain with rules for descriptors of one and of two entries.
-func everything(domain string) *rules.Config {
-	c, err := one(fmt.Sprintf("domain: %q\ndescriptors: [{key: '*', rate_limit: {unit: day, requests_per_unit: 1}, descriptors: [{key: '*', rate_limit: {unit: day, requests_per_unit: 1}}]}]", domain))
+func everything(domain, unit string) *rules.Config {
+	c, err := one(fmt.Sprintf("domain: %q\ndescriptors: [{key: '*', rate_limit: {unit: %[2]s, requests_per_unit: 1}, descriptors: [{key: '*', rate_limit: {unit: %[2]s, requests_per_unit: 1}}]}]", domain, unit))
 	if err != nil {
 		panic(err)
 	}
@@ -265,10 +276,11 @@ func TestNames(t *testing.T) {
 		})
 		list := rapid.SliceOfN(entry, 1, 2)
 		domain := rapid.OneOf(rapid.SampledFrom([]string{"a", ".", "..", "...", "-x..", "a/b"}), rapid.StringMatching(`[a./-]{90,300}`)).Draw(t, "domain")
+		unit := rapid.SampledFrom([]string{"second", "day"}).Draw(t, "unit")
 		name1, entries := "", []rules.Entry(nil)
 		for i, draw := range []string{"first", "second"} {
 			more := list.Draw(t, draw)
-			found := everything(domain).Match(domain, rules.Descriptor{Entries: more})[0]
+			found := everything(domain, unit).Match(domain, rules.Descriptor{Entries: more})[0]
 			if found == nil {
 				t.Fatalf("no rule for %q", more)
 			}
@@ -316,6 +328,38 @@ func FuzzParse(tf *testing.F) {
 					t.Errorf("%q: %v", m.Entity, name.Entity("entity", m.Entity))
 				}
 			}
+		}
+	})
+}
+
+// TestKeyNames: keys have valid names below the name of their template, and different values
+// have different names.
+func TestKeyNames(t *testing.T) {
+	c, err := one("domain: d\ndescriptors: [{key: a, rate_limit: {unit: second, requests_per_unit: 1}, descriptors: [{key: b, value: 'x*', rate_limit: {unit: second, requests_per_unit: 1}}]}]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.OneOf(rapid.StringMatching(`[ab._x2F*/-]{0,6}`), rapid.StringN(0, 8, 32), rapid.StringMatching(`[a./-]{80,300}`))
+		draw := func(name string) []rules.Entry {
+			es := []rules.Entry{{Key: "a", Value: text.Draw(t, name+" a")}}
+			if rapid.Bool().Draw(t, name+" two") {
+				es = append(es, rules.Entry{Key: "b", Value: "x" + text.Draw(t, name+" b")})
+			}
+			return es
+		}
+		first, second := draw("first"), draw("second")
+		m, n := c.Match("d", rules.Descriptor{Entries: first})[0], c.Match("d", rules.Descriptor{Entries: second})[0]
+		for _, x := range []*rules.Match{m, n} {
+			if err := errors.Join(name.Entity("entity", x.Entity), name.Entity("template", x.Template)); err != nil {
+				t.Fatalf("%q: %v", x.Entity, err)
+			}
+			if !strings.HasPrefix(x.Entity, x.Template+"/") {
+				t.Fatalf("%q is not below %q", x.Entity, x.Template)
+			}
+		}
+		if (m.Entity == n.Entity) != cmp.Equal(first, second) || (m.Template == n.Template) != (len(first) == len(second)) {
+			t.Fatalf("%q and %q are %q and %q", first, second, m.Entity, n.Entity)
 		}
 	})
 }

@@ -28,6 +28,23 @@ var units = map[Unit]rates.Terms{
 	Year:   {Kind: rates.Window, Count: 12, Unit: rates.Month},
 }
 
+// keysOf are the windows that keys of templates may have, by their units, and the end of the
+// templates' names.
+var keysOf = func() map[Unit]keysUnit {
+	all := make(map[Unit]keysUnit)
+	for u, t := range units {
+		if t, err := t.OfKeys(nil); err == nil {
+			all[u] = keysUnit{t, string(u) + templates}
+		}
+	}
+	return all
+}()
+
+type keysUnit struct {
+	terms rates.Terms
+	unit  string
+}
+
 // known reports whether u is among the units.
 func (u Unit) known() bool {
 	_, ok := units[u]

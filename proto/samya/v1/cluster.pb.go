@@ -3225,14 +3225,14 @@ const file_samya_v1_cluster_proto_rawDesc = "" +
 	"\x17SITE_HEALTH_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13SITE_HEALTH_SERVING\x10\x01\x12\x1a\n" +
 	"\x16SITE_HEALTH_OVERLOADED\x10\x02\x12\x1b\n" +
-	"\x17SITE_HEALTH_UNREACHABLE\x10\x032\x80\r\n" +
-	"\x0eClusterService\x12`\n" +
-	"\tListSites\x12\x1a.samya.v1.ListSitesRequest\x1a\x1b.samya.v1.ListSitesResponse\"\x1a\xea\x8e\x19\x16\b\x01\x18\x01*\x10\n" +
-	"\x03GET\x12\t/v1/sites\x12h\n" +
-	"\vListMembers\x12\x1c.samya.v1.ListMembersRequest\x1a\x1d.samya.v1.ListMembersResponse\"\x1c\xea\x8e\x19\x18\b\x01\x18\x01*\x12\n" +
-	"\x03GET\x12\v/v1/members\x12s\n" +
-	"\fWatchMembers\x12\x1d.samya.v1.WatchMembersRequest\x1a\x1e.samya.v1.WatchMembersResponse\"\"\xea\x8e\x19\x1e\b\x01\x18\x01*\x18\n" +
-	"\x03GET\x12\x11/v1/members:watch0\x01\x12e\n" +
+	"\x17SITE_HEALTH_UNREACHABLE\x10\x032\x86\r\n" +
+	"\x0eClusterService\x12b\n" +
+	"\tListSites\x12\x1a.samya.v1.ListSitesRequest\x1a\x1b.samya.v1.ListSitesResponse\"\x1c\xea\x8e\x19\x18\b\x01\x18\x01*\x10\n" +
+	"\x03GET\x12\t/v1/sites0\x01\x12j\n" +
+	"\vListMembers\x12\x1c.samya.v1.ListMembersRequest\x1a\x1d.samya.v1.ListMembersResponse\"\x1e\xea\x8e\x19\x1a\b\x01\x18\x01*\x12\n" +
+	"\x03GET\x12\v/v1/members0\x01\x12u\n" +
+	"\fWatchMembers\x12\x1d.samya.v1.WatchMembersRequest\x1a\x1e.samya.v1.WatchMembersResponse\"$\xea\x8e\x19 \b\x01\x18\x01*\x18\n" +
+	"\x03GET\x12\x11/v1/members:watch0\x010\x01\x12e\n" +
 	"\tAddMember\x12\x1a.samya.v1.AddMemberRequest\x1a\x1b.samya.v1.AddMemberResponse\"\x1f\xea\x8e\x19\x1b\b\x04\x10\x01 \x01*\x13\n" +
 	"\x04POST\x12\v/v1/members\x12x\n" +
 	"\vDrainMember\x12\x1c.samya.v1.DrainMemberRequest\x1a\x1d.samya.v1.DrainMemberResponse\",\xea\x8e\x19(\b\x04\x10\x01 \x01* \n" +

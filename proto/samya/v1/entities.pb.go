@@ -104,7 +104,9 @@ type Entity struct {
 	TimeZone string `protobuf:"bytes,9,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
 	// Of a rate quota: whether its grants are durable. If not, a site that starts anew takes
 	// all its tokens for granted.
-	Durable       *bool `protobuf:"varint,10,opt,name=durable,proto3,oneof" json:"durable,omitempty"`
+	Durable *bool `protobuf:"varint,10,opt,name=durable,proto3,oneof" json:"durable,omitempty"`
+	// Of a rate quota: each name below the entity's, a key, has a quota to itself.
+	Keys          bool `protobuf:"varint,11,opt,name=keys,proto3" json:"keys,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -205,6 +207,13 @@ func (x *Entity) GetTimeZone() string {
 func (x *Entity) GetDurable() bool {
 	if x != nil && x.Durable != nil {
 		return *x.Durable
+	}
+	return false
+}
+
+func (x *Entity) GetKeys() bool {
+	if x != nil {
+		return x.Keys
 	}
 	return false
 }
@@ -797,7 +806,7 @@ type CreateEntityRequest struct {
 	Parent string `protobuf:"bytes,4,opt,name=parent,proto3" json:"parent,omitempty"`
 	// Makes a rate quota: so many tokens in so long a time, a number and a unit such as 10s,
 	// 5m, 1h, 1d or 1month, at most a year. Its tokens come back by the clock, and are not
-	// released. It has no parent, and no entity below it.
+	// released.
 	Per string `protobuf:"bytes,5,opt,name=per,proto3" json:"per,omitempty"`
 	// When tokens come back: "window", also if empty, for all at the end of a window; "bucket"
 	// for evenly, all within the period; "sliding" for each a period after its grant.
@@ -807,7 +816,10 @@ type CreateEntityRequest struct {
 	// Of a rate quota: whether each grant is durable before its answer. If not, grants are
 	// faster, and a site that starts anew takes all its tokens for granted. If left out,
 	// windows of an hour and longer are durable, and all other rate quotas are not.
-	Durable       *bool `protobuf:"varint,8,opt,name=durable,proto3,oneof" json:"durable,omitempty"`
+	Durable *bool `protobuf:"varint,8,opt,name=durable,proto3,oneof" json:"durable,omitempty"`
+	// Makes a template: each name below the entity's, a key, has a quota to itself, from its
+	// first use on. Of a rate quota that is not durable: a bucket, or windows below an hour.
+	Keys          bool `protobuf:"varint,9,opt,name=keys,proto3" json:"keys,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -894,6 +906,13 @@ func (x *CreateEntityRequest) GetTimeZone() string {
 func (x *CreateEntityRequest) GetDurable() bool {
 	if x != nil && x.Durable != nil {
 		return *x.Durable
+	}
+	return false
+}
+
+func (x *CreateEntityRequest) GetKeys() bool {
+	if x != nil {
+		return x.Keys
 	}
 	return false
 }
@@ -2206,11 +2225,110 @@ func (x *RescueEntityResponse) GetMissingSites() []string {
 	return nil
 }
 
+type ResetEntityRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name of the rate quota, the template or the key.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResetEntityRequest) Reset() {
+	*x = ResetEntityRequest{}
+	mi := &file_samya_v1_entities_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResetEntityRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResetEntityRequest) ProtoMessage() {}
+
+func (x *ResetEntityRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_entities_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResetEntityRequest.ProtoReflect.Descriptor instead.
+func (*ResetEntityRequest) Descriptor() ([]byte, []int) {
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *ResetEntityRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type ResetEntityResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many tokens came back, at the sites that answered; 0 for all keys of a template.
+	Returned int64 `protobuf:"varint,1,opt,name=returned,proto3" json:"returned,omitempty"`
+	// The sites that did not answer, or that leave: their part is not reset, or may not be.
+	MissingSites  []string `protobuf:"bytes,2,rep,name=missing_sites,json=missingSites,proto3" json:"missing_sites,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResetEntityResponse) Reset() {
+	*x = ResetEntityResponse{}
+	mi := &file_samya_v1_entities_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResetEntityResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResetEntityResponse) ProtoMessage() {}
+
+func (x *ResetEntityResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_entities_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResetEntityResponse.ProtoReflect.Descriptor instead.
+func (*ResetEntityResponse) Descriptor() ([]byte, []int) {
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *ResetEntityResponse) GetReturned() int64 {
+	if x != nil {
+		return x.Returned
+	}
+	return 0
+}
+
+func (x *ResetEntityResponse) GetMissingSites() []string {
+	if x != nil {
+		return x.MissingSites
+	}
+	return nil
+}
+
 var File_samya_v1_entities_proto protoreflect.FileDescriptor
 
 const file_samya_v1_entities_proto_rawDesc = "" +
 	"\n" +
-	"\x17samya/v1/entities.proto\x12\bsamya.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x15samya/v1/method.proto\"\x8e\x02\n" +
+	"\x17samya/v1/entities.proto\x12\bsamya.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x15samya/v1/method.proto\"\xa2\x02\n" +
 	"\x06Entity\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\x03R\x05limit\x12\x1e\n" +
@@ -2224,7 +2342,8 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"\x04kind\x18\b \x01(\tR\x04kind\x12\x1b\n" +
 	"\ttime_zone\x18\t \x01(\tR\btimeZone\x12\x1d\n" +
 	"\adurable\x18\n" +
-	" \x01(\bH\x00R\adurable\x88\x01\x01B\n" +
+	" \x01(\bH\x00R\adurable\x88\x01\x01\x12\x12\n" +
+	"\x04keys\x18\v \x01(\bR\x04keysB\n" +
 	"\n" +
 	"\b_durable\"\x87\x03\n" +
 	"\x05Usage\x12\x1c\n" +
@@ -2280,7 +2399,7 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"\fTransferMove\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x16\n" +
-	"\x06tokens\x18\x03 \x01(\x03R\x06tokens\"\xe4\x01\n" +
+	"\x06tokens\x18\x03 \x01(\x03R\x06tokens\"\xf8\x01\n" +
 	"\x13CreateEntityRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\x03R\x05limit\x12\x1d\n" +
@@ -2290,7 +2409,8 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"\x03per\x18\x05 \x01(\tR\x03per\x12\x12\n" +
 	"\x04kind\x18\x06 \x01(\tR\x04kind\x12\x1b\n" +
 	"\ttime_zone\x18\a \x01(\tR\btimeZone\x12\x1d\n" +
-	"\adurable\x18\b \x01(\bH\x00R\adurable\x88\x01\x01B\n" +
+	"\adurable\x18\b \x01(\bH\x00R\adurable\x88\x01\x01\x12\x12\n" +
+	"\x04keys\x18\t \x01(\bR\x04keysB\n" +
 	"\n" +
 	"\b_durable\"@\n" +
 	"\x14CreateEntityResponse\x12(\n" +
@@ -2384,17 +2504,23 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"\x14RescueEntityResponse\x12(\n" +
 	"\x06entity\x18\x01 \x01(\v2\x10.samya.v1.EntityR\x06entity\x12\x1a\n" +
 	"\breturned\x18\x02 \x01(\x03R\breturned\x12#\n" +
-	"\rmissing_sites\x18\x03 \x03(\tR\fmissingSites*q\n" +
+	"\rmissing_sites\x18\x03 \x03(\tR\fmissingSites\"(\n" +
+	"\x12ResetEntityRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"V\n" +
+	"\x13ResetEntityResponse\x12\x1a\n" +
+	"\breturned\x18\x01 \x01(\x03R\breturned\x12#\n" +
+	"\rmissing_sites\x18\x02 \x03(\tR\fmissingSites*q\n" +
 	"\vConsistency\x12\x1b\n" +
 	"\x17CONSISTENCY_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11CONSISTENCY_LOCAL\x10\x01\x12\x17\n" +
 	"\x13CONSISTENCY_BOUNDED\x10\x02\x12\x15\n" +
-	"\x11CONSISTENCY_EXACT\x10\x032\xa7\t\n" +
+	"\x11CONSISTENCY_EXACT\x10\x032\xa0\n" +
+	"\n" +
 	"\rEntityService\x12m\n" +
 	"\fCreateEntity\x12\x1d.samya.v1.CreateEntityRequest\x1a\x1e.samya.v1.CreateEntityResponse\"\x1e\xea\x8e\x19\x1a\b\x03 \x01*\x14\n" +
-	"\x04POST\x12\f/v1/entities\x12h\n" +
-	"\tGetEntity\x12\x1a.samya.v1.GetEntityRequest\x1a\x1b.samya.v1.GetEntityResponse\"\"\xea\x8e\x19\x1e\b\x01*\x1a\n" +
-	"\x03GET\x12\x13/v1/entities/{name}\x12j\n" +
+	"\x04POST\x12\f/v1/entities\x12j\n" +
+	"\tGetEntity\x12\x1a.samya.v1.GetEntityRequest\x1a\x1b.samya.v1.GetEntityResponse\"$\xea\x8e\x19 \b\x01*\x1a\n" +
+	"\x03GET\x12\x13/v1/entities/{name}0\x01\x12j\n" +
 	"\fListEntities\x12\x1d.samya.v1.ListEntitiesRequest\x1a\x1e.samya.v1.ListEntitiesResponse\"\x1b\xea\x8e\x19\x17\b\x01*\x13\n" +
 	"\x03GET\x12\f/v1/entities\x12u\n" +
 	"\fUpdateEntity\x12\x1d.samya.v1.UpdateEntityRequest\x1a\x1e.samya.v1.UpdateEntityResponse\"&\xea\x8e\x19\"\b\x03 \x01*\x1c\n" +
@@ -2411,7 +2537,9 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"\x0fReconcileEntity\x12 .samya.v1.ReconcileEntityRequest\x1a!.samya.v1.ReconcileEntityResponse\"/\xea\x8e\x19+\b\x04 \x01*%\n" +
 	"\x04POST\x12\x1d/v1/entities/{name}:reconcile\x12{\n" +
 	"\fRescueEntity\x12\x1d.samya.v1.RescueEntityRequest\x1a\x1e.samya.v1.RescueEntityResponse\",\xea\x8e\x19(\b\x04 \x01*\"\n" +
-	"\x04POST\x12\x1a/v1/entities/{name}:rescueB2Z0github.com/samya-db/samya/proto/samya/v1;samyav1b\x06proto3"
+	"\x04POST\x12\x1a/v1/entities/{name}:rescue\x12u\n" +
+	"\vResetEntity\x12\x1c.samya.v1.ResetEntityRequest\x1a\x1d.samya.v1.ResetEntityResponse\")\xea\x8e\x19%\b\x03*!\n" +
+	"\x04POST\x12\x19/v1/entities/{name}:resetB2Z0github.com/samya-db/samya/proto/samya/v1;samyav1b\x06proto3"
 
 var (
 	file_samya_v1_entities_proto_rawDescOnce sync.Once
@@ -2426,7 +2554,7 @@ func file_samya_v1_entities_proto_rawDescGZIP() []byte {
 }
 
 var file_samya_v1_entities_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_samya_v1_entities_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_samya_v1_entities_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_samya_v1_entities_proto_goTypes = []any{
 	(Consistency)(0),                // 0: samya.v1.Consistency
 	(*Entity)(nil),                  // 1: samya.v1.Entity
@@ -2456,11 +2584,13 @@ var file_samya_v1_entities_proto_goTypes = []any{
 	(*RescueEntityRequest)(nil),     // 25: samya.v1.RescueEntityRequest
 	(*HeldLeases)(nil),              // 26: samya.v1.HeldLeases
 	(*RescueEntityResponse)(nil),    // 27: samya.v1.RescueEntityResponse
-	(*durationpb.Duration)(nil),     // 28: google.protobuf.Duration
+	(*ResetEntityRequest)(nil),      // 28: samya.v1.ResetEntityRequest
+	(*ResetEntityResponse)(nil),     // 29: samya.v1.ResetEntityResponse
+	(*durationpb.Duration)(nil),     // 30: google.protobuf.Duration
 }
 var file_samya_v1_entities_proto_depIdxs = []int32{
 	3,  // 0: samya.v1.Usage.shares:type_name -> samya.v1.Share
-	28, // 1: samya.v1.Share.age:type_name -> google.protobuf.Duration
+	30, // 1: samya.v1.Share.age:type_name -> google.protobuf.Duration
 	4,  // 2: samya.v1.Share.moves:type_name -> samya.v1.Moves
 	5,  // 3: samya.v1.Moves.stars:type_name -> samya.v1.StarMove
 	6,  // 4: samya.v1.Moves.sent:type_name -> samya.v1.TransferMove
@@ -2469,7 +2599,7 @@ var file_samya_v1_entities_proto_depIdxs = []int32{
 	6,  // 7: samya.v1.Moves.inherited:type_name -> samya.v1.TransferMove
 	1,  // 8: samya.v1.CreateEntityResponse.entity:type_name -> samya.v1.Entity
 	0,  // 9: samya.v1.GetEntityRequest.consistency:type_name -> samya.v1.Consistency
-	28, // 10: samya.v1.GetEntityRequest.max_age:type_name -> google.protobuf.Duration
+	30, // 10: samya.v1.GetEntityRequest.max_age:type_name -> google.protobuf.Duration
 	1,  // 11: samya.v1.WatchEntityResponse.entity:type_name -> samya.v1.Entity
 	2,  // 12: samya.v1.WatchEntityResponse.usage:type_name -> samya.v1.Usage
 	1,  // 13: samya.v1.GetEntityResponse.entity:type_name -> samya.v1.Entity
@@ -2492,18 +2622,20 @@ var file_samya_v1_entities_proto_depIdxs = []int32{
 	21, // 30: samya.v1.EntityService.CutEntity:input_type -> samya.v1.CutEntityRequest
 	23, // 31: samya.v1.EntityService.ReconcileEntity:input_type -> samya.v1.ReconcileEntityRequest
 	25, // 32: samya.v1.EntityService.RescueEntity:input_type -> samya.v1.RescueEntityRequest
-	8,  // 33: samya.v1.EntityService.CreateEntity:output_type -> samya.v1.CreateEntityResponse
-	12, // 34: samya.v1.EntityService.GetEntity:output_type -> samya.v1.GetEntityResponse
-	14, // 35: samya.v1.EntityService.ListEntities:output_type -> samya.v1.ListEntitiesResponse
-	16, // 36: samya.v1.EntityService.UpdateEntity:output_type -> samya.v1.UpdateEntityResponse
-	11, // 37: samya.v1.EntityService.WatchEntity:output_type -> samya.v1.WatchEntityResponse
-	18, // 38: samya.v1.EntityService.DeleteEntity:output_type -> samya.v1.DeleteEntityResponse
-	20, // 39: samya.v1.EntityService.MoveEntity:output_type -> samya.v1.MoveEntityResponse
-	22, // 40: samya.v1.EntityService.CutEntity:output_type -> samya.v1.CutEntityResponse
-	24, // 41: samya.v1.EntityService.ReconcileEntity:output_type -> samya.v1.ReconcileEntityResponse
-	27, // 42: samya.v1.EntityService.RescueEntity:output_type -> samya.v1.RescueEntityResponse
-	33, // [33:43] is the sub-list for method output_type
-	23, // [23:33] is the sub-list for method input_type
+	28, // 33: samya.v1.EntityService.ResetEntity:input_type -> samya.v1.ResetEntityRequest
+	8,  // 34: samya.v1.EntityService.CreateEntity:output_type -> samya.v1.CreateEntityResponse
+	12, // 35: samya.v1.EntityService.GetEntity:output_type -> samya.v1.GetEntityResponse
+	14, // 36: samya.v1.EntityService.ListEntities:output_type -> samya.v1.ListEntitiesResponse
+	16, // 37: samya.v1.EntityService.UpdateEntity:output_type -> samya.v1.UpdateEntityResponse
+	11, // 38: samya.v1.EntityService.WatchEntity:output_type -> samya.v1.WatchEntityResponse
+	18, // 39: samya.v1.EntityService.DeleteEntity:output_type -> samya.v1.DeleteEntityResponse
+	20, // 40: samya.v1.EntityService.MoveEntity:output_type -> samya.v1.MoveEntityResponse
+	22, // 41: samya.v1.EntityService.CutEntity:output_type -> samya.v1.CutEntityResponse
+	24, // 42: samya.v1.EntityService.ReconcileEntity:output_type -> samya.v1.ReconcileEntityResponse
+	27, // 43: samya.v1.EntityService.RescueEntity:output_type -> samya.v1.RescueEntityResponse
+	29, // 44: samya.v1.EntityService.ResetEntity:output_type -> samya.v1.ResetEntityResponse
+	34, // [34:45] is the sub-list for method output_type
+	23, // [23:34] is the sub-list for method input_type
 	23, // [23:23] is the sub-list for extension type_name
 	23, // [23:23] is the sub-list for extension extendee
 	0,  // [0:23] is the sub-list for field type_name
@@ -2523,7 +2655,7 @@ func file_samya_v1_entities_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_samya_v1_entities_proto_rawDesc), len(file_samya_v1_entities_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   27,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -29,6 +29,7 @@ const (
 	EntityService_CutEntity_FullMethodName       = "/samya.v1.EntityService/CutEntity"
 	EntityService_ReconcileEntity_FullMethodName = "/samya.v1.EntityService/ReconcileEntity"
 	EntityService_RescueEntity_FullMethodName    = "/samya.v1.EntityService/RescueEntity"
+	EntityService_ResetEntity_FullMethodName     = "/samya.v1.EntityService/ResetEntity"
 )
 
 // EntityServiceClient is the client API for EntityService service.
@@ -70,6 +71,10 @@ type EntityServiceClient interface {
 	// rest of what was written off is available again. It does so once. Entities right below
 	// must have been rescued before, and known to be at all sites.
 	RescueEntity(ctx context.Context, in *RescueEntityRequest, opts ...grpc.CallOption) (*RescueEntityResponse, error)
+	// ResetEntity has the tokens out of a rate quota come back at once, or of a key of a
+	// template, or of all keys: the quota may grant its limit again from then on. Tokens of
+	// open leases stay out. A site resets its own part alone; an app manager asks all sites.
+	ResetEntity(ctx context.Context, in *ResetEntityRequest, opts ...grpc.CallOption) (*ResetEntityResponse, error)
 }
 
 type entityServiceClient struct {
@@ -189,6 +194,16 @@ func (c *entityServiceClient) RescueEntity(ctx context.Context, in *RescueEntity
 	return out, nil
 }
 
+func (c *entityServiceClient) ResetEntity(ctx context.Context, in *ResetEntityRequest, opts ...grpc.CallOption) (*ResetEntityResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ResetEntityResponse)
+	err := c.cc.Invoke(ctx, EntityService_ResetEntity_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // EntityServiceServer is the server API for EntityService service.
 // All implementations must embed UnimplementedEntityServiceServer
 // for forward compatibility.
@@ -228,6 +243,10 @@ type EntityServiceServer interface {
 	// rest of what was written off is available again. It does so once. Entities right below
 	// must have been rescued before, and known to be at all sites.
 	RescueEntity(context.Context, *RescueEntityRequest) (*RescueEntityResponse, error)
+	// ResetEntity has the tokens out of a rate quota come back at once, or of a key of a
+	// template, or of all keys: the quota may grant its limit again from then on. Tokens of
+	// open leases stay out. A site resets its own part alone; an app manager asks all sites.
+	ResetEntity(context.Context, *ResetEntityRequest) (*ResetEntityResponse, error)
 	mustEmbedUnimplementedEntityServiceServer()
 }
 
@@ -267,6 +286,9 @@ func (UnimplementedEntityServiceServer) ReconcileEntity(context.Context, *Reconc
 }
 func (UnimplementedEntityServiceServer) RescueEntity(context.Context, *RescueEntityRequest) (*RescueEntityResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method RescueEntity not implemented")
+}
+func (UnimplementedEntityServiceServer) ResetEntity(context.Context, *ResetEntityRequest) (*ResetEntityResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ResetEntity not implemented")
 }
 func (UnimplementedEntityServiceServer) mustEmbedUnimplementedEntityServiceServer() {}
 func (UnimplementedEntityServiceServer) testEmbeddedByValue()                       {}
@@ -462,6 +484,24 @@ func _EntityService_RescueEntity_Handler(srv interface{}, ctx context.Context, d
 	return interceptor(ctx, in, info, handler)
 }
 
+func _EntityService_ResetEntity_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ResetEntityRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(EntityServiceServer).ResetEntity(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: EntityService_ResetEntity_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(EntityServiceServer).ResetEntity(ctx, req.(*ResetEntityRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // EntityService_ServiceDesc is the grpc.ServiceDesc for EntityService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -504,6 +544,10 @@ var EntityService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "RescueEntity",
 			Handler:    _EntityService_RescueEntity_Handler,
+		},
+		{
+			MethodName: "ResetEntity",
+			Handler:    _EntityService_ResetEntity_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

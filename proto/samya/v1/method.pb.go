@@ -97,7 +97,10 @@ type MethodRule struct {
 	// Whether a call is written to the audit log.
 	Change bool `protobuf:"varint,4,opt,name=change,proto3" json:"change,omitempty"`
 	// The routes of HTTP that make the call.
-	Routes        []*Route `protobuf:"bytes,5,rep,name=routes,proto3" json:"routes,omitempty"`
+	Routes []*Route `protobuf:"bytes,5,rep,name=routes,proto3" json:"routes,omitempty"`
+	// Whether sites may call the method at other sites, for the callers of services
+	// that they serve beside this API.
+	Peers         bool `protobuf:"varint,6,opt,name=peers,proto3" json:"peers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -165,6 +168,13 @@ func (x *MethodRule) GetRoutes() []*Route {
 		return x.Routes
 	}
 	return nil
+}
+
+func (x *MethodRule) GetPeers() bool {
+	if x != nil {
+		return x.Peers
+	}
+	return false
 }
 
 // Route is a route of HTTP.
@@ -255,14 +265,15 @@ var File_samya_v1_method_proto protoreflect.FileDescriptor
 
 const file_samya_v1_method_proto_rawDesc = "" +
 	"\n" +
-	"\x15samya/v1/method.proto\x12\bsamya.v1\x1a google/protobuf/descriptor.proto\"\x9b\x01\n" +
+	"\x15samya/v1/method.proto\x12\bsamya.v1\x1a google/protobuf/descriptor.proto\"\xb1\x01\n" +
 	"\n" +
 	"MethodRule\x12$\n" +
 	"\x05least\x18\x01 \x01(\x0e2\x0e.samya.v1.RoleR\x05least\x12\x14\n" +
 	"\x05whole\x18\x02 \x01(\bR\x05whole\x12\x10\n" +
 	"\x03any\x18\x03 \x01(\bR\x03any\x12\x16\n" +
 	"\x06change\x18\x04 \x01(\bR\x06change\x12'\n" +
-	"\x06routes\x18\x05 \x03(\v2\x0f.samya.v1.RouteR\x06routes\"C\n" +
+	"\x06routes\x18\x05 \x03(\v2\x0f.samya.v1.RouteR\x06routes\x12\x14\n" +
+	"\x05peers\x18\x06 \x01(\bR\x05peers\"C\n" +
 	"\x05Route\x12\x12\n" +
 	"\x04verb\x18\x01 \x01(\tR\x04verb\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\tR\x04path\x12\x12\n" +

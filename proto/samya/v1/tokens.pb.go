@@ -303,7 +303,9 @@ type BatchRequest struct {
 	// After this time no site executes the batch.
 	NotAfter *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=not_after,json=notAfter,proto3" json:"not_after,omitempty"`
 	// Counts an app manager's own tries within an attempt; other callers leave it.
-	Relay         uint32 `protobuf:"varint,9,opt,name=relay,proto3" json:"relay,omitempty"`
+	Relay uint32 `protobuf:"varint,9,opt,name=relay,proto3" json:"relay,omitempty"`
+	// The caller never repeats the batch.
+	Once          bool `protobuf:"varint,10,opt,name=once,proto3" json:"once,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -399,6 +401,13 @@ func (x *BatchRequest) GetRelay() uint32 {
 		return x.Relay
 	}
 	return 0
+}
+
+func (x *BatchRequest) GetOnce() bool {
+	if x != nil {
+		return x.Once
+	}
+	return false
 }
 
 type BatchResponse struct {
@@ -707,7 +716,9 @@ type Lease struct {
 	// For how long it still holds them, by the clock of its site.
 	Remaining *durationpb.Duration `protobuf:"bytes,4,opt,name=remaining,proto3" json:"remaining,omitempty"`
 	// Whose it is, as the acquire said.
-	Holder        string `protobuf:"bytes,5,opt,name=holder,proto3" json:"holder,omitempty"`
+	Holder string `protobuf:"bytes,5,opt,name=holder,proto3" json:"holder,omitempty"`
+	// The holder grants tokens in place of the site, as the acquire said.
+	Share         bool `protobuf:"varint,6,opt,name=share,proto3" json:"share,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -777,13 +788,27 @@ func (x *Lease) GetHolder() string {
 	return ""
 }
 
+func (x *Lease) GetShare() bool {
+	if x != nil {
+		return x.Share
+	}
+	return false
+}
+
 // LeaseTerms asks for a lease.
 type LeaseTerms struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Time to live, 1s to 7 days.
 	Ttl *durationpb.Duration `protobuf:"bytes,1,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	// Whose it is, for ListLeases: up to 128 printable ASCII characters. Optional.
-	Holder        string `protobuf:"bytes,2,opt,name=holder,proto3" json:"holder,omitempty"`
+	Holder string `protobuf:"bytes,2,opt,name=holder,proto3" json:"holder,omitempty"`
+	// A share of a rate quota of kind "bucket" or "window". Until the lease ends its
+	// holder may grant in place of the site. In a bucket's place it has a bucket of as
+	// many tokens, full at first, which refills itself in each period. In a window's
+	// place it grants as many tokens within any time as long as a window. However few
+	// it has granted, none come back sooner than if it had granted all at the end. A
+	// time to live of 10m at most.
+	Share         bool `protobuf:"varint,3,opt,name=share,proto3" json:"share,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -832,6 +857,13 @@ func (x *LeaseTerms) GetHolder() string {
 	return ""
 }
 
+func (x *LeaseTerms) GetShare() bool {
+	if x != nil {
+		return x.Share
+	}
+	return false
+}
+
 type AcquireRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the entity, a path such as "acme/clothing/vm".
@@ -870,7 +902,10 @@ type AcquireRequest struct {
 	// most the sites' retention ahead. Unset in a first attempt: not bounded.
 	NotAfter *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=not_after,json=notAfter,proto3" json:"not_after,omitempty"`
 	// Counts an app manager's own tries within an attempt; other callers leave it.
-	Relay         uint32 `protobuf:"varint,12,opt,name=relay,proto3" json:"relay,omitempty"`
+	Relay uint32 `protobuf:"varint,12,opt,name=relay,proto3" json:"relay,omitempty"`
+	// The caller never repeats the request: if its grant need not be durable, nothing
+	// remembers it. For rate quotas that are not durable, and the keys of templates.
+	Once          bool `protobuf:"varint,13,opt,name=once,proto3" json:"once,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -987,6 +1022,13 @@ func (x *AcquireRequest) GetRelay() uint32 {
 		return x.Relay
 	}
 	return 0
+}
+
+func (x *AcquireRequest) GetOnce() bool {
+	if x != nil {
+		return x.Once
+	}
+	return false
 }
 
 type AcquireResponse struct {
@@ -1662,7 +1704,7 @@ const file_samya_v1_tokens_proto_rawDesc = "" +
 	"\aFailure\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\x05R\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12.\n" +
-	"\adetails\x18\x03 \x03(\v2\x14.google.protobuf.AnyR\adetails\"\xbc\x02\n" +
+	"\adetails\x18\x03 \x03(\v2\x14.google.protobuf.AnyR\adetails\"\xd0\x02\n" +
 	"\fBatchRequest\x123\n" +
 	"\n" +
 	"operations\x18\x01 \x03(\v2\x13.samya.v1.OperationR\n" +
@@ -1675,7 +1717,9 @@ const file_samya_v1_tokens_proto_rawDesc = "" +
 	"\aattempt\x18\x06 \x01(\rR\aattempt\x12\x14\n" +
 	"\x05tried\x18\a \x03(\tR\x05tried\x127\n" +
 	"\tnot_after\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\bnotAfter\x12\x14\n" +
-	"\x05relay\x18\t \x01(\rR\x05relay\"n\n" +
+	"\x05relay\x18\t \x01(\rR\x05relay\x12\x12\n" +
+	"\x04once\x18\n" +
+	" \x01(\bR\x04once\"n\n" +
 	"\rBatchResponse\x12*\n" +
 	"\aresults\x18\x01 \x03(\v2\x10.samya.v1.ResultR\aresults\x12\x1d\n" +
 	"\n" +
@@ -1694,17 +1738,19 @@ const file_samya_v1_tokens_proto_rawDesc = "" +
 	"\acancels\x18\x02 \x03(\x04R\acancels\"S\n" +
 	"\x0eStreamResponse\x12)\n" +
 	"\areplies\x18\x01 \x03(\v2\x0f.samya.v1.ReplyR\areplies\x12\x16\n" +
-	"\x06window\x18\x02 \x01(\rR\x06window\"\x9c\x01\n" +
+	"\x06window\x18\x02 \x01(\rR\x06window\"\xb2\x01\n" +
 	"\x05Lease\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06entity\x18\x02 \x01(\tR\x06entity\x12\x16\n" +
 	"\x06tokens\x18\x03 \x01(\x03R\x06tokens\x127\n" +
 	"\tremaining\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\tremaining\x12\x16\n" +
-	"\x06holder\x18\x05 \x01(\tR\x06holder\"Q\n" +
+	"\x06holder\x18\x05 \x01(\tR\x06holder\x12\x14\n" +
+	"\x05share\x18\x06 \x01(\bR\x05share\"g\n" +
 	"\n" +
 	"LeaseTerms\x12+\n" +
 	"\x03ttl\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12\x16\n" +
-	"\x06holder\x18\x02 \x01(\tR\x06holder\"\x85\x03\n" +
+	"\x06holder\x18\x02 \x01(\tR\x06holder\x12\x14\n" +
+	"\x05share\x18\x03 \x01(\bR\x05share\"\x99\x03\n" +
 	"\x0eAcquireRequest\x12\x16\n" +
 	"\x06entity\x18\x01 \x01(\tR\x06entity\x12\x16\n" +
 	"\x06tokens\x18\x02 \x01(\x03R\x06tokens\x12\x1d\n" +
@@ -1720,7 +1766,8 @@ const file_samya_v1_tokens_proto_rawDesc = "" +
 	"\x05tried\x18\n" +
 	" \x03(\tR\x05tried\x127\n" +
 	"\tnot_after\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\bnotAfter\x12\x14\n" +
-	"\x05relay\x18\f \x01(\rR\x05relay\"\x97\x01\n" +
+	"\x05relay\x18\f \x01(\rR\x05relay\x12\x12\n" +
+	"\x04once\x18\r \x01(\bR\x04once\"\x97\x01\n" +
 	"\x0fAcquireResponse\x12\x16\n" +
 	"\x06tokens\x18\x01 \x01(\x03R\x06tokens\x12\x1d\n" +
 	"\n" +
@@ -1771,25 +1818,25 @@ const file_samya_v1_tokens_proto_rawDesc = "" +
 	"\x12ListLeasesResponse\x12'\n" +
 	"\x06leases\x18\x01 \x03(\v2\x0f.samya.v1.LeaseR\x06leases\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x18\n" +
-	"\amissing\x18\x03 \x03(\tR\amissing2\xed\x05\n" +
-	"\fTokenService\x12k\n" +
-	"\aAcquire\x12\x18.samya.v1.AcquireRequest\x1a\x19.samya.v1.AcquireResponse\"+\xea\x8e\x19'\b\x02*#\n" +
-	"\x04POST\x12\x1b/v1/entities/{name}:acquire\x12\x8f\x01\n" +
-	"\aRelease\x12\x18.samya.v1.ReleaseRequest\x1a\x19.samya.v1.ReleaseResponse\"O\xea\x8e\x19K\b\x02*#\n" +
+	"\amissing\x18\x03 \x03(\tR\amissing2\xf7\x05\n" +
+	"\fTokenService\x12m\n" +
+	"\aAcquire\x12\x18.samya.v1.AcquireRequest\x1a\x19.samya.v1.AcquireResponse\"-\xea\x8e\x19)\b\x02*#\n" +
+	"\x04POST\x12\x1b/v1/entities/{name}:acquire0\x01\x12\x91\x01\n" +
+	"\aRelease\x12\x18.samya.v1.ReleaseRequest\x1a\x19.samya.v1.ReleaseResponse\"Q\xea\x8e\x19M\b\x02*#\n" +
 	"\x04POST\x12\x1b/v1/entities/{name}:release*\"\n" +
-	"\x04POST\x12\x0f/v1/leases:void\x1a\tVoidLease\x12k\n" +
+	"\x04POST\x12\x0f/v1/leases:void\x1a\tVoidLease0\x01\x12m\n" +
 	"\n" +
-	"RenewLease\x12\x1b.samya.v1.RenewLeaseRequest\x1a\x1c.samya.v1.RenewLeaseResponse\"\"\xea\x8e\x19\x1e\b\x02\x18\x01*\x18\n" +
-	"\x04POST\x12\x10/v1/leases:renew\x12o\n" +
+	"RenewLease\x12\x1b.samya.v1.RenewLeaseRequest\x1a\x1c.samya.v1.RenewLeaseResponse\"$\xea\x8e\x19 \b\x02\x18\x01*\x18\n" +
+	"\x04POST\x12\x10/v1/leases:renew0\x01\x12o\n" +
 	"\vCommitLease\x12\x1c.samya.v1.CommitLeaseRequest\x1a\x1d.samya.v1.CommitLeaseResponse\"#\xea\x8e\x19\x1f\b\x02\x18\x01*\x19\n" +
 	"\x04POST\x12\x11/v1/leases:commit\x12b\n" +
 	"\n" +
 	"ListLeases\x12\x1b.samya.v1.ListLeasesRequest\x1a\x1c.samya.v1.ListLeasesResponse\"\x19\xea\x8e\x19\x15\b\x01*\x11\n" +
 	"\x03GET\x12\n" +
-	"/v1/leases\x12S\n" +
-	"\x05Batch\x12\x16.samya.v1.BatchRequest\x1a\x17.samya.v1.BatchResponse\"\x19\xea\x8e\x19\x15\b\x02*\x11\n" +
-	"\x04POST\x12\t/v1/batch\x12G\n" +
-	"\x06Stream\x12\x17.samya.v1.StreamRequest\x1a\x18.samya.v1.StreamResponse\"\x06\xea\x8e\x19\x02\b\x02(\x010\x01B2Z0github.com/samya-db/samya/proto/samya/v1;samyav1b\x06proto3"
+	"/v1/leases\x12U\n" +
+	"\x05Batch\x12\x16.samya.v1.BatchRequest\x1a\x17.samya.v1.BatchResponse\"\x1b\xea\x8e\x19\x17\b\x02*\x11\n" +
+	"\x04POST\x12\t/v1/batch0\x01\x12I\n" +
+	"\x06Stream\x12\x17.samya.v1.StreamRequest\x1a\x18.samya.v1.StreamResponse\"\b\xea\x8e\x19\x04\b\x020\x01(\x010\x01B2Z0github.com/samya-db/samya/proto/samya/v1;samyav1b\x06proto3"
 
 var (
 	file_samya_v1_tokens_proto_rawDescOnce sync.Once

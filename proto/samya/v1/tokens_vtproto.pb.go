@@ -310,6 +310,16 @@ func (m *BatchRequest) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Once {
+		i--
+		if m.Once {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x50
+	}
 	if m.Relay != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Relay))
 		i--
@@ -693,6 +703,16 @@ func (m *Lease) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Share {
+		i--
+		if m.Share {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x30
+	}
 	if len(m.Holder) > 0 {
 		i -= len(m.Holder)
 		copy(dAtA[i:], m.Holder)
@@ -762,6 +782,16 @@ func (m *LeaseTerms) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Share {
+		i--
+		if m.Share {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x18
+	}
 	if len(m.Holder) > 0 {
 		i -= len(m.Holder)
 		copy(dAtA[i:], m.Holder)
@@ -811,6 +841,16 @@ func (m *AcquireRequest) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.Once {
+		i--
+		if m.Once {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x68
 	}
 	if m.Relay != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Relay))
@@ -1618,6 +1658,9 @@ func (m *BatchRequest) SizeVT() (n int) {
 	if m.Relay != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Relay))
 	}
+	if m.Once {
+		n += 2
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -1750,6 +1793,9 @@ func (m *Lease) SizeVT() (n int) {
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
+	if m.Share {
+		n += 2
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -1767,6 +1813,9 @@ func (m *LeaseTerms) SizeVT() (n int) {
 	l = len(m.Holder)
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.Share {
+		n += 2
 	}
 	n += len(m.unknownFields)
 	return n
@@ -1822,6 +1871,9 @@ func (m *AcquireRequest) SizeVT() (n int) {
 	}
 	if m.Relay != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Relay))
+	}
+	if m.Once {
+		n += 2
 	}
 	n += len(m.unknownFields)
 	return n
@@ -2787,6 +2839,26 @@ func (m *BatchRequest) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
+		case 10:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Once", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Once = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -3634,6 +3706,26 @@ func (m *Lease) UnmarshalVT(dAtA []byte) error {
 			}
 			m.Holder = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
+		case 6:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Share", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Share = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -3753,6 +3845,26 @@ func (m *LeaseTerms) UnmarshalVT(dAtA []byte) error {
 			}
 			m.Holder = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Share", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Share = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -4136,6 +4248,26 @@ func (m *AcquireRequest) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
+		case 13:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Once", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Once = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

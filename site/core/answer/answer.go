@@ -81,16 +81,22 @@ const (
 	// TooEarly: the cluster has not come to the version that knows the change. Version has
 	// the one that the change needs; nothing was done.
 	TooEarly
-	// ByClock: the request does not go with a rate quota, which the entity or its parent is;
-	// nothing was done.
+	// ByClock: the request does not go with a rate quota, which the entity is; nothing was
+	// done.
 	ByClock
+	// Unrated: the request is for rate quotas, and the entity is none; nothing was done.
+	Unrated
+	// OfKey: the request names a template or a key, and does not go with it; nothing was done.
+	OfKey
+	// Unshareable: the entity has no leases of share, or has a parent; nothing was done.
+	Unshareable
 )
 
 var codeNames = [...]string{
 	"ok", "out_of_tokens", "not_found", "exists", "reused", "mismatch",
 	"overloaded", "no_quorum", "unknown", "overflow", "stopping", "invalid", "unvouched",
 	"queue_full", "superseded", "expired", "no_lease", "no_parent", "has_children", "looped", "too_deep",
-	"exceeds_limit", "halted", "unready", "draining", "changing", "moved", "too_early", "by_clock",
+	"exceeds_limit", "halted", "unready", "draining", "changing", "moved", "too_early", "by_clock", "unrated", "of_key", "unshareable",
 }
 
 // String returns the code's name.
@@ -120,6 +126,9 @@ type Answer struct {
 	Left avantan.Tokens
 	// RetryAfter is the delay after which another try may fare better; 0 if unknown.
 	RetryAfter avantan.Tick
+	// Elsewhere says that other sites may have the tokens, and that the caller may ask them
+	// (OutOfTokens).
+	Elsewhere bool
 	// Lacking names an entity charged by the request: the named entity or an ancestor. It
 	// lacks the tokens (OutOfTokens, QueueFull), or its limit is too low (ExceedsLimit).
 	// With NotFound it is the missing entity, if the request names several. With Moved it
@@ -316,6 +325,8 @@ type Lease struct {
 	// Remaining is the time in milliseconds until it ends.
 	Remaining avantan.Tick
 	Holder    string
+	// Share says that the holder grants tokens in place of the site.
+	Share bool
 }
 
 // ForecastChoice names the models by which a site forecasts.

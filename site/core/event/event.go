@@ -66,6 +66,9 @@ const (
 	// TenantRefused: the site refused a request, as the table of requests is nearly full
 	// and the entity's tenant has an equal part of it.
 	TenantRefused
+	// KeysDropped: keys of the template Entity were dropped before they had all their tokens, as
+	// memory is short.
+	KeysDropped
 	// SiteOut: Site is gone, or was written off.
 	SiteOut
 	// VersionKnown: the site has come to know another version of the cluster: Version.

@@ -45,6 +45,9 @@ type Acquire struct {
 	DryRun bool
 	// Lease, if not nil, asks for a lease.
 	Lease *LeaseTerms
+	// Once says that nobody repeats the request: if it needs not be durable, nothing remembers
+	// it.
+	Once bool
 	Tries
 }
 
@@ -59,6 +62,8 @@ type AcquireAll struct {
 	// Wait is the time in milliseconds that the request may wait for tokens from other
 	// sites.
 	Wait avantan.Tick
+	// Once is as in Acquire.
+	Once bool
 	Tries
 }
 
@@ -126,6 +131,13 @@ type ListLeases struct {
 	// After is the number after which to start, Count the most leases to return.
 	After uint64
 	Count int
+}
+
+// Reset has the tokens out of a rate quota or a key come back at once, at this site. Of a
+// template it resets all keys.
+type Reset struct {
+	Call   Call
+	Entity string
 }
 
 // Watch asks for the next state of an entity. The answer comes once the entity has a
@@ -370,6 +382,8 @@ func (*CommitLease) input() {}
 func (*ListLeases) input() {}
 
 func (*Watch) input() {}
+
+func (*Reset) input() {}
 
 func (*Acquire) input() {}
 

@@ -6,7 +6,7 @@ import "github.com/samya-db/samya/site/core/attempt"
 // request's.
 func (a *Acquire) Valid() bool {
 	return a.Tokens >= 1 && a.Tokens <= MaxTokens && a.Least >= 0 && a.Least <= a.Tokens &&
-		(a.Lease == nil || a.Lease.TTL >= 1 && a.Lease.TTL <= MaxTTL && attempt.KeyOf(a.Lease.ID) == a.Request)
+		(a.Lease == nil || a.Lease.valid() && attempt.KeyOf(a.Lease.ID) == a.Request)
 }
 
 // Valid reports whether the number of tokens is within its bounds; it may be 0 for all

@@ -164,11 +164,13 @@ type Rate struct {
 	// each is 0 for none.
 	Late  avantan.Tokens
 	Opens int64
+	// Ended are tokens out of leases of share that have ended, of a quota with windows.
+	Ended Ended
 }
 
 // Validate reports terms or numbers out of range.
 func (r *Rate) Validate() error {
-	if r.Window < 0 || r.Late < 0 || r.Opens < 0 || r.Terms.None() && *r != (Rate{}) {
+	if r.Window < 0 || r.Late < 0 || r.Opens < 0 || !r.Ended.valid() || r.Terms.None() && *r != (Rate{}) {
 		return fmt.Errorf("window %d with %d tokens late until window %d, per %q: out of range", r.Window, r.Late, r.Opens, r.Terms.Per())
 	}
 	return r.Terms.Validate()
@@ -290,6 +292,31 @@ type Lease struct {
 	Holder  string
 	// Window is, of a rate quota, the number of the window of the grant; else 0.
 	Window int64
+	// Above has the marks of the rate quotas above the entity; see Window.
+	Above []Mark
+	// Share says that the holder grants tokens of a rate quota in place of the site.
+	Share bool
+}
+
+// Mark tells when a rate quota granted the tokens of a lease.
+type Mark struct {
+	// Generation is the rate quota's, Window as in Lease.
+	Generation uint64
+	Window     int64
+}
+
+// MarkOf tells when the rate quota of a generation granted the tokens of a lease; false if
+// that is not known.
+func (l *Lease) MarkOf(generation uint64) (window int64, known bool) {
+	if generation == l.Generation {
+		return l.Window, true
+	}
+	for _, m := range l.Above {
+		if m.Generation == generation {
+			return m.Window, true
+		}
+	}
+	return 0, false
 }
 
 // Claim is a site's open question to other sites about a request. It is stored by

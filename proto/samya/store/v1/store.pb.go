@@ -344,7 +344,13 @@ type EntityState struct {
 	// Tokens out that come back only once the window opens begins.
 	Late int64 `protobuf:"varint,27,opt,name=late,proto3" json:"late,omitempty"`
 	// The number of that window.
-	Opens         int64 `protobuf:"varint,28,opt,name=opens,proto3" json:"opens,omitempty"`
+	Opens int64 `protobuf:"varint,28,opt,name=opens,proto3" json:"opens,omitempty"`
+	// The last window in which leases of share have ended.
+	EndedIn int64 `protobuf:"varint,29,opt,name=ended_in,json=endedIn,proto3" json:"ended_in,omitempty"`
+	// Tokens out of leases of share that ended in that window.
+	Ended int64 `protobuf:"varint,30,opt,name=ended,proto3" json:"ended,omitempty"`
+	// Tokens out of leases of share that ended in the window before, or earlier.
+	EndedBefore   int64 `protobuf:"varint,31,opt,name=ended_before,json=endedBefore,proto3" json:"ended_before,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -575,6 +581,27 @@ func (x *EntityState) GetOpens() int64 {
 	return 0
 }
 
+func (x *EntityState) GetEndedIn() int64 {
+	if x != nil {
+		return x.EndedIn
+	}
+	return 0
+}
+
+func (x *EntityState) GetEnded() int64 {
+	if x != nil {
+		return x.Ended
+	}
+	return 0
+}
+
+func (x *EntityState) GetEndedBefore() int64 {
+	if x != nil {
+		return x.EndedBefore
+	}
+	return 0
+}
+
 // Rate has the terms of a rate quota.
 type Rate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -587,7 +614,9 @@ type Rate struct {
 	// The time zone of days and months; empty for UTC.
 	Zone string `protobuf:"bytes,4,opt,name=zone,proto3" json:"zone,omitempty"`
 	// Whether grants are not durable.
-	Volatile      bool `protobuf:"varint,5,opt,name=volatile,proto3" json:"volatile,omitempty"`
+	Volatile bool `protobuf:"varint,5,opt,name=volatile,proto3" json:"volatile,omitempty"`
+	// Whether each name below the entity has a quota to itself.
+	Keys          bool `protobuf:"varint,6,opt,name=keys,proto3" json:"keys,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -653,6 +682,13 @@ func (x *Rate) GetZone() string {
 func (x *Rate) GetVolatile() bool {
 	if x != nil {
 		return x.Volatile
+	}
+	return false
+}
+
+func (x *Rate) GetKeys() bool {
+	if x != nil {
+		return x.Keys
 	}
 	return false
 }
@@ -740,7 +776,11 @@ type Lease struct {
 	// Whose it is, as the caller said.
 	Holder string `protobuf:"bytes,7,opt,name=holder,proto3" json:"holder,omitempty"`
 	// The number of the window in which it was granted; 0 for none.
-	Window        int64 `protobuf:"varint,8,opt,name=window,proto3" json:"window,omitempty"`
+	Window int64 `protobuf:"varint,8,opt,name=window,proto3" json:"window,omitempty"`
+	// Its holder grants tokens of a rate quota in place of the site.
+	Share bool `protobuf:"varint,9,opt,name=share,proto3" json:"share,omitempty"`
+	// The windows of its grant at the rate quotas above the entity.
+	Above         []*Mark `protobuf:"bytes,10,rep,name=above,proto3" json:"above,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -831,6 +871,75 @@ func (x *Lease) GetWindow() int64 {
 	return 0
 }
 
+func (x *Lease) GetShare() bool {
+	if x != nil {
+		return x.Share
+	}
+	return false
+}
+
+func (x *Lease) GetAbove() []*Mark {
+	if x != nil {
+		return x.Above
+	}
+	return nil
+}
+
+// Mark is the window of a rate quota in which tokens of a lease were granted.
+type Mark struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The generation of the rate quota.
+	Generation uint64 `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"`
+	// The number of the window.
+	Window        int64 `protobuf:"varint,2,opt,name=window,proto3" json:"window,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Mark) Reset() {
+	*x = Mark{}
+	mi := &file_samya_store_v1_store_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Mark) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Mark) ProtoMessage() {}
+
+func (x *Mark) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_store_v1_store_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Mark.ProtoReflect.Descriptor instead.
+func (*Mark) Descriptor() ([]byte, []int) {
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Mark) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *Mark) GetWindow() int64 {
+	if x != nil {
+		return x.Window
+	}
+	return 0
+}
+
 // TransferState is the durable state of the direct transfers of an entity.
 type TransferState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -846,7 +955,7 @@ type TransferState struct {
 
 func (x *TransferState) Reset() {
 	*x = TransferState{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[8]
+	mi := &file_samya_store_v1_store_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -858,7 +967,7 @@ func (x *TransferState) String() string {
 func (*TransferState) ProtoMessage() {}
 
 func (x *TransferState) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[8]
+	mi := &file_samya_store_v1_store_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -871,7 +980,7 @@ func (x *TransferState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferState.ProtoReflect.Descriptor instead.
 func (*TransferState) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{8}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *TransferState) GetReserved() uint64 {
@@ -912,7 +1021,7 @@ type TransferDebit struct {
 
 func (x *TransferDebit) Reset() {
 	*x = TransferDebit{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[9]
+	mi := &file_samya_store_v1_store_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -924,7 +1033,7 @@ func (x *TransferDebit) String() string {
 func (*TransferDebit) ProtoMessage() {}
 
 func (x *TransferDebit) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[9]
+	mi := &file_samya_store_v1_store_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -937,7 +1046,7 @@ func (x *TransferDebit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferDebit.ProtoReflect.Descriptor instead.
 func (*TransferDebit) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{9}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *TransferDebit) GetReceiver() string {
@@ -981,7 +1090,7 @@ type TransferCredit struct {
 
 func (x *TransferCredit) Reset() {
 	*x = TransferCredit{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[10]
+	mi := &file_samya_store_v1_store_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -993,7 +1102,7 @@ func (x *TransferCredit) String() string {
 func (*TransferCredit) ProtoMessage() {}
 
 func (x *TransferCredit) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[10]
+	mi := &file_samya_store_v1_store_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1006,7 +1115,7 @@ func (x *TransferCredit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferCredit.ProtoReflect.Descriptor instead.
 func (*TransferCredit) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{10}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *TransferCredit) GetDonor() string {
@@ -1038,7 +1147,7 @@ type HandoffState struct {
 
 func (x *HandoffState) Reset() {
 	*x = HandoffState{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[11]
+	mi := &file_samya_store_v1_store_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1050,7 +1159,7 @@ func (x *HandoffState) String() string {
 func (*HandoffState) ProtoMessage() {}
 
 func (x *HandoffState) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[11]
+	mi := &file_samya_store_v1_store_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1063,7 +1172,7 @@ func (x *HandoffState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HandoffState.ProtoReflect.Descriptor instead.
 func (*HandoffState) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{11}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *HandoffState) GetOpen() *HandoffBequest {
@@ -1102,7 +1211,7 @@ type HandoffBequest struct {
 
 func (x *HandoffBequest) Reset() {
 	*x = HandoffBequest{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[12]
+	mi := &file_samya_store_v1_store_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1114,7 +1223,7 @@ func (x *HandoffBequest) String() string {
 func (*HandoffBequest) ProtoMessage() {}
 
 func (x *HandoffBequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[12]
+	mi := &file_samya_store_v1_store_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1127,7 +1236,7 @@ func (x *HandoffBequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HandoffBequest.ProtoReflect.Descriptor instead.
 func (*HandoffBequest) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{12}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *HandoffBequest) GetHeir() string {
@@ -1164,7 +1273,7 @@ type HandoffGiven struct {
 
 func (x *HandoffGiven) Reset() {
 	*x = HandoffGiven{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[13]
+	mi := &file_samya_store_v1_store_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1176,7 +1285,7 @@ func (x *HandoffGiven) String() string {
 func (*HandoffGiven) ProtoMessage() {}
 
 func (x *HandoffGiven) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[13]
+	mi := &file_samya_store_v1_store_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1189,7 +1298,7 @@ func (x *HandoffGiven) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HandoffGiven.ProtoReflect.Descriptor instead.
 func (*HandoffGiven) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{13}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *HandoffGiven) GetHeir() string {
@@ -1219,7 +1328,7 @@ type HandoffTaken struct {
 
 func (x *HandoffTaken) Reset() {
 	*x = HandoffTaken{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[14]
+	mi := &file_samya_store_v1_store_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1231,7 +1340,7 @@ func (x *HandoffTaken) String() string {
 func (*HandoffTaken) ProtoMessage() {}
 
 func (x *HandoffTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[14]
+	mi := &file_samya_store_v1_store_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1244,7 +1353,7 @@ func (x *HandoffTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HandoffTaken.ProtoReflect.Descriptor instead.
 func (*HandoffTaken) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{14}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *HandoffTaken) GetLeaver() string {
@@ -1276,7 +1385,7 @@ type StarState struct {
 
 func (x *StarState) Reset() {
 	*x = StarState{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[15]
+	mi := &file_samya_store_v1_store_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1288,7 +1397,7 @@ func (x *StarState) String() string {
 func (*StarState) ProtoMessage() {}
 
 func (x *StarState) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[15]
+	mi := &file_samya_store_v1_store_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1301,7 +1410,7 @@ func (x *StarState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StarState.ProtoReflect.Descriptor instead.
 func (*StarState) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{15}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *StarState) GetReserved() uint64 {
@@ -1338,7 +1447,7 @@ type StarID struct {
 
 func (x *StarID) Reset() {
 	*x = StarID{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[16]
+	mi := &file_samya_store_v1_store_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1350,7 +1459,7 @@ func (x *StarID) String() string {
 func (*StarID) ProtoMessage() {}
 
 func (x *StarID) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[16]
+	mi := &file_samya_store_v1_store_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1363,7 +1472,7 @@ func (x *StarID) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StarID.ProtoReflect.Descriptor instead.
 func (*StarID) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{16}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *StarID) GetLeader() string {
@@ -1399,7 +1508,7 @@ type StarSlice struct {
 
 func (x *StarSlice) Reset() {
 	*x = StarSlice{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[17]
+	mi := &file_samya_store_v1_store_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1411,7 +1520,7 @@ func (x *StarSlice) String() string {
 func (*StarSlice) ProtoMessage() {}
 
 func (x *StarSlice) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[17]
+	mi := &file_samya_store_v1_store_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1424,7 +1533,7 @@ func (x *StarSlice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StarSlice.ProtoReflect.Descriptor instead.
 func (*StarSlice) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{17}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *StarSlice) GetId() *StarID {
@@ -1488,7 +1597,7 @@ type LimitResult struct {
 
 func (x *LimitResult) Reset() {
 	*x = LimitResult{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[18]
+	mi := &file_samya_store_v1_store_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1500,7 +1609,7 @@ func (x *LimitResult) String() string {
 func (*LimitResult) ProtoMessage() {}
 
 func (x *LimitResult) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[18]
+	mi := &file_samya_store_v1_store_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1513,7 +1622,7 @@ func (x *LimitResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitResult.ProtoReflect.Descriptor instead.
 func (*LimitResult) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{18}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *LimitResult) GetRequestId() string {
@@ -1597,7 +1706,7 @@ type ProtocolState struct {
 
 func (x *ProtocolState) Reset() {
 	*x = ProtocolState{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[19]
+	mi := &file_samya_store_v1_store_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1609,7 +1718,7 @@ func (x *ProtocolState) String() string {
 func (*ProtocolState) ProtoMessage() {}
 
 func (x *ProtocolState) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[19]
+	mi := &file_samya_store_v1_store_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1622,7 +1731,7 @@ func (x *ProtocolState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProtocolState.ProtoReflect.Descriptor instead.
 func (*ProtocolState) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{19}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ProtocolState) GetApplied() uint64 {
@@ -1709,7 +1818,7 @@ type Catalogue struct {
 
 func (x *Catalogue) Reset() {
 	*x = Catalogue{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[20]
+	mi := &file_samya_store_v1_store_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1721,7 +1830,7 @@ func (x *Catalogue) String() string {
 func (*Catalogue) ProtoMessage() {}
 
 func (x *Catalogue) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[20]
+	mi := &file_samya_store_v1_store_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1734,7 +1843,7 @@ func (x *Catalogue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Catalogue.ProtoReflect.Descriptor instead.
 func (*Catalogue) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{20}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Catalogue) GetGeneration() uint64 {
@@ -1817,7 +1926,7 @@ type Roster struct {
 
 func (x *Roster) Reset() {
 	*x = Roster{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[21]
+	mi := &file_samya_store_v1_store_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1829,7 +1938,7 @@ func (x *Roster) String() string {
 func (*Roster) ProtoMessage() {}
 
 func (x *Roster) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[21]
+	mi := &file_samya_store_v1_store_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1842,7 +1951,7 @@ func (x *Roster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Roster.ProtoReflect.Descriptor instead.
 func (*Roster) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{21}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Roster) GetVersion() uint32 {
@@ -1900,7 +2009,7 @@ type Seat struct {
 
 func (x *Seat) Reset() {
 	*x = Seat{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[22]
+	mi := &file_samya_store_v1_store_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1912,7 +2021,7 @@ func (x *Seat) String() string {
 func (*Seat) ProtoMessage() {}
 
 func (x *Seat) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[22]
+	mi := &file_samya_store_v1_store_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1925,7 +2034,7 @@ func (x *Seat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Seat.ProtoReflect.Descriptor instead.
 func (*Seat) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{22}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Seat) GetSite() string {
@@ -2043,7 +2152,7 @@ type ChangeResult struct {
 
 func (x *ChangeResult) Reset() {
 	*x = ChangeResult{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[23]
+	mi := &file_samya_store_v1_store_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2055,7 +2164,7 @@ func (x *ChangeResult) String() string {
 func (*ChangeResult) ProtoMessage() {}
 
 func (x *ChangeResult) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[23]
+	mi := &file_samya_store_v1_store_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2068,7 +2177,7 @@ func (x *ChangeResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeResult.ProtoReflect.Descriptor instead.
 func (*ChangeResult) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{23}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ChangeResult) GetInstance() uint64 {
@@ -2230,7 +2339,7 @@ type Forecast struct {
 
 func (x *Forecast) Reset() {
 	*x = Forecast{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[24]
+	mi := &file_samya_store_v1_store_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2242,7 +2351,7 @@ func (x *Forecast) String() string {
 func (*Forecast) ProtoMessage() {}
 
 func (x *Forecast) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[24]
+	mi := &file_samya_store_v1_store_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2255,7 +2364,7 @@ func (x *Forecast) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Forecast.ProtoReflect.Descriptor instead.
 func (*Forecast) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{24}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Forecast) GetGeneration() uint64 {
@@ -2312,7 +2421,7 @@ type RequestBlock struct {
 
 func (x *RequestBlock) Reset() {
 	*x = RequestBlock{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[25]
+	mi := &file_samya_store_v1_store_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2324,7 +2433,7 @@ func (x *RequestBlock) String() string {
 func (*RequestBlock) ProtoMessage() {}
 
 func (x *RequestBlock) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[25]
+	mi := &file_samya_store_v1_store_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2337,7 +2446,7 @@ func (x *RequestBlock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestBlock.ProtoReflect.Descriptor instead.
 func (*RequestBlock) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{25}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *RequestBlock) GetWall() int64 {
@@ -2374,7 +2483,7 @@ type RecordTenant struct {
 
 func (x *RecordTenant) Reset() {
 	*x = RecordTenant{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[26]
+	mi := &file_samya_store_v1_store_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2386,7 +2495,7 @@ func (x *RecordTenant) String() string {
 func (*RecordTenant) ProtoMessage() {}
 
 func (x *RecordTenant) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[26]
+	mi := &file_samya_store_v1_store_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2399,7 +2508,7 @@ func (x *RecordTenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordTenant.ProtoReflect.Descriptor instead.
 func (*RecordTenant) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{26}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *RecordTenant) GetRecord() uint32 {
@@ -2439,7 +2548,7 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"generation\x18\x01 \x01(\x04R\n" +
 	"generation\x12\x12\n" +
 	"\x04left\x18\x02 \x01(\x12R\x04left\x12\x10\n" +
-	"\x03net\x18\x03 \x01(\x12R\x03net\"\xf6\x06\n" +
+	"\x03net\x18\x03 \x01(\x12R\x03net\"\xca\a\n" +
 	"\vEntityState\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -2474,19 +2583,23 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\x04rate\x18\x19 \x01(\v2\x14.samya.store.v1.RateR\x04rate\x12\x16\n" +
 	"\x06window\x18\x1a \x01(\x03R\x06window\x12\x12\n" +
 	"\x04late\x18\x1b \x01(\x03R\x04late\x12\x14\n" +
-	"\x05opens\x18\x1c \x01(\x03R\x05opens\"t\n" +
+	"\x05opens\x18\x1c \x01(\x03R\x05opens\x12\x19\n" +
+	"\bended_in\x18\x1d \x01(\x03R\aendedIn\x12\x14\n" +
+	"\x05ended\x18\x1e \x01(\x03R\x05ended\x12!\n" +
+	"\fended_before\x18\x1f \x01(\x03R\vendedBefore\"\x88\x01\n" +
 	"\x04Rate\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\rR\x05count\x12\x12\n" +
 	"\x04unit\x18\x03 \x01(\tR\x04unit\x12\x12\n" +
 	"\x04zone\x18\x04 \x01(\tR\x04zone\x12\x1a\n" +
-	"\bvolatile\x18\x05 \x01(\bR\bvolatile\"h\n" +
+	"\bvolatile\x18\x05 \x01(\bR\bvolatile\x12\x12\n" +
+	"\x04keys\x18\x06 \x01(\bR\x04keys\"h\n" +
 	"\x05Claim\x12)\n" +
 	"\x03ask\x18\x01 \x01(\v2\x17.samya.peer.v1.ClaimAskR\x03ask\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x02 \x01(\x04R\n" +
 	"generation\x12\x14\n" +
-	"\x05sites\x18\x03 \x03(\tR\x05sites\"\xc3\x01\n" +
+	"\x05sites\x18\x03 \x03(\tR\x05sites\"\x85\x02\n" +
 	"\x05Lease\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06entity\x18\x02 \x01(\tR\x06entity\x12\x1e\n" +
@@ -2497,7 +2610,15 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\aexpires\x18\x05 \x01(\x03R\aexpires\x12\x10\n" +
 	"\x03ttl\x18\x06 \x01(\x03R\x03ttl\x12\x16\n" +
 	"\x06holder\x18\a \x01(\tR\x06holder\x12\x16\n" +
-	"\x06window\x18\b \x01(\x03R\x06window\"\x9c\x01\n" +
+	"\x06window\x18\b \x01(\x03R\x06window\x12\x14\n" +
+	"\x05share\x18\t \x01(\bR\x05share\x12*\n" +
+	"\x05above\x18\n" +
+	" \x03(\v2\x14.samya.store.v1.MarkR\x05above\">\n" +
+	"\x04Mark\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x01 \x01(\x04R\n" +
+	"generation\x12\x16\n" +
+	"\x06window\x18\x02 \x01(\x03R\x06window\"\x9c\x01\n" +
 	"\rTransferState\x12\x1a\n" +
 	"\breserved\x18\x01 \x01(\x04R\breserved\x125\n" +
 	"\x06debits\x18\x02 \x03(\v2\x1d.samya.store.v1.TransferDebitR\x06debits\x128\n" +
@@ -2638,7 +2759,7 @@ func file_samya_store_v1_store_proto_rawDescGZIP() []byte {
 	return file_samya_store_v1_store_proto_rawDescData
 }
 
-var file_samya_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_samya_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_samya_store_v1_store_proto_goTypes = []any{
 	(*Identity)(nil),         // 0: samya.store.v1.Identity
 	(*MemberSet)(nil),        // 1: samya.store.v1.MemberSet
@@ -2648,69 +2769,71 @@ var file_samya_store_v1_store_proto_goTypes = []any{
 	(*Rate)(nil),             // 5: samya.store.v1.Rate
 	(*Claim)(nil),            // 6: samya.store.v1.Claim
 	(*Lease)(nil),            // 7: samya.store.v1.Lease
-	(*TransferState)(nil),    // 8: samya.store.v1.TransferState
-	(*TransferDebit)(nil),    // 9: samya.store.v1.TransferDebit
-	(*TransferCredit)(nil),   // 10: samya.store.v1.TransferCredit
-	(*HandoffState)(nil),     // 11: samya.store.v1.HandoffState
-	(*HandoffBequest)(nil),   // 12: samya.store.v1.HandoffBequest
-	(*HandoffGiven)(nil),     // 13: samya.store.v1.HandoffGiven
-	(*HandoffTaken)(nil),     // 14: samya.store.v1.HandoffTaken
-	(*StarState)(nil),        // 15: samya.store.v1.StarState
-	(*StarID)(nil),           // 16: samya.store.v1.StarID
-	(*StarSlice)(nil),        // 17: samya.store.v1.StarSlice
-	(*LimitResult)(nil),      // 18: samya.store.v1.LimitResult
-	(*ProtocolState)(nil),    // 19: samya.store.v1.ProtocolState
-	(*Catalogue)(nil),        // 20: samya.store.v1.Catalogue
-	(*Roster)(nil),           // 21: samya.store.v1.Roster
-	(*Seat)(nil),             // 22: samya.store.v1.Seat
-	(*ChangeResult)(nil),     // 23: samya.store.v1.ChangeResult
-	(*Forecast)(nil),         // 24: samya.store.v1.Forecast
-	(*RequestBlock)(nil),     // 25: samya.store.v1.RequestBlock
-	(*RecordTenant)(nil),     // 26: samya.store.v1.RecordTenant
-	(*v1.Mark)(nil),          // 27: samya.peer.v1.Mark
-	(*v1.ClaimAsk)(nil),      // 28: samya.peer.v1.ClaimAsk
-	(*v1.HandoffEstate)(nil), // 29: samya.peer.v1.HandoffEstate
-	(*v1.Contribution)(nil),  // 30: samya.peer.v1.Contribution
-	(*v1.Value)(nil),         // 31: samya.peer.v1.Value
-	(*v1.Ballot)(nil),        // 32: samya.peer.v1.Ballot
-	(*v1.Kept)(nil),          // 33: samya.peer.v1.Kept
+	(*Mark)(nil),             // 8: samya.store.v1.Mark
+	(*TransferState)(nil),    // 9: samya.store.v1.TransferState
+	(*TransferDebit)(nil),    // 10: samya.store.v1.TransferDebit
+	(*TransferCredit)(nil),   // 11: samya.store.v1.TransferCredit
+	(*HandoffState)(nil),     // 12: samya.store.v1.HandoffState
+	(*HandoffBequest)(nil),   // 13: samya.store.v1.HandoffBequest
+	(*HandoffGiven)(nil),     // 14: samya.store.v1.HandoffGiven
+	(*HandoffTaken)(nil),     // 15: samya.store.v1.HandoffTaken
+	(*StarState)(nil),        // 16: samya.store.v1.StarState
+	(*StarID)(nil),           // 17: samya.store.v1.StarID
+	(*StarSlice)(nil),        // 18: samya.store.v1.StarSlice
+	(*LimitResult)(nil),      // 19: samya.store.v1.LimitResult
+	(*ProtocolState)(nil),    // 20: samya.store.v1.ProtocolState
+	(*Catalogue)(nil),        // 21: samya.store.v1.Catalogue
+	(*Roster)(nil),           // 22: samya.store.v1.Roster
+	(*Seat)(nil),             // 23: samya.store.v1.Seat
+	(*ChangeResult)(nil),     // 24: samya.store.v1.ChangeResult
+	(*Forecast)(nil),         // 25: samya.store.v1.Forecast
+	(*RequestBlock)(nil),     // 26: samya.store.v1.RequestBlock
+	(*RecordTenant)(nil),     // 27: samya.store.v1.RecordTenant
+	(*v1.Mark)(nil),          // 28: samya.peer.v1.Mark
+	(*v1.ClaimAsk)(nil),      // 29: samya.peer.v1.ClaimAsk
+	(*v1.HandoffEstate)(nil), // 30: samya.peer.v1.HandoffEstate
+	(*v1.Contribution)(nil),  // 31: samya.peer.v1.Contribution
+	(*v1.Value)(nil),         // 32: samya.peer.v1.Value
+	(*v1.Ballot)(nil),        // 33: samya.peer.v1.Ballot
+	(*v1.Kept)(nil),          // 34: samya.peer.v1.Kept
 }
 var file_samya_store_v1_store_proto_depIdxs = []int32{
-	27, // 0: samya.store.v1.Remembered.mark:type_name -> samya.peer.v1.Mark
-	18, // 1: samya.store.v1.EntityState.results:type_name -> samya.store.v1.LimitResult
-	19, // 2: samya.store.v1.EntityState.protocol:type_name -> samya.store.v1.ProtocolState
-	15, // 3: samya.store.v1.EntityState.star:type_name -> samya.store.v1.StarState
-	8,  // 4: samya.store.v1.EntityState.transfer:type_name -> samya.store.v1.TransferState
-	11, // 5: samya.store.v1.EntityState.handoff:type_name -> samya.store.v1.HandoffState
+	28, // 0: samya.store.v1.Remembered.mark:type_name -> samya.peer.v1.Mark
+	19, // 1: samya.store.v1.EntityState.results:type_name -> samya.store.v1.LimitResult
+	20, // 2: samya.store.v1.EntityState.protocol:type_name -> samya.store.v1.ProtocolState
+	16, // 3: samya.store.v1.EntityState.star:type_name -> samya.store.v1.StarState
+	9,  // 4: samya.store.v1.EntityState.transfer:type_name -> samya.store.v1.TransferState
+	12, // 5: samya.store.v1.EntityState.handoff:type_name -> samya.store.v1.HandoffState
 	5,  // 6: samya.store.v1.EntityState.rate:type_name -> samya.store.v1.Rate
-	28, // 7: samya.store.v1.Claim.ask:type_name -> samya.peer.v1.ClaimAsk
-	9,  // 8: samya.store.v1.TransferState.debits:type_name -> samya.store.v1.TransferDebit
-	10, // 9: samya.store.v1.TransferState.credits:type_name -> samya.store.v1.TransferCredit
-	12, // 10: samya.store.v1.HandoffState.open:type_name -> samya.store.v1.HandoffBequest
-	13, // 11: samya.store.v1.HandoffState.given:type_name -> samya.store.v1.HandoffGiven
-	14, // 12: samya.store.v1.HandoffState.taken:type_name -> samya.store.v1.HandoffTaken
-	29, // 13: samya.store.v1.HandoffBequest.estate:type_name -> samya.peer.v1.HandoffEstate
-	17, // 14: samya.store.v1.StarState.slices:type_name -> samya.store.v1.StarSlice
-	16, // 15: samya.store.v1.StarState.floors:type_name -> samya.store.v1.StarID
-	16, // 16: samya.store.v1.StarSlice.id:type_name -> samya.store.v1.StarID
-	30, // 17: samya.store.v1.StarSlice.pledge:type_name -> samya.peer.v1.Contribution
-	31, // 18: samya.store.v1.StarSlice.value:type_name -> samya.peer.v1.Value
-	32, // 19: samya.store.v1.ProtocolState.promised:type_name -> samya.peer.v1.Ballot
-	32, // 20: samya.store.v1.ProtocolState.accepted_at:type_name -> samya.peer.v1.Ballot
-	31, // 21: samya.store.v1.ProtocolState.accepted:type_name -> samya.peer.v1.Value
-	30, // 22: samya.store.v1.ProtocolState.pledge:type_name -> samya.peer.v1.Contribution
-	32, // 23: samya.store.v1.ProtocolState.exposures:type_name -> samya.peer.v1.Ballot
-	33, // 24: samya.store.v1.ProtocolState.kept:type_name -> samya.peer.v1.Kept
-	19, // 25: samya.store.v1.Catalogue.protocol:type_name -> samya.store.v1.ProtocolState
-	21, // 26: samya.store.v1.Catalogue.roster:type_name -> samya.store.v1.Roster
-	22, // 27: samya.store.v1.Roster.seats:type_name -> samya.store.v1.Seat
-	5,  // 28: samya.store.v1.ChangeResult.rate:type_name -> samya.store.v1.Rate
-	26, // 29: samya.store.v1.RequestBlock.tenants:type_name -> samya.store.v1.RecordTenant
-	30, // [30:30] is the sub-list for method output_type
-	30, // [30:30] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	29, // 7: samya.store.v1.Claim.ask:type_name -> samya.peer.v1.ClaimAsk
+	8,  // 8: samya.store.v1.Lease.above:type_name -> samya.store.v1.Mark
+	10, // 9: samya.store.v1.TransferState.debits:type_name -> samya.store.v1.TransferDebit
+	11, // 10: samya.store.v1.TransferState.credits:type_name -> samya.store.v1.TransferCredit
+	13, // 11: samya.store.v1.HandoffState.open:type_name -> samya.store.v1.HandoffBequest
+	14, // 12: samya.store.v1.HandoffState.given:type_name -> samya.store.v1.HandoffGiven
+	15, // 13: samya.store.v1.HandoffState.taken:type_name -> samya.store.v1.HandoffTaken
+	30, // 14: samya.store.v1.HandoffBequest.estate:type_name -> samya.peer.v1.HandoffEstate
+	18, // 15: samya.store.v1.StarState.slices:type_name -> samya.store.v1.StarSlice
+	17, // 16: samya.store.v1.StarState.floors:type_name -> samya.store.v1.StarID
+	17, // 17: samya.store.v1.StarSlice.id:type_name -> samya.store.v1.StarID
+	31, // 18: samya.store.v1.StarSlice.pledge:type_name -> samya.peer.v1.Contribution
+	32, // 19: samya.store.v1.StarSlice.value:type_name -> samya.peer.v1.Value
+	33, // 20: samya.store.v1.ProtocolState.promised:type_name -> samya.peer.v1.Ballot
+	33, // 21: samya.store.v1.ProtocolState.accepted_at:type_name -> samya.peer.v1.Ballot
+	32, // 22: samya.store.v1.ProtocolState.accepted:type_name -> samya.peer.v1.Value
+	31, // 23: samya.store.v1.ProtocolState.pledge:type_name -> samya.peer.v1.Contribution
+	33, // 24: samya.store.v1.ProtocolState.exposures:type_name -> samya.peer.v1.Ballot
+	34, // 25: samya.store.v1.ProtocolState.kept:type_name -> samya.peer.v1.Kept
+	20, // 26: samya.store.v1.Catalogue.protocol:type_name -> samya.store.v1.ProtocolState
+	22, // 27: samya.store.v1.Catalogue.roster:type_name -> samya.store.v1.Roster
+	23, // 28: samya.store.v1.Roster.seats:type_name -> samya.store.v1.Seat
+	5,  // 29: samya.store.v1.ChangeResult.rate:type_name -> samya.store.v1.Rate
+	27, // 30: samya.store.v1.RequestBlock.tenants:type_name -> samya.store.v1.RecordTenant
+	31, // [31:31] is the sub-list for method output_type
+	31, // [31:31] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_samya_store_v1_store_proto_init() }
@@ -2724,7 +2847,7 @@ func file_samya_store_v1_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_samya_store_v1_store_proto_rawDesc), len(file_samya_store_v1_store_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   27,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
