@@ -26,7 +26,7 @@ func (o *observer) alone(d *Memory) bool {
 		}
 		// A crash may have lost the first creation of this generation.
 		if e.limits == nil || len(e.limits) == 1 && e.limits[0].limit != ch.Change.Limit {
-			e.created(ch.Change.Limit, o.s.names, o.s.names, 1)
+			e.created(ch.Change.Limit, ch.Change.Rate.Keys, o.s.names, o.s.names, 1)
 		}
 	}
 	return false

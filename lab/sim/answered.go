@@ -214,6 +214,8 @@ func (o *observer) renewed(n *node, c *call, a *answer.Answer) {
 		o.s.report.NoLease++
 	case a.Code == answer.Moved && o.departing[n.id] && (l.home != n || l.over()):
 		o.s.report.LeasesMoved++
+	case a.Code == answer.OutOfTokens && l.op.share && o.wasInDebt(n, l):
+		// Its end pays.
 	case a.Code == answer.Overloaded && (l.onItsWay() || o.departing[n.id] && l.home != n):
 	default:
 		o.s.fail(Leases, "%s answers %v: %v, %+v", n.id, c, a.Code, a.Lease())

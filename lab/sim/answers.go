@@ -187,7 +187,7 @@ func (o *observer) changed(n *node, c *call, a answer.Answer) {
 		}
 	case answer.TooEarly:
 		rate := op.kind == create && rated(op.entity)
-		if op.kind != reconcile && !rate && (op.kind < addSite || op.kind > removeSite) || o.s.upgrade == nil || a.Version() != newest {
+		if !o.mayBeTooEarly(op) || a.Version() != newest {
 			o.s.fail(Answers, "%s answers %v: %v, version %d", n.id, op, a.Code, a.Version())
 		}
 		// Nothing was proposed here. An earlier try may have been elsewhere.
@@ -231,6 +231,10 @@ func (o *observer) mutantChanged(n *node, op *op, a answer.Answer) {
 		return
 	case answer.NoQuorum, answer.Unknown, answer.Overloaded, answer.Expired, answer.Draining, answer.Changing:
 		return
+	case answer.TooEarly:
+		if o.mayBeTooEarly(op) {
+			return // a site that has not heard of the raise looks for no id
+		}
 	}
 	if g := a.View().Generation; op.kind == setLimit || op.kind == reconcile {
 		q := o.sequence(sequenceID{op.entity, g})
@@ -239,6 +243,12 @@ func (o *observer) mutantChanged(n *node, op *op, a answer.Answer) {
 		}
 	}
 	o.s.fail(ExactlyOnce, "%s answers another change under the id of %v: %v", n.id, op, a.Code)
+}
+
+// mayBeTooEarly reports whether a change needs a version that a site may not know of.
+func (o *observer) mayBeTooEarly(op *op) bool {
+	needs := op.kind == reconcile || op.kind == create && rated(op.entity) || op.kind >= addSite && op.kind <= removeSite
+	return needs && o.s.upgrade != nil
 }
 
 func (o *observer) limitSet(n *node, op *op, a answer.Answer) {

@@ -42,6 +42,8 @@ func (s *sim) startClients() {
 		}
 		s.addRates()
 		s.startDrawing()
+		s.startSharing()
+		s.startResetting()
 		for _, name := range a.names {
 			limit := core.Tokens(20 + s.r.IntN(400))
 			if rated(name) {
@@ -156,6 +158,9 @@ func (p *op) choose(s *sim) {
 		// Else leases end before the records of their acquires do, and go to no heir.
 		p.ttl = max(p.ttl, micros(60+s.r.IntN(120))*second)
 	}
+	if s.shareable(p.entity) && s.chance(300) {
+		p.ofShare(s)
+	}
 	if s.chance(30) {
 		p.dry, p.once = true, true
 	}
@@ -182,6 +187,9 @@ func (c *client) took(p *op, a *answer.Answer) {
 		c.held[p.entity] += a.Tokens
 	} else if l := p.at[p.taken].lease; l != nil {
 		c.leases = append(c.leases, l)
+		if p.share {
+			c.s.holds(l)
+		}
 	}
 }
 

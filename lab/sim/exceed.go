@@ -30,11 +30,11 @@ func (o *observer) mayExceed(n *node, v *answer.View) {
 		for _, m := range o.s.nodes {
 			// Others grant nothing before they have caught up with the instance that makes
 			// them voters.
-			// A lost site may serve, and hears of nothing any more.
+			// A lost site may serve, and hears of nothing any more: it goes on as a voter or not.
 			grants := o.votedIn(q, v.Applied+1, m.id)
 			if m.writtenOff() {
 				e, has := m.durable.Entities[v.Name]
-				grants = !m.out && has && e.Generation == v.Generation
+				grants = !m.out && has && e.Generation == v.Generation && o.votedIn(q, e.Protocol.Applied+1, m.id)
 			}
 			if grants && !m.goesBy(q, since) {
 				o.s.fail(OverGrant, "%s tells that %v may not be exceeded; %s has not heard of the debt of %d since instance %d", n.id, q.id, m.id, owed, since)

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/samya-db/samya/internal/rates"
@@ -14,12 +15,33 @@ import (
 // over intervals of time, at all sites together. A grant counts to an interval if all the
 // time at which the site may have made it lies within: since the batch before its own. It
 // counts once its batch is durable and its answer leaves: a crash takes back all others.
+// The grants of holders of shares count as those of sites.
+//
+// A reset within the interval gives back grants that were made within the interval and
+// before the reset, as many as the reset tells. Tokens that were out at the beginning of
+// the interval make the interval no larger: levels and tokens out add up to the limit.
 
-// flowing is a grant of a bucket or sliding window, made at some time between from and until.
+// flowing is a grant of a bucket or sliding window, made at some time between from and until,
+// or a reset.
 type flowing struct {
 	from, until micros
 	tokens      core.Tokens
+	// site made the grant, or was reset.
+	site  int
+	reset bool
+	// of is the lease that holds the tokens; nil for none.
+	of *reservation
 }
+
+// flows reports whether an entity is a bucket or sliding window.
+func (s *sim) flows(name string) bool {
+	t, rated := s.rates[name]
+	return rated && t.Kind != rates.Window
+}
+
+// allTokens stands for the tokens that come back by the reset of a key: at most the limit. The
+// site tells how many more it has left of the key, and some may be set aside.
+const allTokens core.Tokens = math.MaxInt64
 
 // mostFlowing bounds the grants of an entity that are remembered.
 const mostFlowing = 600
@@ -33,7 +55,7 @@ func (o *observer) flowRecords(n *node, r *stored.Records) (judge []func()) {
 	for i := range r.Block.Records {
 		q := r.Block.Records[i]
 		p := o.s.opOf(q.Key)
-		if p == nil || q.State != stored.Ran || !p.kind.acquires() {
+		if p == nil || q.State != stored.Ran || !p.kind.acquires() || p.share {
 			continue
 		}
 		parts := q.Parts
@@ -49,7 +71,7 @@ func (o *observer) flowRecords(n *node, r *stored.Records) (judge []func()) {
 			p.flowed = append(p.flowed, n.i)
 			for _, part := range parts {
 				if t, rated := o.s.rates[part.Entity]; rated && t.Kind != rates.Window {
-					o.flows(sequenceID{part.Entity, part.Generation}, &t, flowing{from, until, part.Tokens})
+					o.flows(o.sequence(sequenceID{part.Entity, part.Generation}), part.Entity, &t, flowing{from: from, until: until, tokens: part.Tokens, site: n.i})
 				}
 			}
 		})
@@ -59,31 +81,39 @@ func (o *observer) flowRecords(n *node, r *stored.Records) (judge []func()) {
 
 // judgeGrants judges the grants of a batch that is durable.
 func (n *node) judgeGrants(flight int) {
-	for _, judge := range n.judges[flight] {
+	for _, judge := range n.notes[flight].judges {
 		judge()
 	}
 }
 
-// flows judges the intervals with a grant.
-func (o *observer) flows(id sequenceID, t *rates.Terms, g flowing) {
-	s := o.s
-	s.report.Flows++
+// flows judges the intervals with a grant of an entity or a key of it, or takes in a reset.
+func (o *observer) flows(q *sequence, name string, t *rates.Terms, g flowing) {
+	s, id, most := o.s, sequenceID{name, q.id.generation}, o.mostOf(q)
+	if g.reset {
+		g.tokens = min(g.tokens, most)
+	}
 	gs := append(o.flow[id], g)
 	if len(gs) > mostFlowing {
 		gs = gs[len(gs)-mostFlowing/2:]
 	}
 	o.flow[id] = gs
-	q := o.sequence(id)
+	if s.tracing {
+		s.note("%v: %+v", id, g)
+	}
+	if g.reset {
+		return
+	}
+	s.report.Flows++
 	if q.limits == nil && len(s.nodes) > 1 {
 		return
 	}
-	most, speed := o.mostOf(q), 1.0
+	speed := 1.0
 	for _, m := range s.nodes {
 		speed = max(speed, m.drift)
 	}
 	// Batches of other sites may have become durable before, and end later.
 	for i := len(gs) - 1; i >= max(0, len(gs)-mostLater); i-- {
-		if gs[i].until >= g.until {
+		if gs[i].until >= g.until && !gs[i].reset {
 			o.flowsUntil(id, t, gs, gs[i].until, most, speed)
 		}
 	}
@@ -95,14 +125,22 @@ const mostLater = 20
 // flowsUntil judges the intervals that end at a time.
 func (o *observer) flowsUntil(id sequenceID, t *rates.Terms, gs []flowing, until micros, most core.Tokens, speed float64) {
 	period := float64(o.s.periodOf(t))
-	byFrom := slices.SortedFunc(slices.Values(gs), func(a, b flowing) int { return cmp.Compare(b.from, a.from) })
-	sum := core.Tokens(0)
-	for i := range byFrom {
-		g := &byFrom[i]
-		if g.until > until {
-			continue
+	byFrom := make([]int, 0, len(gs))
+	gives := make(map[int]core.Tokens)
+	for i := range gs {
+		switch {
+		case gs[i].until > until:
+		case gs[i].reset:
+			gives[i] = gs[i].tokens
+		default:
+			byFrom = append(byFrom, i)
 		}
-		sum += g.tokens
+	}
+	slices.SortStableFunc(byFrom, func(a, b int) int { return cmp.Compare(gs[b].from, gs[a].from) })
+	sum := core.Tokens(0)
+	for _, i := range byFrom {
+		g := &gs[i]
+		sum += g.tokens - o.givenBack(t, gs, i, gives)
 		length := float64(until-g.from) * speed
 		bound := float64(most)
 		switch {
@@ -116,6 +154,23 @@ func (o *observer) flowsUntil(id sequenceID, t *rates.Terms, gs []flowing, until
 			return
 		}
 	}
+}
+
+// givenBack is the number of tokens of a grant that later resets of its site have given back;
+// of a key resets of any site, as shares of a template move. The resets give so many fewer of
+// others: gives has the rest of each.
+func (o *observer) givenBack(t *rates.Terms, gs []flowing, grant int, gives map[int]core.Tokens) (back core.Tokens) {
+	if len(gives) == 0 {
+		return 0
+	}
+	g := &gs[grant]
+	for i := grant + 1; i < len(gs) && back < g.tokens; i++ {
+		if rest := gives[i]; rest > 0 && g.from <= gs[i].from && (t.Keys || g.site == gs[i].site) {
+			tokens := min(rest, g.tokens-back)
+			back, gives[i] = back+tokens, rest-tokens
+		}
+	}
+	return back
 }
 
 // periodOf is the length of a period, of seconds to an hour.

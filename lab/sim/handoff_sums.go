@@ -45,10 +45,14 @@ func (o *observer) bequests(q *sequence, durable bool) (inNoBooks, twice core.To
 	}
 	for _, n := range o.s.nodes {
 		list := q.handoffs.view(n, durable).dropped
+		dropped := len(list)
 		if b := n.handoffs(q, durable).Open; b != nil {
 			list = append(slices.Clone(list), b)
 		}
-		for _, b := range list {
+		for i, b := range list {
+			if i < dropped {
+				twice -= o.s.leavesWith(q.id.entity, &b.Estate)
+			}
 			if o.tookBequest(q, n, durable, b) {
 				inNoBooks += b.Estate.Owed
 				twice += max(0, b.Estate.Net) + items(&b.Estate)
@@ -91,7 +95,11 @@ func (o *observer) shifts(n *node, r *stored.Records) []shift {
 		}
 		q := o.sequence(sequenceID{e.Name, e.Generation})
 		h := o.handedNow(n, q, r, &was, &e.Handoff)
-		if h.closed != nil && !h.dropped {
+		switch {
+		case h.closed == nil:
+		case h.dropped && !rated(e.Name):
+		default:
+			// Tokens out of a rate quota leave the books with a lost heir as well.
 			list = append(list, shift{e.Name, -max(0, h.closed.Estate.Net)})
 		}
 		if h.opened != nil {

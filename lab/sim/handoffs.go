@@ -79,6 +79,15 @@ func items(e *handoff.Estate) (sum core.Tokens) {
 	return sum
 }
 
+// leavesWith is the number of tokens out that leave the books of a leaver as its heir is lost:
+// all of a rate quota, whether or not the lost heir has them. They may have come back there.
+func (s *sim) leavesWith(name string, e *handoff.Estate) core.Tokens {
+	if _, isRate := s.rates[name]; !isRate {
+		return 0
+	}
+	return max(0, e.Net) + items(e)
+}
+
 // idOf is the id of the lease in an item.
 func idOf(item *handoff.Item) string {
 	var l struct {
@@ -161,6 +170,7 @@ func (o *observer) handoffRecord(n *node, q *sequence, durable bool, e *stored.E
 		switch {
 		case h.dropped:
 			view.dropped = append(slices.Clone(view.dropped), h.closed)
+			view.counts.add(-o.s.leavesWith(q.id.entity, &h.closed.Estate))
 			if durable {
 				o.bequestDropped(n, q, h.closed)
 			}
@@ -189,7 +199,7 @@ func (o *observer) handoffRecord(n *node, q *sequence, durable bool, e *stored.E
 	if view.counts == before {
 		return
 	}
-	for _, above := range d.chain(e.Name)[1:] {
+	for _, above := range d.sums(e.Name)[1:] {
 		id := sequenceID{above, d.Entities[above].Generation}
 		below := &o.handoffsOf(o.sequence(id)).view(n, durable).below
 		below.in += view.counts.in - before.in
@@ -287,6 +297,7 @@ func (o *observer) bequestTaken(n *node, q *sequence, durable bool, view *handof
 		o.s.fail(AppliedOnce, "%s: %v: takes %+v, after %d", n.id, q.id, t, x.taken[p])
 	}
 	x.taken[p] = t.Number
+	o.inheritsGrants(q, p.donor, p.receiver)
 	o.s.report.BequestsTaken++
 }
 

@@ -40,8 +40,7 @@ func (s *sim) heal() {
 	}
 	s.upgrade.finish()
 	for _, n := range s.nodes {
-		all := slices.DeleteFunc(slices.Clone(s.names), func(id core.SiteID) bool { return id == n.id })
-		n.step(input.Reachable{Sites: all})
+		n.hearsOfAll()
 	}
 	if s.report.Crowded > 0 {
 		// No site can answer another's questions before there is room for the answers.
@@ -86,6 +85,12 @@ func (s *sim) heal() {
 		}
 	}
 	s.takeAll()
+}
+
+// hearsOfAll tells a site that all others can be reached.
+func (n *node) hearsOfAll() {
+	all := slices.DeleteFunc(slices.Clone(n.s.names), func(id core.SiteID) bool { return id == n.id })
+	n.step(input.Reachable{Sites: all})
 }
 
 // committed names the star instances that are committed and that a site still

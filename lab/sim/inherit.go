@@ -54,6 +54,11 @@ func (o *observer) inherits(n *node, l *lease, rec *stored.Lease) bool {
 	shadow := *l
 	shadow.shadow, shadow.counted, shadow.renewals = true, 0, nil
 	old.leases[l.number] = &shadow
+	if l.op.share {
+		old.shares[slices.Index(old.shares, l)] = &shadow
+		n.shares = append(n.shares, l)
+		o.s.report.SharesInherited++
+	}
 	mine := n.leases[rec.Number]
 	if mine != nil && !mine.ended && mine.op == l.op {
 		// The site has a lease of that request itself, of another attempt.
@@ -69,7 +74,7 @@ func (o *observer) inherits(n *node, l *lease, rec *stored.Lease) bool {
 	}
 	l.home, l.number, l.block = n, rec.Number, 0
 	n.leases[rec.Number], l.op.at[n.i].lease = l, l
-	l.renewals, l.takenIn = nil, o.batch
+	l.renewals, l.takenIn = nil, o.batches
 	// Clocks differ, and the time on the way does not count.
 	ttl := micros(rec.TTL) * millisecond
 	l.earliest -= ttl/40 + second

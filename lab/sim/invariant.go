@@ -77,7 +77,8 @@ const (
 	Refusal Invariant = "refusal"
 	// Serving: no acquire waits at a site that keeps the tokens for it, of all entities
 	// charged, for longer than the hold of another. Of two that wait for an entity and fit its
-	// tokens left, the first goes first.
+	// tokens left, the first goes first; of buckets and sliding windows, whose tokens are saved
+	// for one acquire after the other, an acquire of more may go first.
 	Serving Invariant = "serving"
 	// Catalogue: entities, limits and versions are as the applied instances say.
 	Catalogue Invariant = "catalogue"
@@ -108,8 +109,12 @@ const (
 	// Bounded: queues, slices and retained decisions stay within their bounds.
 	Bounded Invariant = "bounded"
 	// Rates: in each window, as each site's calendar draws it, all sites together grant no
-	// more than the limit of a rate quota. Windows never go back, and none begins before
-	// the site's calendar has shown it.
+	// more than the limit of a rate quota, less what resets have given back. All tokens of a
+	// lease of share count as granted in each window of its life, and in the next. Of buckets
+	// and sliding windows the same holds in any interval, with the grants of holders of
+	// shares. Tokens of shares are out by the books of their sites, and those of windows for
+	// two windows after their end. A reset brings back none of them, and no late tokens.
+	// Windows never go back, and none begins before the site's calendar has shown it.
 	Rates Invariant = "rates"
 	// StaleData: a site started on data that is not its latest changes, serves and sends
 	// nothing. No site is refused on its latest data. Data that a site vouches for is

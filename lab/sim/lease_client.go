@@ -13,6 +13,10 @@ func (c *client) useLease(again func()) {
 	i := s.r.IntN(len(c.leases))
 	l := c.leases[i]
 	forget := func() { c.leases = slices.Delete(c.leases, i, i+1) }
+	quit := func() {
+		forget()
+		l.quit = true
+	}
 	p := &op{entity: l.op.entity, lease: l, site: l.home.i, then: func(*answer.Answer) { again() }}
 	switch pick := s.r.IntN(10); {
 	case l.counted == 0 || pick == 0:
@@ -32,7 +36,7 @@ func (c *client) useLease(again func()) {
 		again()
 		return
 	case pick < 6:
-		forget()
+		quit()
 		p.kind = commit
 		if s.chance(600) {
 			p.tokens = 1 + core.Tokens(s.r.Int64N(int64(l.counted)))
@@ -47,7 +51,7 @@ func (c *client) useLease(again func()) {
 		}
 	case pick < 8:
 		// All of it, also by asking for more.
-		forget()
+		quit()
 		p.kind = release
 		if s.chance(500) {
 			p.tokens = l.counted + core.Tokens(s.r.IntN(5))

@@ -25,6 +25,8 @@ type lease struct {
 	undone, ended, deleted bool
 	expires                int64
 	ttl                    micros
+	// whole are the tokens that a lease of share was granted with.
+	whole core.Tokens
 	// earliest and latest are when it ends by itself.
 	earliest, latest micros
 	// renewals are the renewals handed to its home and not answered, in order.
@@ -43,10 +45,21 @@ type lease struct {
 	inheritor *op
 	// forgotten says that the bequest with the lease was dropped, as the heir is lost.
 	forgotten bool
-	// takenIn is the transaction in which its present home has taken it from another.
-	takenIn *stored.Records
+	// takenIn is the number of the transaction in which its present home has taken it from
+	// another.
+	takenIn int
 	// whileDown says that its time was over when its home started again.
 	whileDown bool
+
+	// had are the tokens of a share when it was last looked at, countedTo is the last window
+	// in which they count as granted; see sharesIn.
+	had       core.Tokens
+	countedTo int64
+	// level is what the holder of a share of a bucket may grant, at a time. quit says that it
+	// has given up all.
+	level   float64
+	levelAt micros
+	quit    bool
 }
 
 // renewal is a request to renew a lease, and when it was handed over.
@@ -102,6 +115,9 @@ func (l *lease) commits(n *node, tokens core.Tokens) core.Tokens {
 	}
 	l.kept, l.committed = tokens, true
 	n.s.report.LeasesCommitted++
+	if l.op.share {
+		return 0 // all its tokens stay out
+	}
 	return tokens
 }
 
@@ -109,15 +125,21 @@ func (l *lease) commits(n *node, tokens core.Tokens) core.Tokens {
 func (o *observer) leasesStored(n *node, r *stored.Records) {
 	for i := range r.Leases {
 		rec := &r.Leases[i]
+		if o.reservationStored(n, r, rec) {
+			continue
+		}
 		l := n.leases[rec.Number]
 		op := o.s.opOf(attempt.KeyOf(rec.ID))
 		switch {
 		case op == nil || op.kind != acquire || op.ttl == 0:
 			o.s.fail(Leases, "%s stores a lease that nobody asked for: %+v", n.id, rec)
 			return
+		case rec.Share != op.share:
+			o.s.fail(Leases, "%s stores %+v for %v", n.id, rec, op)
+			return
 		case o.inherits(n, o.inherited(n, r, rec), rec):
 			continue
-		case l != nil && l.shadow:
+		case l != nil && l.shadow && !l.ended:
 			o.s.fail(Leases, "%s changes %+v, which its heir has", n.id, rec)
 			return
 		case l == nil || l.ended:
@@ -126,18 +148,25 @@ func (o *observer) leasesStored(n *node, r *stored.Records) {
 			l.earliest = op.issued + l.lasts(op.ttl)
 			n.leases[rec.Number], op.at[n.i].lease = l, l
 			o.movesLease(n, l, rec.Tokens)
+			if op.share {
+				n.shares, l.whole = append(n.shares, l), rec.Tokens
+				o.s.report.Shares++
+			}
 		case rec.Tokens > l.tokens || l.op != op:
 			o.s.fail(Leases, "%s stores %+v, after a lease #%d with %d tokens, ended: %t", n.id, rec, l.op.id, l.tokens, l.ended)
 			return
 		default:
-			o.movesLease(n, l, rec.Tokens-l.tokens)
+			o.givesLease(n, l, l.tokens-rec.Tokens)
 			l.lost += l.tokens - rec.Tokens
 			l.tokens = rec.Tokens
 		}
 		if rec.Expires != l.expires {
 			ttl := micros(rec.TTL) * millisecond
-			if l.expires != 0 && l.takenIn != o.batch {
+			if l.expires != 0 && l.takenIn != o.batches {
 				o.s.report.LeasesRenewed++
+				if op.share {
+					o.s.report.SharesRenewed++
+				}
 				if len(l.renewals) == 0 {
 					o.s.fail(Leases, "%s renews lease #%d, and nobody asked for it", n.id, l.op.id)
 					return
@@ -153,6 +182,14 @@ func (o *observer) leasesStored(n *node, r *stored.Records) {
 func (o *observer) movesLease(n *node, l *lease, tokens core.Tokens) {
 	if !l.deleted {
 		o.moves(n, l.op.entity, tokens)
+	}
+}
+
+// givesLease counts tokens that a lease gives back. Tokens of a share stay out: they count
+// as granted just then.
+func (o *observer) givesLease(n *node, l *lease, tokens core.Tokens) {
+	if !l.op.share {
+		o.movesLease(n, l, -tokens)
 	}
 }
 
@@ -173,13 +210,16 @@ func (n *node) leaseOf(p *op, block uint64) *lease {
 // leasesEnded takes in the ends of leases, after all requests of a transaction.
 func (o *observer) leasesEnded(n *node, r *stored.Records) {
 	for _, number := range r.EndedLeases {
+		if o.reservationEnded(n, r, number) {
+			continue
+		}
 		l := n.leases[number]
 		if l == nil || l.ended {
 			o.s.fail(Leases, "%s ends lease number %d, which has ended or never was", n.id, number)
 			return
 		}
 		if l.forgotten {
-			o.leaseForgotten(l)
+			o.leaseForgotten(n, l)
 			continue
 		}
 		if l.shadow {
@@ -188,7 +228,7 @@ func (o *observer) leasesEnded(n *node, r *stored.Records) {
 		}
 		l.ended = true
 		rest := l.tokens
-		o.movesLease(n, l, -rest)
+		o.givesLease(n, l, rest)
 		l.lost += rest
 		l.tokens = 0
 	}
@@ -202,6 +242,9 @@ func (o *observer) leasesEnded(n *node, r *stored.Records) {
 
 // leaseChanged checks the change of a lease in a transaction.
 func (o *observer) leaseChanged(n *node, l *lease) {
+	if l == nil {
+		return // a reservation
+	}
 	lost, given := l.lost, l.given
 	l.lost, l.given = 0, 0
 	inheritor := l.inheritor

@@ -118,12 +118,31 @@ func (o *observer) servable(n *node, p *place) {
 	}
 	lacks := func(c charge) bool { return c.tokens > n.usable(c.name) }
 	switch charges := n.drained.charges(p.op); {
-	case !p.waits(), len(charges) == 0, slices.ContainsFunc(charges, lacks):
+	case !p.waits(), len(charges) == 0, slices.ContainsFunc(charges, lacks), n.behind(p, charges):
 		p.servable = 0
 	case p.servable == 0:
 		p.servable = max(1, o.s.now)
 		o.s.report.Held++
 	}
+}
+
+// behind reports whether another acquire waits for tokens of a bucket or sliding window that an
+// acquire needs too: they may be saved for the other.
+func (n *node) behind(p *place, charges []charge) bool {
+	for _, c := range charges {
+		if !n.s.flows(c.name) {
+			continue
+		}
+		for _, name := range []string{"", c.name} {
+			if slices.ContainsFunc(n.lines[name], func(w *place) bool {
+				names := func(x charge) bool { return x.name == c.name }
+				return w != p && w.waits() && slices.ContainsFunc(n.drained.charges(w.op), names)
+			}) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // shared names the entities that waiting acquires of several entities need.
@@ -194,7 +213,7 @@ func (o *observer) overtaken(n *node, batch *core.Effects, line []*place, shared
 					continue
 				}
 				o.s.report.Passed++
-				if n.cfg.Hold == 1 && fails(w) && o.s.now < p.until-slack {
+				if n.cfg.Hold == 1 && !n.s.flows(p.entity) && fails(w) && o.s.now < p.until-slack {
 					o.s.fail(Serving, "%s grants %v %d tokens before %v, which came first", n.id, p, took, w.op)
 				}
 			}

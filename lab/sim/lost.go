@@ -238,8 +238,12 @@ func (o *observer) leasesForgotten(n *node, r *stored.Records) {
 
 // leaseForgotten ends a lease that was forgotten. Its client may go by the lease until its
 // time is over.
-func (o *observer) leaseForgotten(l *lease) {
+func (o *observer) leaseForgotten(n *node, l *lease) {
 	l.ended = true
+	if rated(l.op.entity) {
+		// Its tokens leave the books, as tokens left do: the heir may have it.
+		o.movesLease(n, l, -l.tokens)
+	}
 	o.s.after(max(0, l.latest-o.s.now), func() { o.less(l, 0) })
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/keys"
 	"github.com/samya-db/samya/site/core/stored"
 )
 
@@ -98,8 +99,9 @@ func newSequence(id sequenceID) *sequence {
 }
 
 // created gives a new entity its limit and the voters their equal shares of it. The
-// remainder is spread over the first voters, a token each.
-func (q *sequence) created(limit core.Tokens, sites []core.SiteID, voters avantan.View, version uint16) {
+// remainder is spread over the first voters, a token each. A template of a small limit is at
+// its home.
+func (q *sequence) created(limit core.Tokens, template bool, sites []core.SiteID, voters avantan.View, version uint16) {
 	q.voters = []uint16{version}
 	q.limits, q.aside, q.debts = []limitState{{limit, 1}}, []core.Tokens{0}, []core.Tokens{0}
 	q.owedSince, q.raises = []avantan.Instance{0}, []core.Tokens{0}
@@ -110,6 +112,10 @@ func (q *sequence) created(limit core.Tokens, sites []core.SiteID, voters avanta
 		if shares[at] = limit / core.Tokens(len(voters)); core.Tokens(i) < limit%core.Tokens(len(voters)) {
 			shares[at]++
 		}
+	}
+	if home := slices.Index(sites, keys.Home(q.id.entity, int64(limit), voters)); template && home >= 0 {
+		clear(shares)
+		shares[home] = limit
 	}
 	q.holdings = [][]core.Tokens{shares}
 }

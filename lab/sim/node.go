@@ -48,9 +48,9 @@ type node struct {
 	kept    *kept
 	other   Disk
 	flights []*core.Effects
-	// judges judge the grants of rate quotas in each of flights, once it is durable.
-	judges [][]func()
-	spare  []*core.Effects
+	// notes are what the simulator knows of each of flights.
+	notes []note
+	spare []*core.Effects
 	// leaving are the messages of a batch that leave after the present message.
 	leaving []message.Envelope
 	// lastSync is when the last batch under way will be durable.
@@ -68,7 +68,13 @@ type node struct {
 	// leases are all leases that it ever granted, claims all claims that it ever made, as
 	// far as they are durable.
 	leases map[uint64]*lease
-	claims map[message.ClaimNumber]askedAs
+	// reserved are the leases of clients that draw that the site durably holds.
+	reserved map[uint64]*reservation
+	// shares are the leases of share among them that have not ended, endedShares the tokens
+	// of those that ended a short while ago.
+	shares      []*lease
+	endedShares []endedShare
+	claims      map[message.ClaimNumber]askedAs
 	// blocks are when it answered the requests of each of its blocks.
 	blocks map[uint64]micros
 	// stepped says that the core knows the time; served is when the site last could not
@@ -136,6 +142,7 @@ func (s *sim) newNode(i int, id core.SiteID) *node {
 	pick := func(names []string) string { return names[s.r.IntN(len(names))] }
 	n := &node{s: s, i: i, id: id, durable: NewMemory(message.Incarnation(i + 1)), failed: make(map[string]micros), found: make(map[string]micros)}
 	n.leases, n.claims = make(map[uint64]*lease), make(map[message.ClaimNumber]askedAs)
+	n.reserved = make(map[uint64]*reservation)
 	n.blocks = make(map[uint64]micros)
 	// The default policy twice, and each new one behind the others: seeds keep their draws.
 	policies := []string{"equal-risk", "equal-risk", "demand", "paper"}
@@ -168,6 +175,9 @@ func (s *sim) newNode(i int, id core.SiteID) *node {
 	}
 	if s.chance(100) {
 		n.cfg.MaxClaims = 1 + s.r.IntN(4)
+	}
+	if s.o.Rates && s.o.Seed%3 == 0 {
+		n.cfg.MaxKeys = 2 + s.r.IntN(4)
 	}
 	s.bounded(&n.cfg)
 	s.crowd(&n.cfg)
@@ -248,7 +258,7 @@ func (n *node) boot() {
 	n.calendar, n.stopping = 0, false
 	n.resumes, n.slowUntil, n.badSync, n.told = 0, 0, false, 0
 	n.swept, n.sweeps = 0, 0
-	n.judges, n.drainedTo = nil, s.now
+	n.notes, n.drainedTo, n.drainedWall = nil, s.now, n.time().Wall
 	n.flights, n.calls, n.lines = nil, make(map[*call]bool), make(lines)
 	n.stepped, n.served = false, s.now
 	n.forgetRenewals()
@@ -391,7 +401,10 @@ func (n *node) crash() {
 		n.judgeGrants(i)
 	}
 	n.kept.stop(n.flights[kept:])
-	kept += n.kept.recover(n.flights[kept:])
+	for found := n.kept.recover(n.flights[kept:]); found > 0; found-- {
+		n.judgeGrants(kept)
+		kept++
+	}
 	if s.violation != nil {
 		return
 	}
@@ -427,10 +440,13 @@ func (n *node) crash() {
 func (n *node) bootLater() {
 	life := n.life
 	n.s.after(micros(n.s.r.IntN(3000))*millisecond, func() {
-		// Nobody tells a site that is out, and starts after healing, of the others.
+		// A site that has heard that it is out stays down after healing.
 		if !n.up && n.life == life && !n.destroyed && (!n.out || !n.s.healed) {
 			n.misplace()
 			n.boot()
+			if n.s.healed {
+				n.hearsOfAll()
+			}
 		}
 	})
 }

@@ -49,6 +49,8 @@ type observer struct {
 	mixed map[string]span
 	// batch is the transaction that is about to become durable.
 	batch *stored.Records
+	// batches counts these transactions.
+	batches int
 	// logs are the states that reads may tell, by site and entity.
 	logs []map[string]*readLog
 	// departing are the sites that ever drained, stayed those whose drain was cancelled.
@@ -60,8 +62,13 @@ type observer struct {
 	put, bequeathedTo map[string]core.Tokens
 
 	windows map[sequenceID]windows
+	// note is what is known of the transaction under check.
+	note note
 	// flow has the last grants of buckets and sliding windows.
 	flow map[sequenceID][]flowing
+	// allocations are the tokens that clients that draw have of entities that are no rate quotas.
+	// reserved are those of them in leases.
+	allocations, reserved map[sequenceID]core.Tokens
 	// underWay is how many direct transfers are under way, by the durable records.
 	underWay int
 }
@@ -71,7 +78,7 @@ func newObserver(s *sim) *observer {
 		s: s, sequences: make(map[sequenceID]*sequence),
 		created: make(map[string][]*sequence), highest: make(map[string]core.Tokens), outstanding: make(map[string]core.Tokens),
 		dead: make(map[sequenceID]core.Tokens), drifted: make(map[sequenceID]core.Tokens),
-		put: make(map[string]core.Tokens), bequeathedTo: make(map[string]core.Tokens), windows: make(map[sequenceID]windows), flow: make(map[sequenceID][]flowing),
+		put: make(map[string]core.Tokens), bequeathedTo: make(map[string]core.Tokens), windows: make(map[sequenceID]windows), flow: make(map[sequenceID][]flowing), allocations: make(map[sequenceID]core.Tokens), reserved: make(map[sequenceID]core.Tokens),
 		departing: make(map[core.SiteID]bool), stayed: make(map[core.SiteID]bool),
 		ledgers: make(map[sequenceID]*ledger), names: make(map[uint64]string), planted: make(map[string]bool), children: make(map[string]map[string]bool), ghosts: make(map[string]core.Tokens),
 		catalogue: catalogueModel{
@@ -171,7 +178,7 @@ func (o *observer) settleCatalogue(q *sequence) {
 		}
 		for _, c := range created {
 			e := o.sequence(c.id)
-			e.created(c.limit, o.s.names, c.roster.View(c.roster.Version), c.roster.Version)
+			e.created(c.limit, o.s.rates[e.id.entity].Keys, o.s.names, c.roster.View(c.roster.Version), c.roster.Version)
 			o.began(c.id)
 			o.created[c.id.entity] = append(o.created[c.id.entity], e)
 			o.names[c.id.generation] = c.id.entity

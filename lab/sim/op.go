@@ -63,6 +63,8 @@ type op struct {
 	wait     micros
 	// ttl is the time to live of the lease asked for, or renewed; 0 for none.
 	ttl micros
+	// share says that the lease asked for is one of share.
+	share bool
 	// lease is the lease that a release, commit or renewal names; home is the site that a
 	// release names as its home.
 	lease *lease
@@ -109,7 +111,7 @@ func (p *op) String() string {
 	case p.dry:
 		about += ", dry run"
 	case p.ttl > 0:
-		about += fmt.Sprintf(", lease for %d ms", p.ttl/millisecond)
+		about += fmt.Sprintf(", lease for %d ms, of share: %t", p.ttl/millisecond, p.share)
 	case p.lease != nil:
 		about += fmt.Sprintf(", lease #%d of %s", p.lease.op.id, p.lease.home.id)
 	}
@@ -339,7 +341,7 @@ func (p *op) input(c *call, tokens, limit core.Tokens) input.Input {
 			Call: c, Entity: p.entity, Tokens: tokens, Least: p.least, DryRun: p.dry, Request: p.key, Wait: wait, Tries: tries,
 		}
 		if p.ttl > 0 {
-			a.Lease = &input.LeaseTerms{ID: p.requestID, TTL: core.Tick(p.ttl / millisecond), Holder: "h"}
+			a.Lease = &input.LeaseTerms{ID: p.requestID, TTL: core.Tick(p.ttl / millisecond), Holder: "h", Share: p.share}
 		}
 		return a
 	case acquireAll:

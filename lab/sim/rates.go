@@ -15,7 +15,9 @@ import (
 // clients release nothing. Sites' clocks differ, jump and drift, so sites are in different
 // windows, and tokens move between them all the time. For each window, as each site's clock
 // draws it, the grants of all sites are added up; for buckets and sliding windows, those of
-// each interval (flows.go). Volatile rate quotas have clients of their own (draws.go).
+// each interval (flows.go). Volatile rate quotas have clients of their own (draws.go). Some
+// clients lease shares and grant tokens in place of sites (shares.go), others reset rate
+// quotas (resets.go).
 
 // rateNames is how the names of rate quotas begin.
 const rateNames = "rate"
@@ -49,9 +51,43 @@ func (s *sim) addRates() {
 			s.drawn = append(s.drawn, name)
 		}
 	}
+	if s.chance(700) {
+		s.addTemplate()
+	}
+	if s.chance(500) {
+		s.addRateTree()
+	}
 }
 
-// kinds are the kinds of rate quotas.
+// addTemplate adds a template.
+func (s *sim) addTemplate() {
+	name := rateNames + "-keys"
+	s.rates[name] = s.templateTerms()
+	s.drawn = append(s.drawn, name)
+	if s.chance(400) {
+		// An entity takes the place of a key, now and then.
+		name += "/0"
+		t := s.templateTerms()
+		t.Keys = false
+		s.rates[name] = t
+		s.drawn = append(s.drawn, name)
+	}
+}
+
+// templateTerms draws the terms of a template: a bucket, or windows below an hour.
+func (s *sim) templateTerms() rates.Terms {
+	volatile := false
+	t, err := rates.Parse(string(kinds[s.r.IntN(2)]), periods[s.r.IntN(len(periods)-1)], "", &volatile)
+	if err == nil {
+		t, err = t.OfKeys(nil)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+// kinds are the kinds of rate quotas; the first two have templates.
 var kinds = []rates.Kind{rates.Window, rates.Bucket, rates.Sliding}
 
 // rateLimit lowers a limit for a rate quota: clients ask for few tokens in a short window.
@@ -64,8 +100,14 @@ func (p *op) terms() rates.Terms {
 	return p.s.rates[p.entity]
 }
 
-// windows are the grants of an entity in each window, at all sites together.
-type windows map[int64]core.Tokens
+// windows are the grants of an entity in each window, less those given back by a reset.
+type windows map[int64]*inWindow
+
+// inWindow are the grants of all sites together in a window, and those of each site.
+type inWindow struct {
+	sum core.Tokens
+	by  []core.Tokens
+}
 
 // windowed checks the rate quotas of a transaction that is about to become durable.
 func (o *observer) windowed(n *node, r *stored.Records) {
@@ -86,41 +128,54 @@ func (o *observer) windowed(n *node, r *stored.Records) {
 		known = known && was.Generation == is.Generation
 		if !known {
 			// The transaction creates it.
-			was, o.net[n.i][b.Name] = stored.Entity{Rate: stored.Rate{Window: is.Rate.Window}}, o.put[b.Name]
+			was, o.net[n.i][b.Name] = stored.Entity{Rate: stored.Rate{Window: is.Rate.Window}}, o.put[b.Name]+n.inShares(b)+n.inEndedShares(b)
 		}
-		o.inWindow(n, b, &was.Rate, &is.Rate, o.put[b.Name])
+		o.stepped(n, b, &was.Rate, &is.Rate, o.put[b.Name])
 	}
 }
 
-// inWindow checks the step of a site's books of a rate quota.
-func (o *observer) inWindow(n *node, b *stored.Books, was, is *stored.Rate, granted core.Tokens) {
+// stepped checks the step of a site's books of a rate quota.
+func (o *observer) stepped(n *node, b *stored.Books, was, is *stored.Rate, granted core.Tokens) {
 	q := o.sequence(sequenceID{b.Name, b.Generation})
-	before, after := granted, core.Tokens(0)
-	switch {
-	case is.Window < was.Window:
+	if is.Window < was.Window {
 		o.s.fail(Rates, "%s: %v goes from window %d back to %d", n.id, q.id, was.Window, is.Window)
 		return
-	case is.Terms.Kind != rates.Window || is.Terms.Volatile:
-		// Intervals are judged, not the books.
+	}
+	if o.s.inTree(b.Name) {
 		o.movesOne(n, b.Name, b.Net-o.net[n.i][b.Name])
 		return
-	case is.Window == was.Window:
-		late := max(0, is.Late-was.Late) // late tokens of a bequest leave with it
-		if inherited := o.bequeathedTo[b.Name]; inherited > 0 && o.net[n.i][b.Name]+late != b.Net {
-			late -= inherited // the bequest's tokens out are late, and counted already
-		}
-		o.movesOne(n, b.Name, late)
-	default:
+	}
+	held := o.sharesOut(n, q, b, is)
+	if is.Terms.Kind != rates.Window || is.Terms.Volatile {
+		// Intervals are judged, not the books.
+		o.resetBooks(n, b, is, held+granted)
+		o.movesOne(n, b.Name, b.Net-o.net[n.i][b.Name])
+		return
+	}
+	before, after := granted, core.Tokens(0)
+	if is.Window == was.Window {
+		o.sameWindow(n, b, was, is)
+		o.resetBooks(n, b, is, held+granted)
+	} else {
 		o.s.report.Windows++
 		if latest := o.latestWindow(n, b.Name); is.Window > latest {
 			o.s.fail(Rates, "%s: %v is in window %d, by its calendar at most in %d", n.id, q.id, is.Window, latest)
 			return
 		}
-		// Tokens out are late, were granted since the window began, or are a bequest.
-		out, bequeathed := b.Net-is.Late, max(0, o.bequeathedTo[b.Name])
+		// Tokens out are late, held, of shares that have ended, were granted since the window
+		// began, or are a bequest.
+		out, bequeathed := b.Net-is.Late-held-ended(is), max(0, o.bequeathedTo[b.Name])
+		if q.handoffs != nil {
+			// Shares that came with a bequest may be late as well.
+			out = max(0, out)
+		}
 		if out < 0 || out > granted+bequeathed {
-			o.s.fail(Rates, "%s: %v has %d out in window %d, of them %d late; %d were granted, %d bequeathed", n.id, q.id, b.Net, is.Window, is.Late, granted, bequeathed)
+			o.s.fail(Rates, "%s: %v has %d out in window %d, of them %d late, %d held, %d of ended shares; %d were granted, %d bequeathed", n.id, q.id, b.Net,
+				is.Window, is.Late, held, ended(is), granted, bequeathed)
 			return
+		}
+		if back := o.resetBack(b.Name); back > 0 {
+			o.s.fail(Rates, "%s: %v: a reset that begins window %d tells of %d tokens more", n.id, q.id, is.Window, back)
 		}
 		after = max(0, min(granted, out-bequeathed))
 		before = granted - after
@@ -129,8 +184,17 @@ func (o *observer) inWindow(n *node, b *stored.Books, was, is *stored.Rate, gran
 	if is.Late > was.Late {
 		o.s.report.Late++
 	}
-	o.grantedIn(q, was.Window, before)
-	o.grantedIn(q, is.Window, after)
+	o.grantedIn(q, b.Name, was.Window, before, n.i)
+	o.grantedIn(q, b.Name, is.Window, after, n.i)
+}
+
+// sameWindow takes in the late tokens of a step within a window, and those of a reset.
+func (o *observer) sameWindow(n *node, b *stored.Books, was, is *stored.Rate) {
+	late := max(0, is.Late-was.Late) // late tokens of a bequest leave with it
+	if came := max(0, o.bequeathedTo[b.Name]) + o.inheritedShares(n, b.Name); came > 0 && o.net[n.i][b.Name]+late != b.Net {
+		late -= came // the bequest's tokens out are late, and counted already
+	}
+	o.movesOne(n, b.Name, late-o.resetBack(b.Name))
 }
 
 // latestWindow is the last window that a site's calendar has ever shown.
@@ -138,22 +202,45 @@ func (o *observer) latestWindow(n *node, name string) int64 {
 	return o.s.windowAt(name, n.shown)
 }
 
-// grantedIn adds up the grants of a window at all sites, which never exceed the limit.
-func (o *observer) grantedIn(q *sequence, window int64, tokens core.Tokens) {
+// grantedIn adds up the grants of a window at all sites, of an entity or a key of it. Less
+// those given back they never exceed the limit.
+func (o *observer) grantedIn(q *sequence, name string, window int64, tokens core.Tokens, site int) {
 	if tokens == 0 {
 		return
 	}
-	if o.windows[q.id] == nil {
-		o.windows[q.id] = make(windows)
+	id := sequenceID{name, q.id.generation}
+	in := o.windows[id][window]
+	if in == nil {
+		if o.windows[id] == nil {
+			o.windows[id] = make(windows)
+		}
+		in = &inWindow{by: make([]core.Tokens, len(o.s.names))}
+		o.windows[id][window] = in
 	}
-	o.windows[q.id][window] += tokens
+	if in.sum += tokens; site != nowhere {
+		in.by[site] += tokens
+	}
+	if o.s.tracing {
+		o.s.note("%v: site %d grants %d in window %d, %d in all", id, site, tokens, window, in.sum)
+	}
 	most := o.mostOf(q)
 	if q.lowered {
 		// Tokens of a later window may pay the debt, and a raise comes on top then.
 		most += q.raised
 	}
-	if sum := o.windows[q.id][window]; q.limits != nil && sum > most {
-		o.s.fail(Rates, "%v: %d tokens are granted in window %d, the limit is at most %d", q.id, sum, window, most)
+	if q.limits != nil && in.sum > most {
+		o.s.fail(Rates, "%v: %d tokens are granted in window %d, the limit is at most %d", id, in.sum, window, most)
+	}
+}
+
+// givenIn takes in a reset: a site gives back at most so many of its grants in a window.
+func (o *observer) givenIn(id sequenceID, window int64, site int, most core.Tokens) {
+	if in := o.windows[id][window]; in != nil {
+		back := min(most, in.by[site])
+		if o.s.tracing {
+			o.s.note("%v: site %d gives back %d of %d in window %d", id, site, back, most, window)
+		}
+		in.sum, in.by[site] = in.sum-back, in.by[site]-back
 	}
 }
 

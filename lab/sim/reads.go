@@ -168,7 +168,7 @@ func (o *observer) viewed(n *node, was looked, v *answer.View) {
 	}
 	// A window may be over before the site begins another.
 	over := rated(v.Name) && v.Net >= 0
-	if !o.s.rates[v.Name].Volatile && !slices.ContainsFunc(l.nets[was.nets-1:], func(s span) bool { return (s.least <= v.Net || over) && v.Net <= s.most }) {
+	if !o.s.rates[v.Name].Volatile && !o.s.inTree(v.Name) && !slices.ContainsFunc(l.nets[was.nets-1:], func(s span) bool { return (s.least <= v.Net || over) && v.Net <= s.most }) {
 		o.s.fail(Reads, "%s: %q has %d out, by its requests meanwhile %v", n.id, v.Name, v.Net, l.nets[was.nets-1:])
 	}
 	meanwhile := l.states[was.states-1:]

@@ -101,6 +101,18 @@ type Report struct {
 	// Flows counts the grants of buckets and sliding windows that are judged, Draws those of
 	// volatile rate quotas.
 	Windows, Late, Flows, Draws int
+	// Keys counts the grants of keys of templates that are judged.
+	Keys int
+	// DrawsBelow counts the judgements at levels above a draw's, DrawsGiven the releases of drawn
+	// tokens.
+	DrawsBelow, DrawsGiven int
+	// Reserved counts the leases of clients that draw, ReservedEnded their ends, ReservedBack the
+	// times that tokens came back from a lease to a rate quota.
+	Reserved, ReservedEnded, ReservedBack int
+	// Resets counts the resets that sites carried out, ResetTokens the tokens that came back
+	// by them. Shares are the leases of share granted, SharesGranted the grants of their
+	// holders. SharesEnded counts the ends of shares, also in part.
+	Resets, ResetTokens, Shares, SharesRenewed, SharesInherited, SharesEnded, SharesGranted int
 	// Trees are the runs with entities that stand below others. Moves are the decided
 	// moves below another parent, Prunes the deletions with everything below. Misplaced
 	// are the changes refused for where an entity stands or was to stand. GrantsBelow are
@@ -273,6 +285,19 @@ func (r *Report) counts() []count {
 		{"tokens from later windows", &r.Late},
 		{"grants of buckets and sliding windows", &r.Flows},
 		{"grants of volatile rate quotas", &r.Draws},
+		{"grants of keys", &r.Keys},
+		{"grants below rate quotas", &r.DrawsBelow},
+		{"releases through rate quotas", &r.DrawsGiven},
+		{"tokens reserved", &r.Reserved},
+		{"reservations ended", &r.ReservedEnded},
+		{"tokens back to rate quotas", &r.ReservedBack},
+		{"resets", &r.Resets},
+		{"tokens that resets gave back", &r.ResetTokens},
+		{"leases of share", &r.Shares},
+		{"leases of share renewed", &r.SharesRenewed},
+		{"leases of share inherited", &r.SharesInherited},
+		{"leases of share ended", &r.SharesEnded},
+		{"grants of holders of shares", &r.SharesGranted},
 		{"trees", &r.Trees},
 		{"moves of entities", &r.Moves},
 		{"subtrees deleted", &r.Prunes},

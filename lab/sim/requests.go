@@ -60,6 +60,7 @@ type told struct {
 // requests adds up the records of requests that are about to become durable.
 func (o *observer) requests(n *node, r *stored.Records) {
 	o.mixed, o.batch = nil, r
+	o.batches++
 	clear(o.put)
 	clear(o.bequeathedTo)
 	o.replants, o.mixes = o.replanting(n, r), 0
@@ -69,6 +70,7 @@ func (o *observer) requests(n *node, r *stored.Records) {
 	if len(r.Leases)+len(r.EndedLeases)+len(drifts)+len(shifts) > 0 && !o.replants {
 		o.mixed = make(map[string]span)
 	}
+	o.resetWindow(n, r)
 	o.leasesForgotten(n, r)
 	o.leasesStored(n, r)
 	if o.s.violation != nil {
@@ -80,6 +82,10 @@ func (o *observer) requests(n *node, r *stored.Records) {
 	for i := range r.Block.Records {
 		q := &r.Block.Records[i]
 		op := o.s.opOf(q.Key)
+		if op == nil && o.s.drawnKeys[q.Key] {
+			o.commitsReserved(q)
+			continue
+		}
 		if op == nil {
 			o.s.fail(ExactlyOnce, "%s records a request that nobody made", n.id)
 			return
@@ -99,6 +105,7 @@ func (o *observer) requests(n *node, r *stored.Records) {
 		o.settledUnrecorded(n, r, number)
 	}
 	o.leasesEnded(n, r)
+	o.sharesIn(n, r)
 	o.windowed(n, r)
 	for name, by := range o.mixed {
 		l := o.readLog(n, name)
@@ -126,8 +133,8 @@ func (o *observer) moves(n *node, name string, tokens core.Tokens) {
 		o.mixes += max(tokens, -tokens)
 		return
 	}
-	for ; name != ""; name = n.durable.above(name) {
-		o.movesOne(n, name, tokens)
+	for _, above := range n.durable.sums(name) {
+		o.movesOne(n, above, tokens)
 	}
 }
 

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/event"
 	"github.com/samya-db/samya/site/core/policy"
@@ -31,7 +33,8 @@ func (n *node) drain() {
 			n.parts.Drained()
 		}
 	})
-	draws, judge := drawsOf(batch), []func(){}
+	draws, reset := drawsOf(batch), n.resetOf(batch)
+	about := note{reset: reset, wall: n.shownBefore()}
 	if n.refusing {
 		s.observe.barren(n, batch)
 	}
@@ -97,11 +100,11 @@ func (n *node) drain() {
 		if err := n.drained.Commit(&batch.Records); err != nil {
 			s.fail(Sound, "%s: %w", n.id, err)
 		}
-		judge = append(s.observe.flowRecords(n, &batch.Records), s.observe.drew(n, draws, &batch.Records, windows)...)
+		about.judges = slices.Concat(s.observe.resets(n, reset), s.observe.flowRecords(n, &batch.Records), s.observe.drew(n, draws, &batch.Records, windows))
 		n.drainedTo, n.drainedWall = s.now, n.time().Wall
 		s.observe.drained(n, batch)
 	}
-	n.flights, n.judges = append(n.flights, batch), append(n.judges, judge)
+	n.flights, n.notes = append(n.flights, batch), append(n.notes, about)
 	took := micros(0)
 	if !batch.Records.Empty() {
 		took = 1 + s.r.Int64N(s.chances.sync)
@@ -146,7 +149,7 @@ func (n *node) synced() {
 		return
 	}
 	n.judgeGrants(0)
-	n.flights, n.judges = n.flights[1:], n.judges[1:]
+	n.flights, n.notes = n.flights[1:], n.notes[1:]
 	n.toldVersions(batch.Events)
 	if n.burns() {
 		return
@@ -182,6 +185,7 @@ func (n *node) persist(batch *core.Effects) bool {
 // take takes the records of a batch that is durable into the model.
 func (n *node) take(batch *core.Effects) bool {
 	s := n.s
+	s.observe.note = n.noteOf(batch)
 	s.observe.requests(n, &batch.Records)
 	s.observe.counted(n, &batch.Records)
 	if batch.Records.Clock != nil {

@@ -183,13 +183,17 @@ type sim struct {
 	observe *observer
 	clients []*client
 	admin   *admin
-	// rates are the terms of rate quotas, by name, drawn the volatile ones among them, and
-	// draws the number of acquires of these. scarcity is by how much their limits are
-	// lower than others.
-	rates    map[string]rates.Terms
-	scarcity int
-	drawn    []string
-	draws    int
+	// rates are the terms of rate quotas, by name, drawn the entities with clients that draw,
+	// draws and drawnKeys the requests of these, and treeLevels the levels of a tree.
+	// scarcity is by how much limits of rate quotas are lower than others.
+	rates      map[string]rates.Terms
+	scarcity   int
+	drawn      []string
+	draws      int
+	drawnKeys  map[attempt.Key]bool
+	treeLevels []string
+	// reservations are the leases of clients that draw, settles the requests to commit them.
+	reservations, settles map[attempt.Key]*reservation
 	// operator reconciles entities; nil in most runs.
 	operator *operator
 	// loser is nil unless sites are lost.
@@ -250,7 +254,8 @@ type load struct {
 
 func newSim(o Options) *sim {
 	s := &sim{o: o, r: rand.New(rand.NewPCG(o.Seed, 0x5a3b)), hash: 14695981039346656037}
-	s.opsByKey = make(map[attempt.Key]*op)
+	s.opsByKey, s.drawnKeys = make(map[attempt.Key]*op), make(map[attempt.Key]bool)
+	s.reservations, s.settles = make(map[attempt.Key]*reservation), make(map[attempt.Key]*reservation)
 	s.asking = make(map[*call]func(*answer.Answer))
 	n := o.Sites
 	if n == 0 {

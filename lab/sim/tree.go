@@ -134,6 +134,20 @@ func (m *Memory) chain(name string) []string {
 	return list
 }
 
+// sums are the entities as stored whose net counts the net of an entity: itself and, unless it
+// is a rate quota, those above that are none.
+func (m *Memory) sums(name string) []string {
+	list := m.chain(name)
+	isRate := func(name string) bool {
+		t := m.Entities[name].Rate.Terms
+		return !t.None()
+	}
+	if len(list) > 0 && isRate(name) {
+		return list[:1]
+	}
+	return slices.DeleteFunc(list, isRate)
+}
+
 // planted reports whether an entity has a parent or children as stored.
 func (m *Memory) planted(name string) bool {
 	e := m.Entities[name]
@@ -205,9 +219,12 @@ func (o *observer) replanting(n *node, r *stored.Records) bool {
 	if r.Catalogue == nil {
 		return false
 	}
-	stands := func(e stored.Entity) bool { return e.Parent != 0 }
+	// The books of rate quotas are judged by themselves.
+	stands := func(e stored.Entity) bool { return e.Parent != 0 && !rated(e.Name) }
 	// An entity may also come to stand below another and leave again, or be deleted.
-	moves := func(ch stored.Change) bool { return ch.Change.Kind == input.MoveEntity || ch.Change.Parent != "" }
+	moves := func(ch stored.Change) bool {
+		return !rated(ch.Change.Name) && (ch.Change.Kind == input.MoveEntity || ch.Change.Parent != "")
+	}
 	if slices.ContainsFunc(r.Changes, moves) || slices.ContainsFunc(r.Entities, stands) {
 		return true
 	}
@@ -321,7 +338,7 @@ func (o *observer) addsUp(n *node) {
 				planted = true
 			}
 		}
-		if planted && b.Net != o.own[n.i][name]+below {
+		if planted && !rated(name) && b.Net != o.own[n.i][name]+below {
 			o.s.fail(Durability, "%s has %d out of %q, by its own requests %d, of those below %d", n.id, b.Net, name, o.own[n.i][name], below)
 		}
 	}

@@ -280,6 +280,12 @@ func (r *simResult) tell(w io.Writer) error {
 		t.Rounds, t.RoundsBrought, t.RoundsShort, t.Transfers, t.Transferred, t.CrashesUnderWay)
 	line("nodes", "%d sites of several: %d batches logged, %d without an answer, %d take-overs, %d attempts of nodes no longer active refused, %d copies",
 		t.Several, t.NodeCommits, t.UnknownCommits, t.TakeOvers, t.Fenced, t.NodeCopies)
+	if t.Windows+t.Draws+t.Flows > 0 {
+		line("rate quotas", "%d windows begun, %d grants of buckets and sliding windows, %d of keys; %d resets gave back %d tokens",
+			t.Windows, t.Flows, t.Keys, t.Resets, t.ResetTokens)
+		line("", "%d shares leased, %d renewed, %d inherited, %d ended; their holders granted tokens %d times",
+			t.Shares, t.SharesRenewed, t.SharesInherited, t.SharesEnded, t.SharesGranted)
+	}
 	if r.Switches > 0 {
 		line("mode switches", "%d decided", r.Switches)
 	}
