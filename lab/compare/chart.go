@@ -22,6 +22,9 @@ func (r *Report) Figure() *plot.Figure {
 		Pale:  "pale: 10,000 entities, Zipf 0.99",
 	}
 	for _, m := range r.Cells {
+		if m.Offered > 0 {
+			continue // its rate is the offered rate
+		}
 		n := len(rates.Groups)
 		if n == 0 || rates.Groups[n-1].Name != m.System {
 			rates.Groups = append(rates.Groups, plot.BarGroup{Name: m.System, Kind: slices.Index(kinds, m.Kind)})
@@ -36,7 +39,7 @@ func (r *Report) Figure() *plot.Figure {
 		case m.Median.Rate <= 0: // no bar on a logarithmic axis
 		case m.Workload == Hot:
 			row.Value = m.Median.Rate
-		default:
+		case m.Workload == Zipf:
 			row.Pale = m.Median.Rate
 		}
 	}

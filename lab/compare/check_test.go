@@ -7,19 +7,22 @@ import (
 
 func TestCheck(t *testing.T) {
 	for name, c := range map[string]struct {
-		fake *fake
-		want error
+		fake    *fake
+		forgets bool
+		want    error
 	}{
-		"does its job":       {&fake{}, nil},
-		"grants beyond":      {&fake{beyond: true}, ErrLimit},
-		"forgets ids":        {&fake{forgetful: true}, ErrLimit},
-		"books do not match": {&fake{greedy: true}, ErrBooks},
-		"fails":              {&fake{err: errFake, failAfter: 3}, errFake},
+		"does its job":            {&fake{}, false, nil},
+		"grants beyond":           {&fake{beyond: true}, false, ErrLimit},
+		"forgets ids":             {&fake{forgetful: true}, false, ErrLimit},
+		"forgets ids, as it says": {&fake{forgetful: true}, true, nil},
+		"forgets, grants beyond":  {&fake{forgetful: true, beyond: true}, true, ErrLimit},
+		"books do not match":      {&fake{greedy: true}, false, ErrBooks},
+		"fails":                   {&fake{err: errFake, failAfter: 3}, false, errFake},
 	} {
 		for _, batch := range []int{1, batchSize} {
 			books, d := ready(t, c.fake)
 			c.fake.calls = 0
-			err := check(t.Context(), books, d, Way{Callers: 16, Batch: batch}, "acme/scarce")
+			err := check(t.Context(), books, d, &About{Forgets: c.forgets}, Way{Callers: 16, Batch: batch}, "acme/scarce")
 			if !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
 				t.Errorf("%s, batches of %d: %v, want %v", name, batch, err, c.want)
 			}

@@ -14,12 +14,13 @@ import (
 
 // Load is the load of a measurement.
 type Load struct {
-	// Callers and Batch are as in [Way].
+	// Callers, Batch and Offered are as in [Way].
 	Callers, Batch int
+	Offered        int
 	// Entities are the names. Draws are the indices that the operations ask for in
 	// turn.
 	Entities []string
-	Draws    []uint16
+	Draws    []uint32
 	// Prefix begins every request id; each load on a system has its own.
 	Prefix string
 	// Warmup is the time before the measured Time.
@@ -36,7 +37,7 @@ type Sample struct {
 	// Rate is operations a second.
 	Rate float64 `json:"rate"`
 	// P50, P99 and P999 are latencies of calls in µs, to 1 in 100. A call counts
-	// once for each of its operations.
+	// once for each of its operations. In an open loop they count from when a call was due.
 	P50  float64 `json:"p50_us"`
 	P99  float64 `json:"p99_us"`
 	P999 float64 `json:"p999_us"`
@@ -81,13 +82,14 @@ func drive(parent context.Context, d Driver, l *Load) (*Sample, error) {
 	var measured atomic.Int64
 	granted := make([]atomic.Int64, len(l.Entities))
 	latencies := make([]*hdrhistogram.Histogram, l.Callers)
+	began := time.Now()
 	for i := range latencies {
 		latencies[i] = hdrhistogram.New(1, maxLatency, latencyPrecision)
 	}
 	var callers sync.WaitGroup
 	for i := range l.Callers {
 		callers.Go(func() {
-			c := caller{load: l, number: i, latency: latencies[i], granted: granted}
+			c := caller{load: l, number: i, began: began, latency: latencies[i], granted: granted}
 			n, err := c.run(ctx, d, &phase)
 			measured.Add(n)
 			if err != nil {
@@ -167,10 +169,16 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// every is the time between two calls of a caller of an open loop.
+func (l *Load) every() time.Duration {
+	return time.Second * time.Duration(l.Callers*l.Batch) / time.Duration(l.Offered)
+}
+
 // caller is a caller of a load.
 type caller struct {
 	load    *Load
 	number  int
+	began   time.Time // when the load began
 	latency *hdrhistogram.Histogram
 	granted []atomic.Int64
 }
@@ -179,11 +187,15 @@ type caller struct {
 // measured phase.
 func (c *caller) run(ctx context.Context, d Driver, phase *atomic.Int32) (int64, error) {
 	l := c.load
-	requests, granted, asked := make([]Request, l.Batch), make([]bool, l.Batch), make([]uint16, l.Batch)
+	requests, granted, asked := make([]Request, l.Batch), make([]bool, l.Batch), make([]uint32, l.Batch)
 	prefix := fmt.Sprintf("%s-%d-", l.Prefix, c.number)
 	id := make([]byte, 0, len(prefix)+20)
 	at := c.number * (len(l.Draws) / l.Callers)
 	var measured int64
+	due := c.began
+	if l.Offered > 0 {
+		due = due.Add(l.every() / time.Duration(l.Callers) * time.Duration(c.number))
+	}
 	for next := uint64(0); phase.Load() != ending; {
 		for i := range requests {
 			asked[i] = l.Draws[at%len(l.Draws)]
@@ -193,6 +205,12 @@ func (c *caller) run(ctx context.Context, d Driver, phase *atomic.Int32) (int64,
 			requests[i] = Request{Entity: l.Entities[asked[i]], ID: string(id)}
 		}
 		began := time.Now()
+		if l.Offered > 0 {
+			if err := wait(ctx, time.Until(due)); err != nil {
+				return measured, err
+			}
+			began, due = due, due.Add(l.every())
+		}
 		if err := d.Acquire(ctx, c.number, requests, granted); err != nil {
 			return measured, err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,7 +13,7 @@ import (
 // loadOf returns a load of a single entity.
 func loadOf(callers, batch int) *Load {
 	return &Load{
-		Callers: callers, Batch: batch, Entities: []string{"acme/vm"}, Draws: []uint16{0}, Prefix: "test",
+		Callers: callers, Batch: batch, Entities: []string{"acme/vm"}, Draws: []uint32{0}, Prefix: "test",
 		Warmup: time.Second, Time: 4 * time.Second,
 		Usage: func() (Usage, error) { return Usage{}, nil },
 	}
@@ -58,6 +59,35 @@ func TestDriveCountsWhatWasMeasuredAlone(t *testing.T) {
 		}
 		if s.granted[0] <= s.Operations || left[0] != tokens-s.granted[0] {
 			t.Errorf("%d granted in all, %d measured, %d gone", s.granted[0], s.Operations, tokens-left[0])
+		}
+	})
+}
+
+// TestOpenLoop: calls are due at the offered rate, whatever the latency. If the system is
+// slower, latencies count from when a call was due, and grow.
+func TestOpenLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			what              string
+			callers, batch    int
+			rate              float64
+			leastP50, mostP50 float64
+		}{
+			{"as fast as offered", 64, 1, 1000, 9_900, 10_200},
+			{"batches as fast as offered", 16, 10, 1000, 9_900, 10_200},
+			{"slower than offered", 5, 1, 500, 1_000_000, 2_500_000},
+		} {
+			f := &fake{takes: 10 * time.Millisecond}
+			_, d := ready(t, f)
+			l := loadOf(c.callers, c.batch)
+			l.Offered = 1000
+			s, err := drive(t.Context(), d, l)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if math.Abs(s.Rate-c.rate) > 20 || s.P50 < c.leastP50 || s.P50 > c.mostP50 {
+				t.Errorf("%s: %v a second, median %v µs", c.what, s.Rate, s.P50)
+			}
 		}
 	})
 }
@@ -112,7 +142,7 @@ func TestIDsAreTheirOwn(t *testing.T) {
 }
 
 func TestZipfDraws(t *testing.T) {
-	counts := make(map[uint16]int)
+	counts := make(map[uint32]int)
 	for _, at := range Zipf.draws(seed) {
 		counts[at]++
 	}
@@ -130,6 +160,10 @@ func TestZipfDraws(t *testing.T) {
 	}
 	if len(counts) < 9000 {
 		t.Errorf("%d entities were drawn, want most of %d", len(counts), zipfEntities)
+	}
+	even := Even.draws(seed)
+	if names := Even.entities(); int(slices.Max(even)) != len(names)-1 || len(names) != evenEntities {
+		t.Errorf("%d of %d entities", slices.Max(even), len(names))
 	}
 	if got := Hot.draws(seed); len(got) != 1 || len(Hot.entities()) != 1 || len(Zipf.entities()) != zipfEntities {
 		t.Errorf("hot draws %v", got)

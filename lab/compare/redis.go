@@ -8,6 +8,7 @@ import (
 	"math"
 	"net"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,6 +24,13 @@ const (
 	WayPipelined = "pipelines of 100"
 	WayBenchmark = "redis-benchmark"
 	WayBenchPipe = "redis-benchmark, pipelines of 100"
+	WayOpen      = "open loop, 30,000 a second"
+)
+
+// The open loop: so many operations a second are due, and so many may be under way.
+const (
+	offered     = 30_000
+	openCallers = streamCallers
 )
 
 // redisScript takes tokens and remembers the request in as few commands as
@@ -31,10 +39,18 @@ const (
 //go:embed redis.lua
 var redisScript string
 
+// redisPlainScript takes tokens, and remembers no request.
+//
+//go:embed redis_plain.lua
+var redisPlainScript string
+
 // Redis is a redis server with an append-only file.
 type Redis struct {
 	// Always syncs the file before each answer instead of every second.
 	Always bool
+	// NoIDs remembers no request ids, as a limit in redis usually does not; with Always
+	// only.
+	NoIDs bool
 }
 
 // About describes the system.
@@ -45,7 +61,7 @@ func (s Redis) About() About {
 		Ways: []Way{
 			{Name: WaySingle, Callers: manyCallers, Batch: 1},
 			{Name: WayShared, Callers: manyCallers, Batch: 1},
-			{Name: WayPipelined, Callers: batchCallers, Batch: batchSize},
+			{Name: WayPipelined, Callers: batchCallers, Batch: batchSize, Even: s.Always},
 			{Name: WayBenchmark, Callers: manyCallers, Batch: 1, HotOnly: true},
 			{Name: WayBenchPipe, Callers: batchCallers, Batch: batchSize, HotOnly: true},
 		},
@@ -53,8 +69,24 @@ func (s Redis) About() About {
 	if s.Always {
 		a.Name, a.Kind = RedisAlways, Durable
 		a.Promise = "appendfsync always: grant and request id are in the append-only file, synced"
+		a.Ways = append(a.Ways, Way{Name: WayOpen, Callers: openCallers, Batch: 1, Offered: offered})
 	}
+	if s.NoIDs {
+		a.Name, a.Forgets = RedisNoIDs, true
+		a.Promise = "appendfsync always: the grant is in the append-only file, synced; no request id is remembered, so a repeat takes tokens again"
+		a.Ways = slices.DeleteFunc(a.Ways, func(w Way) bool { return w.Name == WayBenchmark || w.Name == WayBenchPipe })
+	}
+	a.Settings = strings.Join(s.settings(), " ")
 	return a
+}
+
+// settings are the settings of the server that differ from its defaults.
+func (s Redis) settings() []string {
+	fsync := "everysec"
+	if s.Always {
+		fsync = "always"
+	}
+	return []string{"--save", "''", "--appendonly", "yes", "--appendfsync", fsync}
 }
 
 // ErrNotInstalled says that a program is missing.
@@ -89,28 +121,29 @@ func (s Redis) Start(ctx context.Context, env *Env) (Running, error) {
 	if err != nil {
 		return nil, err
 	}
-	fsync := "everysec"
-	if s.Always {
-		fsync = "always"
+	argv := []string{bin, "--port", port, "--bind", "127.0.0.1", "--dir", env.Dir}
+	for _, word := range s.settings() {
+		argv = append(argv, strings.Trim(word, "'"))
+	}
+	script := redisScript
+	if s.NoIDs {
+		script = redisPlainScript
 	}
 	p, err := env.Programs.Start(proc.Program{
 		Name: "redis-server", Log: env.logFile("redis"),
-		Argv: []string{
-			bin, "--port", port, "--bind", "127.0.0.1", "--dir", env.Dir, "--save", "",
-			"--appendonly", "yes", "--appendfsync", fsync,
-		},
+		Argv: argv,
 	})
 	if err != nil {
 		return nil, err
 	}
-	r := &runningRedis{process: p, addr: addrs[0], env: env}
+	r := &runningRedis{process: p, addr: addrs[0], env: env, noIDs: s.NoIDs}
 	return r, poll(ctx, p, func(ctx context.Context) error {
 		admin, err := r.connect(false)
 		if err != nil {
 			return err
 		}
 		r.admin = admin
-		r.script, err = admin.Do(ctx, admin.B().ScriptLoad().Script(redisScript).Build()).ToString()
+		r.script, err = admin.Do(ctx, admin.B().ScriptLoad().Script(script).Build()).ToString()
 		if err != nil {
 			admin.Close()
 			r.admin = nil
@@ -124,6 +157,7 @@ type runningRedis struct {
 	addr    string
 	env     *Env
 	script  string // SHA-1 of the script
+	noIDs   bool
 	admin   rueidis.Client
 }
 
@@ -178,20 +212,24 @@ func (r *runningRedis) Open(_ context.Context, way string) (Driver, error) {
 	case WayBenchmark, WayBenchPipe:
 		return &redisBenchmark{running: r}, nil
 	}
-	client, err := r.connect(way == WayShared)
+	client, err := r.connect(way == WayShared || way == WayOpen)
 	if err != nil {
 		return nil, err
 	}
-	return &redisDriver{client: client, script: r.script}, nil
+	return &redisDriver{client: client, script: r.script, noIDs: r.noIDs}, nil
 }
 
 // redisDriver runs the script for each operation.
 type redisDriver struct {
 	client rueidis.Client
 	script string
+	noIDs  bool
 }
 
 func (d *redisDriver) command(r Request) rueidis.Completed {
+	if d.noIDs {
+		return d.client.B().Evalsha().Sha1(d.script).Numkeys(1).Key(r.Entity).Arg("1").Build()
+	}
 	return d.client.B().Evalsha().Sha1(d.script).Numkeys(2).Key(r.Entity, r.ID).Arg("1", strconv.Itoa(retention)).Build()
 }
 

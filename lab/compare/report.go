@@ -25,8 +25,12 @@ type Measured struct {
 	Cell
 	Kind    Kind   `json:"kind"`
 	Promise string `json:"promise"`
-	Callers int    `json:"callers"`
-	Batch   int    `json:"batch"`
+	// Settings are the settings of the system that differ from its defaults.
+	Settings string `json:"settings,omitempty"`
+	Callers  int    `json:"callers"`
+	Batch    int    `json:"batch"`
+	// Offered is the number of operations a second that are due in an open loop; else 0.
+	Offered int `json:"offered,omitempty"`
 	// Median holds the median of each figure.
 	Median Sample `json:"median"`
 	// Lowest and Highest are the extreme rates of the rounds.
@@ -44,7 +48,8 @@ func newReport(o *Options) *Report {
 		for _, w := range about.Ways {
 			for _, c := range o.wanted(&about, w) {
 				r.Cells = append(r.Cells, &Measured{
-					Cell: c, Kind: about.Kind, Promise: about.Promise, Callers: w.Callers, Batch: w.Batch,
+					Cell: c, Kind: about.Kind, Promise: about.Promise, Settings: about.Settings,
+					Callers: w.Callers, Batch: w.Batch, Offered: w.Offered,
 				})
 			}
 		}

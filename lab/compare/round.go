@@ -16,7 +16,7 @@ type rounds struct {
 	options *Options
 	dir     string
 	report  *Report
-	draws   map[Workload][]uint16
+	draws   map[Workload][]uint32
 	begun   int // number of measurements
 	all     int
 }
@@ -24,9 +24,9 @@ type rounds struct {
 // wanted returns the wanted cells of a way.
 func (o *Options) wanted(about *About, w Way) []Cell {
 	var cells []Cell
-	for _, load := range []Workload{Hot, Zipf} {
+	for _, load := range workloads {
 		c := Cell{System: about.Name, Way: w.Name, Workload: load}
-		if load != Hot && (w.HotOnly || about.Kind == Control) {
+		if load != Hot && (w.HotOnly || w.Offered > 0 || about.Kind == Control) || load == Even && !w.Even {
 			continue
 		}
 		if o.Wanted == nil || o.Wanted(c) {
@@ -89,7 +89,7 @@ func (m *rounds) system(ctx context.Context, s System, round int) (err error) {
 				}
 				made[c.Workload] = true
 			}
-			sample, err := m.cell(ctx, running, w, c, round)
+			sample, err := m.cell(ctx, running, &about, w, c, round)
 			if err != nil {
 				return fmt.Errorf("%s, %s: %w", w.Name, c.Workload, err)
 			}
@@ -102,7 +102,7 @@ func (m *rounds) system(ctx context.Context, s System, round int) (err error) {
 }
 
 // cell measures a cell once, and checks that the system did its job.
-func (m *rounds) cell(ctx context.Context, running Running, w Way, c Cell, round int) (s *Sample, err error) {
+func (m *rounds) cell(ctx context.Context, running Running, about *About, w Way, c Cell, round int) (s *Sample, err error) {
 	d, err := running.Open(ctx, w.Name)
 	if err != nil {
 		return nil, fmt.Errorf("open: %w", err)
@@ -111,7 +111,7 @@ func (m *rounds) cell(ctx context.Context, running Running, w Way, c Cell, round
 	books, counts := running.(Books)
 	pids := running.Processes()
 	l := &Load{
-		Callers: w.Callers, Batch: w.Batch,
+		Callers: w.Callers, Batch: w.Batch, Offered: w.Offered,
 		Entities: c.Workload.entities(), Draws: m.draw(c.Workload),
 		Prefix: fmt.Sprintf("%s-%d", c.Workload, m.begun),
 		Warmup: m.options.Warmup, Time: m.options.Time,
@@ -124,7 +124,7 @@ func (m *rounds) cell(ctx context.Context, running Running, w Way, c Cell, round
 		return drive(ctx, d, l)
 	}
 	if round == 0 {
-		if err := check(ctx, books, d, w, fmt.Sprintf("acme/scarce/%d", m.begun)); err != nil {
+		if err := check(ctx, books, d, about, w, fmt.Sprintf("acme/scarce/%d", m.begun)); err != nil {
 			return nil, fmt.Errorf("check: %w", err)
 		}
 	}
@@ -156,7 +156,7 @@ func (m *rounds) drive(ctx context.Context, d Driver, l *Load, pids []int) (*Sam
 }
 
 // draw returns the draws of a workload; it makes them once.
-func (m *rounds) draw(w Workload) []uint16 {
+func (m *rounds) draw(w Workload) []uint32 {
 	if m.draws[w] == nil {
 		m.draws[w] = w.draws(seed)
 	}

@@ -86,7 +86,7 @@ func Run(ctx context.Context, o *Options) (r *Report, err error) {
 	if err := os.Chmod(dir, 0o711); err != nil {
 		return nil, fmt.Errorf("compare: %w", err)
 	}
-	m := &rounds{options: o, dir: dir, report: newReport(o), draws: make(map[Workload][]uint16)}
+	m := &rounds{options: o, dir: dir, report: newReport(o), draws: make(map[Workload][]uint32)}
 	if m.all = len(m.report.Cells) * o.Rounds; m.all == 0 {
 		return nil, fmt.Errorf("compare: %w", errNothing)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -27,6 +28,7 @@ const (
 	WayStream1024 = "SDK, 1,024 goroutines"
 	WayBatch      = "batches of 100"
 	WayHTTP       = "HTTP, 64 callers"
+	WayStreamOpen = "SDK, open loop, 30,000 a second"
 )
 
 const (
@@ -60,28 +62,36 @@ type SamyaSystem struct {
 func repeatTime(retention time.Duration) time.Duration { return retention / 6 }
 
 // About describes the system.
-func (SamyaSystem) About() About {
+func (s SamyaSystem) About() About {
 	return About{
 		Name: Samya, Kind: Durable,
-		Promise: "grant and request id are in the log, synced",
+		Promise:  "grant and request id are in the log, synced",
+		Settings: strings.Join(s.settings(), " "),
 		Ways: []Way{
 			{Name: WayUnary, Callers: manyCallers, Batch: 1},
 			{Name: WayStream64, Callers: manyCallers, Batch: 1},
-			{Name: WayStream1024, Callers: streamCallers, Batch: 1},
-			{Name: WayBatch, Callers: batchCallers, Batch: batchSize},
+			{Name: WayStream1024, Callers: streamCallers, Batch: 1, Even: true},
+			{Name: WayBatch, Callers: batchCallers, Batch: batchSize, Even: true},
 			{Name: WayHTTP, Callers: manyCallers, Batch: 1},
+			{Name: WayStreamOpen, Callers: openCallers, Batch: 1, Offered: offered},
 		},
 	}
 }
 
+// keep is the time for which the site remembers request ids.
+func (s SamyaSystem) keep() time.Duration { return cmp.Or(s.Retention, retention*time.Second) }
+
+// settings are the settings of the site that differ from its defaults.
+func (s SamyaSystem) settings() []string {
+	return []string{"--request-retention", s.keep().String(), "--max-requests", "100000000"}
+}
+
 // Start starts the site and the app manager.
 func (s SamyaSystem) Start(ctx context.Context, env *Env) (Running, error) {
-	keep := cmp.Or(s.Retention, retention*time.Second)
+	keep := s.keep()
 	cluster, err := proc.Start(ctx, proc.Config{
 		Bin: s.Bin, Dir: env.Dir, Sites: []string{"one"}, AppManagers: []string{"one"},
-		SiteArgs: []string{
-			"--request-retention", keep.String(), "--max-requests", "100000000", "--log-level", "error",
-		},
+		SiteArgs:       append(s.settings(), "--log-level", "error"),
 		AppManagerArgs: []string{"--log-level", "error", "--repeat-time", repeatTime(keep).String()}, Grace: grace,
 	})
 	if err != nil {
@@ -133,7 +143,7 @@ func (r *runningSamya) Open(_ context.Context, way string) (Driver, error) {
 	switch way {
 	case WayUnary:
 		return openUnary(r.cluster.Site(0).GRPC)
-	case WayStream64, WayStream1024:
+	case WayStream64, WayStream1024, WayStreamOpen:
 		return openSDK(r.cluster.Site(0).GRPC, repeatTime(r.retention))
 	case WayBatch:
 		return openBatches(r.cluster.Site(0).GRPC)

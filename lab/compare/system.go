@@ -23,6 +23,7 @@ const (
 const (
 	Samya         = "samya"
 	RedisAlways   = "redis, always"
+	RedisNoIDs    = "redis, always, no ids"
 	RedisEverySec = "redis, everysec"
 	Etcd          = "etcd"
 	SamyaEtcd     = "samya, log in etcd"
@@ -51,6 +52,10 @@ type About struct {
 	Kind Kind
 	// Promise describes the durability of an answered grant.
 	Promise string
+	// Settings are the settings that differ from the system's defaults.
+	Settings string
+	// Forgets says that no request id is remembered: a repeat takes tokens again.
+	Forgets bool
 	// Ways are the ways of asking, each measured by itself.
 	Ways []Way
 }
@@ -59,12 +64,17 @@ type About struct {
 type Way struct {
 	// Name distinguishes the ways of a system.
 	Name string
-	// Callers is the number of concurrent callers. Each asks again after its answer.
+	// Callers is the number of concurrent callers.
 	Callers int
 	// Batch is the number of operations that a caller asks for at once.
 	Batch int
-	// HotOnly leaves out the workload of many entities.
+	// HotOnly leaves out the workloads of many entities.
 	HotOnly bool
+	// Even adds the workload of 100,000 entities.
+	Even bool
+	// Offered makes an open loop: so many operations a second are due, evenly, whether or
+	// not those before are answered. 0: each caller asks again after its answer.
+	Offered int
 }
 
 // Env is the environment of a system.

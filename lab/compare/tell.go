@@ -11,7 +11,7 @@ import (
 // WriteText writes the figures as tables for a terminal.
 func (r *Report) WriteText(to io.Writer) error {
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	for _, load := range []Workload{Hot, Zipf} {
+	for _, load := range workloads {
 		rows := r.rows(load)
 		if len(rows) == 0 {
 			continue
@@ -48,7 +48,7 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 			b.WriteString("| " + strings.Join(row, " | ") + " |\n")
 		}
 	}
-	for _, load := range []Workload{Hot, Zipf} {
+	for _, load := range workloads {
 		if rows := r.rows(load); len(rows) > 0 {
 			fmt.Fprintf(&b, "%s: medians of %d alternated rounds of %g s, %d cores.\n\n", loadTitles[load], r.Rounds, r.Seconds, r.Cores)
 			table(heads, rows)
@@ -61,7 +61,7 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 	for _, m := range r.Cells {
 		if m.System != told {
 			told = m.System
-			fmt.Fprintf(&b, "* **%s** (%s): %s\n", m.System, m.Kind, m.Promise)
+			fmt.Fprintf(&b, "* **%s** (%s): %s%s\n", m.System, m.Kind, m.Promise, withSettings(m.Settings))
 		}
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
@@ -71,10 +71,18 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 }
 
 var (
-	loadTitles = map[Workload]string{Hot: "One entity", Zipf: "10,000 entities, Zipf 0.99"}
+	loadTitles = map[Workload]string{Hot: "One entity", Zipf: "10,000 entities, Zipf 0.99", Even: "100,000 entities, all as often"}
 	heads      = []string{"system", "asked by", "a second", "lowest … highest", "× samya unary", "p50 ms", "p99 ms", "p99.9 ms", "server µs", "client µs"}
 	goalHeads  = []string{"goal", "", "wanted", "got"}
 )
+
+// withSettings tells of settings, if there are any.
+func withSettings(settings string) string {
+	if settings == "" {
+		return ""
+	}
+	return "; settings `" + settings + "`"
+}
 
 // rows returns the figures of a workload's cells.
 func (r *Report) rows(load Workload) [][]string {

@@ -1,0 +1,10 @@
+package compare
+
+import "context"
+
+// Measure makes load with a driver and measures it, for measurements of systems that keep no
+// books. Every operation must be granted.
+func Measure(ctx context.Context, d Driver, l *Load) (*Sample, error) { return drive(ctx, d, l) }
+
+// UsageOf reads the processor time of this process and of a system's processes.
+func UsageOf(servers []int) (Usage, error) { return usage(servers) }
