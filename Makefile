@@ -273,11 +273,12 @@ partition: bin/samya-lab ## Hold the graph partitioner against gpmetis (Debian p
 # (internal/race).
 RACE_PKGS = $(PKGS)
 ifeq ($(PKGS),$(EVERYTHING))
-RACE_PKGS = $$($(BOTH) $(GO) list $(PKGS) | grep -vxF "$$(sed "s|^|$$(GOWORK=off $(GO) list -m)/|" internal/race/alone.txt)")
+RACE_PKGS = $$($(BOTH) $(GO) list $(PKGS) | grep -vxF "$$(sed "s|^|$$(GOWORK=off $(GO) list -m)/|" internal/race/alone.txt)" | \
+  awk -v part=$(RACE_PART) 'part == "" || n++ % 3 == part')
 endif
 
 .PHONY: race
-race: ## The same tests under the race detector; needs a C compiler
+race: ## The same tests under the race detector; needs a C compiler. RACE_PART=0, 1 or 2 takes a third of the packages
 	CGO_ENABLED=1 $(BOTH) $(GO) test -race -vet=off $(TEST_PACKAGES) -timeout 20m $(TEST_FLAGS) $(RACE_PKGS)
 
 # Each target in turn: the go command fuzzes one at a time. It would make what it
@@ -322,6 +323,22 @@ compare-docs: build bin/samya-lab ## The same, into docs/performance.md
 soak: build bin/samya-lab ## Make load on a site for five minutes, and see that its memory stays
 	mkdir -p bin/compare
 	bin/samya-lab compare --dir bin/compare --soak 5m
+
+# Handed to `samya-lab rates`, e.g. `make rates RATES_FLAGS="--duration 1m --peer=false"`.
+RATES_FLAGS ?=
+
+.PHONY: rates
+rates: build bin/samya-lab bin/ratelimit ## Measure rate quotas of five sites, 60 ms apart, and envoyproxy/ratelimit; RATES_FLAGS="--duration 1m" (20 minutes)
+	mkdir -p bin/compare
+	bin/samya-lab rates --dir bin/compare $(RATES_FLAGS)
+
+# Handed to `samya-lab rls`, e.g. `make rls RLS_FLAGS="--rounds 3 --goals"`.
+RLS_FLAGS ?=
+
+.PHONY: rls
+rls: build bin/samya-lab bin/ratelimit bin/gubernator ## Measure decisions of Envoy's rate limit service beside envoyproxy/ratelimit, Gubernator and bare gRPC
+	mkdir -p bin/compare
+	bin/samya-lab rls --dir bin/compare --gubernator bin/gubernator $(RLS_FLAGS)
 
 .PHONY: bench-compare
 bench-compare: bin/benchstat ## Compare two outputs of `make bench`: OLD=file NEW=file
@@ -472,6 +489,18 @@ bin/grpcurl: tools/grpcurl/go.mod tools/grpcurl/go.sum
 	$(GO) build -C tools/grpcurl -o $(BIN)/ github.com/fullstorydev/grpcurl/cmd/grpcurl
 	touch $@
 
+# The rate limiter that samya is measured beside.
+bin/ratelimit: tools/ratelimit/go.mod tools/ratelimit/go.sum
+	echo "building $@ (minutes, the first time)"
+	$(GO) build -C tools/ratelimit -o $(BIN)/ratelimit github.com/envoyproxy/ratelimit/src/service_cmd
+	touch $@
+
+# And another, which keeps its limits in memory.
+bin/gubernator: tools/gubernator/go.mod tools/gubernator/go.sum
+	echo "building $@ (minutes, the first time)"
+	$(GO) build -C tools/gubernator -o $(BIN)/gubernator github.com/gubernator-io/gubernator/v2/cmd/gubernator
+	touch $@
+
 # The go command knows itself whether there is anything to do.
 .PHONY: bin/house
 bin/house:
@@ -526,4 +555,4 @@ bin/standin: tools/standin/go.mod tools/standin/go.sum $(wildcard tools/standin/
 	touch $@
 
 # These say themselves what they do.
-.SILENT: bin/tofu bin/standin bin/golangci-lint bin/grpcurl bin/gofumpt bin/buf bin/protoc-gen-go bin/protoc-gen-go-grpc bin/protoc-gen-go-vtproto bin/benchstat generate-check fuzz help
+.SILENT: bin/tofu bin/standin bin/golangci-lint bin/grpcurl bin/ratelimit bin/gubernator bin/gofumpt bin/buf bin/protoc-gen-go bin/protoc-gen-go-grpc bin/protoc-gen-go-vtproto bin/benchstat generate-check fuzz help
