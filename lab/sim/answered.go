@@ -42,9 +42,13 @@ func (o *observer) answered(n *node, c *call, a answer.Answer) {
 	if q.answered {
 		o.s.report.Repeats++
 		now := told{a.Code, a.Tokens, a.Left, a.Lacking}
-		if !n.tells(op, q) {
+		switch {
+		case !n.tells(op, q):
 			// The entity that lacked no longer stands above the entity asked for.
 			now.lacking = q.first.lacking
+		case q.first.lacking == "":
+			// It stands there again.
+			q.first.lacking = now.lacking
 		}
 		if now != q.first {
 			o.s.fail(ExactlyOnce, "%s answers %v with %+v, before with %+v", n.id, c, now, q.first)

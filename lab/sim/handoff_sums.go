@@ -97,7 +97,7 @@ func (o *observer) shifts(n *node, r *stored.Records) []shift {
 		h := o.handedNow(n, q, r, &was, &e.Handoff)
 		switch {
 		case h.closed == nil:
-		case h.dropped && !rated(e.Name):
+		case h.dropped && !o.s.comesBack(e.Name):
 		default:
 			// Tokens out of a rate quota leave the books with a lost heir as well.
 			list = append(list, shift{e.Name, -max(0, h.closed.Estate.Net)})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/handoff"
 	"github.com/samya-db/samya/avantan/transfer"
 	"github.com/samya-db/samya/site/core"
@@ -82,7 +83,7 @@ func items(e *handoff.Estate) (sum core.Tokens) {
 // leavesWith is the number of tokens out that leave the books of a leaver as its heir is lost:
 // all of a rate quota, whether or not the lost heir has them. They may have come back there.
 func (s *sim) leavesWith(name string, e *handoff.Estate) core.Tokens {
-	if _, isRate := s.rates[name]; !isRate {
+	if !s.comesBack(name) {
 		return 0
 	}
 	return max(0, e.Net) + items(e)
@@ -149,6 +150,7 @@ func (o *observer) place(site core.SiteID) int { return slices.Index(o.s.names, 
 // handoffRecord takes in the handoffs of a record of a site.
 func (o *observer) handoffRecord(n *node, q *sequence, durable bool, e *stored.Entity) {
 	is := &e.Handoff
+	wentBy := q.goesBy(n, durable, e.Voters)
 	if q.handoffs == nil && is.Open == nil && len(is.Given) == 0 && len(is.Taken) == 0 {
 		return
 	}
@@ -187,8 +189,9 @@ func (o *observer) handoffRecord(n *node, q *sequence, durable bool, e *stored.E
 		view.counts.add(max(0, -b.Estate.Net))
 		if durable {
 			o.bequestMade(n, q, b)
-			if view := o.catalogue.last().roster.View(max(1, e.Voters)); view.Has(n.id) && !o.stayed[n.id] {
-				o.s.fail(Leaving, "%s: %v: bequeaths, and votes on the entity: %v", n.id, q.id, view)
+			// It may vote again since, as others have let it vote before they knew of the drain.
+			if votes := o.votedOn(n, wentBy, e); votes != nil && !o.stayed[n.id] {
+				o.s.fail(Leaving, "%s: %v: bequeaths, and votes on the entity: %v", n.id, q.id, votes)
 			}
 		}
 	}
@@ -205,6 +208,31 @@ func (o *observer) handoffRecord(n *node, q *sequence, durable bool, e *stored.E
 		below.in += view.counts.in - before.in
 		below.out += view.counts.out - before.out
 	}
+}
+
+// goesBy notes the version of the roster that a site's record of the entity goes by, and
+// returns the version of the record before.
+func (q *sequence) goesBy(n *node, durable bool, version uint16) (before uint16) {
+	if q.wentBy == nil {
+		q.wentBy = make([][2]uint16, len(n.s.names))
+	}
+	at := &q.wentBy[n.i][0]
+	if !durable {
+		at = &q.wentBy[n.i][1]
+	}
+	before, *at = *at, version
+	return before
+}
+
+// votedOn is the view that an entity goes by, if a site votes in it and in the view of its
+// record before; else nil.
+func (o *observer) votedOn(n *node, before uint16, e *stored.Entity) avantan.View {
+	r := &o.catalogue.last().roster
+	now := r.View(max(1, e.Voters))
+	if !now.Has(n.id) || !r.View(max(1, before)).Has(n.id) {
+		return nil
+	}
+	return now
 }
 
 // takenBriefly notes a bequest that a site takes and forgets in the same transaction.

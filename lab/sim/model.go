@@ -64,6 +64,9 @@ type sequence struct {
 	direct *transfers
 	// handoffs are the bequests of sites that leave; nil if there were none.
 	handoffs *handoffs
+	// wentBy are the versions of the roster that sites' records go by: durable and handed
+	// over.
+	wentBy [][2]uint16
 	// promises are the last durable states by site.
 	promises []promise
 	// drifts are the effects of the reconciliations, by instance.

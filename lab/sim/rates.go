@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -22,8 +23,14 @@ import (
 // rateNames is how the names of rate quotas begin.
 const rateNames = "rate"
 
-// rated reports whether an entity is a rate quota.
+// rated reports whether an entity is a rate quota, or stands in a tree with one.
 func rated(name string) bool { return strings.HasPrefix(name, rateNames) }
+
+// comesBack reports whether tokens out of an entity come back by the clock: it is a rate quota.
+func (s *sim) comesBack(name string) bool {
+	_, isRate := s.rates[name]
+	return isRate
+}
 
 // periods are the periods of rate quotas.
 var periods = []string{"1s", "2s", "5s", "10s", "1m", "1h"}
@@ -184,8 +191,29 @@ func (o *observer) stepped(n *node, b *stored.Books, was, is *stored.Rate, grant
 	if is.Late > was.Late {
 		o.s.report.Late++
 	}
-	o.grantedIn(q, b.Name, was.Window, before, n.i)
+	o.grantedIn(q, b.Name, o.windowBefore(q.id, was, is), before, n.i)
 	o.grantedIn(q, b.Name, is.Window, after, n.i)
+}
+
+// windowBefore is the window of the grants of a transaction before its last window. The site
+// may have gone through several: grants count in a window with the fewest.
+func (o *observer) windowBefore(id sequenceID, was, is *stored.Rate) int64 {
+	first := was.Window
+	if o.note.wall != 0 {
+		first = max(first, min(is.Window-1, o.s.windowAt(id.entity, o.note.wall)))
+	}
+	best := first
+	fewest := core.Tokens(math.MaxInt64)
+	for w := first; w < is.Window && fewest > 0; w++ {
+		granted := core.Tokens(0)
+		if in := o.windows[id][w]; in != nil {
+			granted = in.sum
+		}
+		if granted < fewest {
+			best, fewest = w, granted
+		}
+	}
+	return best
 }
 
 // sameWindow takes in the late tokens of a step within a window, and those of a reset.

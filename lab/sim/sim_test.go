@@ -146,6 +146,14 @@ func TestSeedsThatFailed(t *testing.T) {
 		{Protocol: sim.Switching, Sites: 5, Seed: 217010468, Faults: sim.AllFaults | sim.DoubleFaults, Trees: true, Joins: true, Leaves: true, Losses: true, Rates: true},
 		// Tokens out of a rate quota were on their way to an heir that was lost.
 		{Protocol: "majority", Sites: 5, Seed: 33022286, Faults: sim.AllFaults | sim.DoubleFaults, Trees: true, Joins: true, Leaves: true, Losses: true, Rates: true},
+		// A site went through windows in a transaction, and the check counted its grants in the first.
+		{Protocol: "star", Sites: 5, Seed: 341001371, Faults: sim.AllFaults | sim.DoubleFaults, Trees: true, Joins: true, Leaves: true, Losses: true, Rates: true},
+		// A leaver that had not voted on an entity became a voter after its bequest.
+		{Protocol: "star", Sites: 5, Seed: 341000910, Faults: sim.AllFaults | sim.DoubleFaults, Trees: true, Joins: true, Leaves: true, Losses: true, Rates: true},
+		// The entity that lacked tokens left and came back between two answers.
+		{Protocol: "star", Sites: 5, Seed: 341000434, Faults: sim.AllFaults | sim.DoubleFaults, Trees: true, Joins: true, Leaves: true, Losses: true, Rates: true},
+		// A site sent tokens to a lost site that nobody had written off yet.
+		{Protocol: sim.Switching, Sites: 5, Seed: 332001774, Faults: sim.AllFaults | sim.DoubleFaults, Trees: true, Joins: true, Leaves: true, Losses: true, Rates: true},
 		// The same, in the window of their grant: the check counted them as out.
 		{Protocol: "majority", Sites: 5, Seed: 253611666, Faults: sim.AllFaults | sim.DoubleFaults, Trees: true, Joins: true, Leaves: true, Losses: true, Rates: true},
 		// A lease of share went to an heir that was lost, and had not heard of it.

@@ -397,7 +397,8 @@ func (o *observer) transferMessage(from *node, e *message.Envelope) {
 		if d := debitTo(view.debits, m.To); d.Seq < m.Seq || x.amount(out, m.Seq) != m.Amount {
 			fail("there is no such debit")
 		}
-		if o.s.healed && !from.writtenOff() && m.Seq <= x.credited[out] && o.s.now-max(o.s.healedAt, x.at[out]) > settlesIn {
+		// A site that is lost for good acknowledges nothing.
+		if o.s.healed && !from.writtenOff() && !o.s.nodes[to].struck && m.Seq <= x.credited[out] && o.s.now-max(o.s.healedAt, x.at[out]) > settlesIn {
 			o.s.fail(Liveness, "%s sends %+v of %v, which was credited long ago", from.id, *m, q.id)
 		}
 	case transfer.Ack:
