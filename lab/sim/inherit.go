@@ -3,6 +3,7 @@ package sim
 import (
 	"slices"
 
+	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/stored"
 )
 
@@ -62,7 +63,7 @@ func (o *observer) inherits(n *node, l *lease, rec *stored.Lease) bool {
 	mine := n.leases[rec.Number]
 	if mine != nil && !mine.ended && mine.op == l.op {
 		// The site has a lease of that request itself, of another attempt.
-		o.movesLease(n, mine, rec.Tokens-mine.tokens)
+		o.takesAlong(n, mine, rec.Tokens-mine.tokens)
 		mine.tokens = rec.Tokens
 		mine.expires = rec.Expires
 		l.ended, l.home = true, n
@@ -79,7 +80,7 @@ func (o *observer) inherits(n *node, l *lease, rec *stored.Lease) bool {
 	ttl := micros(rec.TTL) * millisecond
 	l.earliest -= ttl/40 + second
 	l.expires, l.ttl, l.latest, l.whileDown = rec.Expires, ttl, o.s.now+l.lasts(ttl), false
-	o.movesLease(n, l, rec.Tokens)
+	o.takesAlong(n, l, rec.Tokens)
 	o.s.report.LeasesInherited++
 	return true
 }
@@ -87,8 +88,16 @@ func (o *observer) inherits(n *node, l *lease, rec *stored.Lease) bool {
 // unshadowed ends a shadow: the leaver knows that the heir has the lease.
 func (o *observer) unshadowed(n *node, l *lease) {
 	l.ended = true
-	o.movesLease(n, l, -l.tokens)
+	o.takesAlong(n, l, -l.tokens)
 	l.tokens = 0
+}
+
+// takesAlong counts tokens that a lease takes along to an heir. Tokens of a rate quota move by
+// themselves, unless they are held: they may have come back by the clock.
+func (o *observer) takesAlong(n *node, l *lease, tokens core.Tokens) {
+	if l.op.share || !o.s.comesBack(l.op.entity) {
+		o.movesLease(n, l, tokens)
+	}
 }
 
 // onItsWay reports whether a lease is in a bequest under way of its home: nobody may

@@ -240,7 +240,7 @@ func (o *observer) leasesForgotten(n *node, r *stored.Records) {
 // time is over.
 func (o *observer) leaseForgotten(n *node, l *lease) {
 	l.ended = true
-	if o.s.comesBack(l.op.entity) {
+	if l.op.share {
 		// Its tokens leave the books, as tokens left do: the heir may have it.
 		o.movesLease(n, l, -l.tokens)
 	}

@@ -3,6 +3,7 @@ package core
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/samya-db/samya/avantan/handoff"
 	"github.com/samya-db/samya/avantan/star"
@@ -162,9 +163,9 @@ func (l *handoffLedger) Items(limit int) (items []handoff.Item, held Tokens) {
 		if of.Generation != l.e.generation {
 			return false
 		}
-		held += of.Tokens
+		held += inNet(of)
 		if _, remembered := l.c.requests.find(of.key); !remembered && len(items) < limit {
-			items = append(items, handoff.Item{Data: l.c.packLease(of), Tokens: of.Tokens})
+			items = append(items, handoff.Item{Data: l.c.packLease(of), Tokens: inNet(of)})
 		}
 		return true
 	})
@@ -182,6 +183,9 @@ func (l *handoffLedger) Fits(_ SiteID, estate *handoff.Estate) error {
 		p, err := unpackLease(estate.Items[i].Data)
 		if err != nil {
 			return fmt.Errorf("entity %q: %w", l.e.name, err)
+		}
+		if of := l.c.leases.byKey[attempt.KeyOf(p.ID)]; of != nil && of.Tokens > math.MaxInt64-p.Tokens || p.Tokens > math.MaxInt64-estate.Items[i].Tokens {
+			return fmt.Errorf("entity %q: lease %q of %d tokens: %w", l.e.name, p.ID, p.Tokens, errBooksFull)
 		}
 		if l.c.leases.frozen[attempt.KeyOf(p.ID)] {
 			return fmt.Errorf("entity %q: lease %q: %w", l.e.name, p.ID, errFrozen)
@@ -247,8 +251,10 @@ func (l *handoffLedger) TakeItem(_ SiteID, item handoff.Item) {
 	if err != nil {
 		panic(fmt.Sprintf("core: entity %q: taking what Fits found good: %v", l.e.name, err))
 	}
-	l.Count(item.Tokens)
-	l.c.inheritLease(l.e, p, item.Tokens)
+	if item.Tokens > 0 {
+		l.Count(item.Tokens)
+	}
+	l.c.inheritLease(l.e, p, item.Tokens+p.Tokens)
 }
 
 // DropItem implements handoff.Ledger.

@@ -17,10 +17,22 @@ type packedLease struct {
 	TTL       Tick `json:"ttl"`
 	Remaining Tick `json:"remaining"`
 	Share     bool `json:"share,omitempty"`
+	// Tokens are the tokens of a lease that are no part of the net, see inNet.
+	Tokens Tokens `json:"tokens,omitempty"`
+}
+
+// inNet is the number of a lease's tokens that are out for sure. Tokens of a rate quota come
+// back by the clock, unless they are held; then the lease has its tokens, and the net has
+// them no more.
+func inNet(l *lease) Tokens {
+	if rateOf(l.entity) != nil && !l.Share {
+		return 0
+	}
+	return l.Tokens
 }
 
 func (c *leasing) packLease(l *lease) []byte {
-	p := packedLease{ID: l.ID, Holder: l.Holder, TTL: l.TTL, Remaining: l.until - min(l.until, c.now.Tick), Share: l.Share}
+	p := packedLease{ID: l.ID, Holder: l.Holder, TTL: l.TTL, Remaining: l.until - min(l.until, c.now.Tick), Share: l.Share, Tokens: l.Tokens - inNet(l)}
 	b, err := json.Marshal(p)
 	if err != nil {
 		panic(fmt.Sprintf("core: plain data does not marshal: %v", err))
@@ -35,6 +47,9 @@ func unpackLease(data []byte) (packedLease, error) {
 	}
 	if p.ID == "" {
 		return packedLease{}, errors.New("decoding a lease of another site: it has no id")
+	}
+	if p.Tokens < 0 {
+		return packedLease{}, fmt.Errorf("decoding a lease of another site: %d tokens, at least 0", p.Tokens)
 	}
 	return p, nil
 }
