@@ -263,6 +263,11 @@ func (c *fencing) ask(p *fencedPeer) {
 	if p.vouched || p.out || p.askedAt != 0 && c.now.Tick < p.askedAt+pressing {
 		return
 	}
+	c.askAgain(p)
+}
+
+// askAgain asks a member that may have vouched.
+func (c *fencing) askAgain(p *fencedPeer) {
 	p.askedAt = c.now.Tick
 	c.say(p.Site, message.Vouch{Kind: message.VouchAsk, Asked: c.fence.start})
 }
@@ -284,7 +289,7 @@ func (c *fencing) vouch(from SiteID, e *message.Envelope) {
 		c.answerAsk(p, v.Asked)
 	case message.VouchYes:
 		// An answer to another run says nothing about this run.
-		if v.Asked != g.start || p.vouched {
+		if v.Asked != g.start || p.vouched && g.open {
 			return
 		}
 		p.vouched, p.later = true, false
@@ -362,6 +367,11 @@ func (c *fencing) wakeFence() {
 		case !p.vouched:
 			if up || p.askedAt == 0 || c.now.Tick >= p.askedAt+forgiving*c.cfg.Tell {
 				c.ask(p)
+			}
+		case !g.open:
+			// A site that it waits for may have been written off since the answer.
+			if up && c.now.Tick >= p.askedAt+forgiving*c.cfg.Tell {
+				c.askAgain(p)
 			}
 		case p.told == g.commits:
 			continue

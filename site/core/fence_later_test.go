@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/input"
@@ -73,6 +74,34 @@ func TestALaterMemberIsNotCounted(t *testing.T) {
 		t.Fatal("b does not serve")
 	}
 	r.loseSite("a", "c")
+}
+
+// TestLostWhileASiteWaits: e joins, and knows a and b only. It waits for b, which is destroyed,
+// and b is written off meanwhile. All others have vouched before, and are asked once more:
+// else e waits for ever.
+func TestLostWhileASiteWaits(t *testing.T) {
+	r := fenced(t, 2, nil)
+	r.advance(1000)
+	r.create("x", 30)
+	r.loses = func(e *message.Envelope) bool { return e.From() == "e" && e.Message.Kind == avantan.Applied }
+	r.addSite("e")
+	r.loses = func(e *message.Envelope) bool { return (e.From() == "e" || e.To() == "e") && e.Vouch == nil }
+	r.addSite("f")
+	r.addSite("g")
+	r.restart("e")
+	r.advance(10_000)
+	r.cut["b"] = true
+	r.restart("e")
+	r.advance(10_000)
+	if r.serves("e") {
+		t.Fatal("e serves")
+	}
+	r.loseSite("a", "b")
+	r.loses = nil
+	r.advance(60_000)
+	if !r.serves("e") {
+		t.Errorf("e does not serve: %+v", r.cores["e"].Status())
+	}
 }
 
 // newUnawareRig has d join three founders, and hear nothing of b. The founders admit d, and d
