@@ -154,6 +154,8 @@ func TestSeedsThatFailed(t *testing.T) {
 		{Protocol: "star", Sites: 5, Seed: 341000434, Faults: sim.AllFaults | sim.DoubleFaults, Trees: true, Joins: true, Leaves: true, Losses: true, Rates: true},
 		// A site waited to be vouched for by a site that was written off meanwhile.
 		{Protocol: "star", Sites: 5, Seed: 350037089, Faults: sim.AllFaults | sim.DoubleFaults, Trees: true, Joins: true, Leaves: true, Losses: true, Rates: true},
+		// A site on an empty disk asked none of the members that had joined since.
+		{Protocol: "auto", Sites: 5, Seed: 360003126, Faults: sim.AllFaults | sim.DoubleFaults, Trees: true, Joins: true, Leaves: true, Losses: true, Rates: true},
 		// A lease took tokens along to an heir that the clock had brought back before.
 		{Protocol: "majority", Sites: 5, Seed: 350024108, Faults: sim.AllFaults | sim.DoubleFaults, Trees: true, Joins: true, Leaves: true, Losses: true, Rates: true},
 		// A site sent tokens to a lost site that nobody had written off yet.

@@ -249,6 +249,7 @@ func (c *fencing) reach(sites []SiteID) {
 		if !c.seemsUp(s) {
 			c.mistrust(s)
 		}
+		c.newcomer(s)
 	}
 	c.reachable = append([]SiteID{}, sites...)
 	for i := range c.fence.peers {

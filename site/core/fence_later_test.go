@@ -7,6 +7,7 @@ import (
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/coretest"
 	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/core/message"
 	"github.com/samya-db/samya/site/core/stored"
@@ -102,6 +103,31 @@ func TestLostWhileASiteWaits(t *testing.T) {
 	if !r.serves("e") {
 		t.Errorf("e does not serve: %+v", r.cores["e"].Status())
 	}
+}
+
+// TestALaterMemberObjects: b starts on an empty disk, which knows its founders only, and none of
+// them is there. A member that joined later objects as soon as b hears of it.
+func TestALaterMemberObjects(t *testing.T) {
+	r := fenced(t, 3, nil)
+	r.advance(1000)
+	r.create("e", 30)
+	r.addSite("d")
+	r.cut["a"], r.cut["c"] = true, true
+	// d says nothing unasked: it has told the commits that it has made.
+	r.loses = func(e *message.Envelope) bool {
+		return e.From() == "d" && e.To() == "b" && (e.Vouch == nil || e.Vouch.Kind != message.VouchNo)
+	}
+	founders, tweak := []core.SiteID{"a", "b", "c"}, r.tweak
+	r.tweak = func(c *core.Config) {
+		if tweak(c); c.Self == "b" {
+			c.Members = founders
+		}
+	}
+	r.disks["b"] = coretest.NewMemory(99)
+	r.restart("b")
+	r.step("b", input.Reachable{Sites: []core.SiteID{"d"}})
+	r.advance(10_000)
+	r.refused("b")
 }
 
 // newUnawareRig has d join three founders, and hear nothing of b. The founders admit d, and d
