@@ -19,6 +19,7 @@ import (
 	"github.com/samya-db/samya/appmgr/limiter"
 	"github.com/samya-db/samya/appmgr/ratelimit"
 	"github.com/samya-db/samya/internal/access"
+	"github.com/samya-db/samya/internal/frames"
 	"github.com/samya-db/samya/internal/membership"
 	"github.com/samya-db/samya/internal/metric"
 )
@@ -127,9 +128,10 @@ func (m *Manager) assemble() (err error) {
 	return err
 }
 
-// grpcServer returns a server of gRPC, and its health service.
-func (m *Manager) grpcServer() (*grpc.Server, *grpcapi.Checks) {
+// grpcServer returns a server of gRPC, its health service, and its server of frames.
+func (m *Manager) grpcServer() (*grpc.Server, *grpcapi.Checks, *frames.Server) {
 	return grpcapi.NewServer(grpcapi.ServerConfig{
+		Name:    m.cfg.Name,
 		Service: m.service, Limiter: m.limiter, Access: m.access, RateLimits: m.limits, RateLimitQuotas: m.shares, Reachable: m.router.Reachable, TLS: m.cfg.TLS,
 		MaxMessage: int(m.cfg.maxBulk()),
 	})
@@ -165,7 +167,7 @@ func (m *Manager) listen(ctx context.Context) error {
 // serve runs both servers until ctx ends or a server fails, then stops both.
 func (m *Manager) serve(ctx, life context.Context) error {
 	hs := httpapi.NewServer(life, m.httpAPI(), m.log)
-	gs, hc := m.grpcServer()
+	gs, hc, framed := m.grpcServer()
 	failed := make(chan error, 2)
 	var servers sync.WaitGroup
 	servers.Go(func() {
@@ -183,7 +185,7 @@ func (m *Manager) serve(ctx, life context.Context) error {
 	m.log.InfoContext(ctx, "the app manager is stopping", slog.Int("requests", m.limiter.UnderWay()))
 	m.limiter.Close()
 	hc.Shutdown()
-	m.stop(life, hs, gs)
+	m.stop(life, hs, gs, framed)
 	servers.Wait()
 	return err
 }
@@ -206,7 +208,7 @@ func (m *Manager) watch(ctx context.Context, hc *grpcapi.Checks, failed <-chan e
 
 // stop lets the requests under way finish, and cuts off requests that take longer than
 // StopTimeout.
-func (m *Manager) stop(life context.Context, hs *http.Server, gs *grpc.Server) {
+func (m *Manager) stop(life context.Context, hs *http.Server, gs *grpc.Server, framed *frames.Server) {
 	ctx, cancel := context.WithTimeout(life, m.cfg.StopTimeout)
 	defer cancel()
 	var stopping sync.WaitGroup
@@ -217,6 +219,7 @@ func (m *Manager) stop(life context.Context, hs *http.Server, gs *grpc.Server) {
 			_ = hs.Close()
 		}
 	})
+	stopping.Go(func() { framed.Stop(ctx) })
 	stopping.Go(func() {
 		done := context.AfterFunc(ctx, gs.Stop)
 		defer done()

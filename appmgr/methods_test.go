@@ -45,7 +45,7 @@ func (r *rig) counted(method string, reason apierr.Reason) float64 {
 // overWire serves the gRPC API of a rig over a pipe. It returns the services of the
 // server and a connection to it.
 func (r *rig) overWire() (map[string]grpc.ServiceInfo, *grpc.ClientConn, func()) {
-	gs, _ := r.grpcServer()
+	gs, _, _ := r.grpcServer()
 	pipe := bufconn.Listen(1 << 20)
 	go func() { _ = gs.Serve(pipe) }()
 	conn, err := grpc.NewClient("passthrough:///am", grpc.WithTransportCredentials(insecure.NewCredentials()),

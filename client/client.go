@@ -77,7 +77,7 @@ func (c *Client) connect(info Target) (*target, error) {
 	}
 	t := &target{
 		Target: info, home: c.cfg.Region != "" && info.Region == c.cfg.Region,
-		conn: conn, mux: mux.New(conn, mux.Options{}), changed: c.rerank, search: c.search, stop: func() {},
+		conn: conn, mux: mux.New(c.cfg.streams(info, conn), mux.Options{}), changed: c.rerank, search: c.search, stop: func() {},
 	}
 	t.took = func(site string, term int64) bool { return c.took(t, site, term) }
 	t.live()

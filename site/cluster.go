@@ -31,7 +31,7 @@ func (s cluster) ListSites(context.Context, *samyav1.ListSitesRequest) (*samyav1
 		e.Site, e.RetryAfter = s.cfg.Name, time.Second
 		return nil, e
 	}
-	resp := &samyav1.ListSitesResponse{Cluster: s.cfg.Cluster, AnsweredBy: "site/" + s.cfg.Name, MembersVersion: s.sites.Load().version}
+	resp := &samyav1.ListSitesResponse{Cluster: s.cfg.Cluster, AnsweredBy: s.cfg.answersAs(), MembersVersion: s.sites.Load().version}
 	look := s.look()
 	for _, id := range slices.Sorted(slices.Values(s.members())) { // the catalogue has them in the order of their seats
 		site := look(id)
@@ -223,3 +223,6 @@ func (s *Site) watch(ctx context.Context, self membership.Node) {
 		}
 	}
 }
+
+// answersAs is the name by which a site answers ListSites.
+func (c *Config) answersAs() string { return "site/" + c.Name }

@@ -78,3 +78,6 @@ func Inspected(members []core.SiteID, stats func() partitions.Stats) (samyav1.Cl
 	s.sites.Store(&memberSet{version: 1, sites: members})
 	return cluster{Site: s}, &partitionMetrics{site: s}
 }
+
+// Framed is the number of connections of frames.
+func (s *Site) Framed() int { return s.framed.Open() }

@@ -70,7 +70,7 @@ func (s *Site) listMembers(ctx context.Context) (*samyav1.ListMembersResponse, e
 		return nil, err
 	}
 	resp := &samyav1.ListMembersResponse{
-		Version: m.Version, Behind: uint64(m.Behind), WaitsFor: changeWaitsFor(m), AnsweredBy: "site/" + s.cfg.Name,
+		Version: m.Version, Behind: uint64(m.Behind), WaitsFor: changeWaitsFor(m), AnsweredBy: s.cfg.answersAs(),
 	}
 	look := s.look()
 	for i := range m.Sites {

@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/frames"
 	"github.com/samya-db/samya/internal/grpccodec"
 	samyahealth "github.com/samya-db/samya/internal/health"
 	"github.com/samya-db/samya/internal/membership"
@@ -72,9 +73,11 @@ type Site struct {
 
 	grpcListener, httpListener net.Listener
 	grpcServer                 *grpc.Server
-	httpServer                 *http.Server
-	health                     *health.Server
-	membership                 *membership.Membership
+	// framed serves streams of operations over frames, on connections of grpcServer.
+	framed     *frames.Server
+	httpServer *http.Server
+	health     *health.Server
+	membership *membership.Membership
 	// front serves beside the site's own services, and inside is its way to the site; nil:
 	// none.
 	front  Front
@@ -236,8 +239,12 @@ func (s *Site) serveOn() {
 	if s.cfg.TLS != nil {
 		creds = s.cfg.TLS.ServerCredentials()
 	}
+	s.framed = &frames.Server{
+		Name: s.cfg.answersAs(), Service: tokens{Site: s}, MaxMessage: maxRequestBytes,
+		Interceptors: []grpc.StreamServerInterceptor{s.metrics.countStream, s.access.Stream},
+	}
 	s.grpcServer = grpc.NewServer(
-		grpc.Creds(creds), grpc.ConnectionTimeout(headerPatience),
+		grpc.Creds(s.framed.Credentials(creds)), grpc.ConnectionTimeout(headerPatience),
 		// Workers keep their grown stacks from call to call.
 		grpc.NumStreamWorkers(streamWorkers),
 		grpc.ForceServerCodecV2(grpccodec.Codec()),
@@ -248,7 +255,7 @@ func (s *Site) serveOn() {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
 		grpc.ChainUnaryInterceptor(s.metrics.count, s.access.Unary, tellClock),
-		grpc.ChainStreamInterceptor(s.metrics.countStream, s.access.Stream),
+		grpc.ChainStreamInterceptor(s.framed.Interceptors...),
 	)
 	s.health = health.NewServer()
 	// Until the core says that the data is vouched for.
@@ -417,6 +424,7 @@ func (s *Site) stopServing() {
 	stopped := make(chan struct{})
 	go func() {
 		s.grpcServer.GracefulStop()
+		s.framed.Stop(ctx)
 		close(stopped)
 	}()
 	select {

@@ -16,6 +16,7 @@ import (
 	"github.com/samya-db/samya/appmgr/limiter"
 	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/frames"
 	"github.com/samya-db/samya/internal/grpccodec"
 	"github.com/samya-db/samya/internal/methods"
 	"github.com/samya-db/samya/internal/tlsconf"
@@ -34,6 +35,8 @@ const (
 
 // ServerConfig configures a server of gRPC.
 type ServerConfig struct {
+	// Name is the name by which the server answers ListSites.
+	Name    string
 	Service *Service
 	Limiter *limiter.Limiter
 	Access  *access.Guard
@@ -49,14 +52,19 @@ type ServerConfig struct {
 	MaxMessage int
 }
 
-// NewServer returns a server of the public API, and its health service.
-func NewServer(cfg ServerConfig) (*grpc.Server, *Checks) {
+// NewServer returns a server of the public API, its health service, and the server of its
+// streams over frames.
+func NewServer(cfg ServerConfig) (*grpc.Server, *Checks, *frames.Server) {
 	creds := insecure.NewCredentials()
 	if cfg.TLS != nil {
 		creds = cfg.TLS.ServerCredentials()
 	}
+	framed := &frames.Server{
+		Name: cfg.Name, Service: cfg.Service, MaxMessage: cfg.MaxMessage,
+		Interceptors: []grpc.StreamServerInterceptor{cfg.Limiter.Stream, cfg.Access.Stream},
+	}
 	gs := grpc.NewServer(
-		grpc.Creds(creds),
+		grpc.Creds(framed.Credentials(creds)),
 		// Workers keep their grown stacks from call to call.
 		grpc.NumStreamWorkers(grpcWorkers),
 		grpc.ForceServerCodecV2(grpccodec.Codec()),
@@ -69,7 +77,7 @@ func NewServer(cfg ServerConfig) (*grpc.Server, *Checks) {
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: idleTime, Time: time.Minute}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
 		grpc.ChainUnaryInterceptor(cfg.Limiter.Unary, cfg.Access.Unary),
-		grpc.ChainStreamInterceptor(cfg.Limiter.Stream, cfg.Access.Stream),
+		grpc.ChainStreamInterceptor(framed.Interceptors...),
 		grpc.UnknownServiceHandler(unknownMethod),
 	)
 	for _, d := range methods.Services() {
@@ -82,7 +90,7 @@ func NewServer(cfg ServerConfig) (*grpc.Server, *Checks) {
 	c := &Checks{Server: grpchealth.NewServer(), reachable: cfg.Reachable}
 	healthpb.RegisterHealthServer(gs, c)
 	reflection.Register(gs)
-	return gs, c
+	return gs, c, framed
 }
 
 // Checks is the gRPC health service: serving while any site is reachable.

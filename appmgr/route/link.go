@@ -3,6 +3,7 @@ package route
 import (
 	"context"
 	"errors"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/frames"
 	"github.com/samya-db/samya/internal/health"
 	"github.com/samya-db/samya/internal/mux"
 	"github.com/samya-db/samya/internal/tlsconf"
@@ -105,8 +107,18 @@ func (r *Router) newLink(info SiteInfo) (*link, error) {
 		return nil, err
 	}
 	conn.Connect()
+	var streams grpc.ClientConnInterface = conn
+	if local == nil {
+		streams = frames.New(conn, frames.Options{
+			Dial: func(ctx context.Context) (net.Conn, string, error) {
+				c, err := dial(ctx, info.Address)
+				return c, "site/" + info.Name, err
+			},
+			Security: secured, Authority: info.Address, MaxMessage: maxAnswer,
+		})
+	}
 	l := &link{
-		info: info, delay: delay, hold: r.cfg.Hold, conn: conn, stream: mux.New(conn, mux.Options{}), local: local,
+		info: info, delay: delay, hold: r.cfg.Hold, conn: conn, stream: mux.New(streams, mux.Options{}), local: local,
 		calls: r.metrics.siteFates(info.Name), changed: &r.changed, up: make(chan struct{}),
 	}
 	l.over, l.end = context.WithCancel(context.Background())

@@ -18,14 +18,24 @@ func (s *server) Acquire(_ context.Context, r *samyav1.AcquireRequest) (*samyav1
 }
 
 // BenchmarkCallers measures acquires of callers that each wait for their answer, to a
-// server in this process that answers at once. The acquires go over a single stream, and
-// as unary calls. The processor time is the time of both ends.
+// server in this process that answers at once. The acquires go over a single stream, over
+// gRPC and over frames, and as unary calls. The processor time is the time of both ends.
 func BenchmarkCallers(b *testing.B) {
 	for _, callers := range []int{1, 64, 1024} {
 		s := &server{window: 16_384, answer: granted}
 		conn := listen(b, s)
 		b.Run(fmt.Sprintf("stream/%d", callers), func(b *testing.B) {
 			m := newMux(b, conn)
+			before := s.messages
+			drive(b, callers, func(ctx context.Context, id string) error {
+				_, _, err := m.Do(ctx, acquire(id))
+				return err
+			})
+			b.ReportMetric(float64(b.N)/float64(s.messages-before), "ops/message")
+		})
+		framed := listenFramed(b, s)
+		b.Run(fmt.Sprintf("frames/%d", callers), func(b *testing.B) {
+			m := newMux(b, framed)
 			before := s.messages
 			drive(b, callers, func(ctx context.Context, id string) error {
 				_, _, err := m.Do(ctx, acquire(id))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -22,6 +23,16 @@ import (
 // TestManyCallers: many callers share a real connection, and many of them give up at any
 // time. Each is told its own answer, and the server finds its window kept.
 func TestManyCallers(t *testing.T) {
+	t.Run("over gRPC", func(t *testing.T) {
+		manyCallers(t, func(t *testing.T, s *server) grpc.ClientConnInterface { t.Helper(); return listen(t, s) })
+	})
+	t.Run("over frames", func(t *testing.T) {
+		manyCallers(t, func(t *testing.T, s *server) grpc.ClientConnInterface { t.Helper(); return listenFramed(t, s) })
+	})
+}
+
+func manyCallers(t *testing.T, listen func(*testing.T, *server) grpc.ClientConnInterface) {
+	t.Helper()
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	t.Run("", func(t *testing.T) {
 		// Now and then a call is held back until it is cancelled.

@@ -1,6 +1,7 @@
 package mux_test
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"sync"
@@ -10,6 +11,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/samya-db/samya/internal/frames"
+	"github.com/samya-db/samya/internal/grpccodec"
 	"github.com/samya-db/samya/internal/mux"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
@@ -85,11 +88,35 @@ func acquire(id string) *samyav1.Operation {
 // listen serves s on a port of its own and returns a connection to it.
 func listen(tb testing.TB, s samyav1.TokenServiceServer) *grpc.ClientConn {
 	tb.Helper()
+	conn, _ := serve(tb, s, nil)
+	return conn
+}
+
+// listenFramed is listen, with a server that speaks frames and a connection whose streams
+// go over them.
+func listenFramed(tb testing.TB, s samyav1.TokenServiceServer) *frames.Over {
+	tb.Helper()
+	f := &frames.Server{Name: "site/us", Service: s, MaxMessage: 4 << 20}
+	conn, address := serve(tb, s, f)
+	return frames.New(conn, frames.Options{MaxMessage: 4 << 20, Dial: func(ctx context.Context) (net.Conn, string, error) {
+		c, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+		return c, "site/us", err
+	}})
+}
+
+// serve serves s on a port of its own, over frames too unless f is nil. It returns a
+// connection to it and its address.
+func serve(tb testing.TB, s samyav1.TokenServiceServer, f *frames.Server) (*grpc.ClientConn, string) {
+	tb.Helper()
 	l, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	g := grpc.NewServer()
+	creds := insecure.NewCredentials()
+	if f != nil {
+		creds = f.Credentials(creds)
+	}
+	g := grpc.NewServer(grpc.Creds(creds), grpc.ForceServerCodecV2(grpccodec.Codec()))
 	samyav1.RegisterTokenServiceServer(g, s)
 	served := make(chan error, 1)
 	go func() { served <- g.Serve(l) }()
@@ -100,11 +127,16 @@ func listen(tb testing.TB, s samyav1.TokenServiceServer) *grpc.ClientConn {
 	tb.Cleanup(func() {
 		conn.Close()
 		g.Stop()
+		if f != nil {
+			over, cancel := context.WithCancel(context.Background())
+			cancel()
+			f.Stop(over)
+		}
 		if err := <-served; err != nil {
 			tb.Errorf("serving: %v", err)
 		}
 	})
-	return conn
+	return conn, l.Addr().String()
 }
 
 // listenNowhere returns a connection to a port that nobody listens on.

@@ -192,8 +192,22 @@ func decodeResult(b []byte) (*samyav1.Result, error) {
 	return r, nil
 }
 
-// frame is an encoded message.
+// frame is an encoded message. Its methods are those of generated messages.
 type frame struct{ data []byte }
+
+// SizeVT returns the number of bytes.
+func (f *frame) SizeVT() int { return len(f.data) }
+
+// MarshalToSizedBufferVT copies the bytes to the end of into.
+func (f *frame) MarshalToSizedBufferVT(into []byte) (int, error) {
+	return copy(into[len(into)-len(f.data):], f.data), nil
+}
+
+// UnmarshalVT copies the bytes.
+func (f *frame) UnmarshalVT(from []byte) error {
+	f.data = slices.Clone(from)
+	return nil
+}
 
 // codec passes encoded messages to the transport and back.
 type codec struct{}

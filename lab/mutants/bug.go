@@ -84,7 +84,7 @@ func SimVariants() []string {
 // TestVariants are the parts with bugs that tests find.
 func TestVariants() []string {
 	return []string{
-		"appmgr", "client", "mux", "access", "tls", "engine", "journal", "store", "shares", "partitions", "kvpart", "membership", "peer", "site", "predict",
+		"appmgr", "client", "mux", "frames", "access", "tls", "engine", "journal", "store", "shares", "partitions", "kvpart", "membership", "peer", "site", "predict",
 		"doctor", "bookcopy", "handoff", "replica",
 	}
 }

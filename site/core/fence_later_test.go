@@ -127,7 +127,9 @@ func TestALaterMemberObjects(t *testing.T) {
 	r.restart("b")
 	r.step("b", input.Reachable{Sites: []core.SiteID{"d"}})
 	r.advance(10_000)
-	r.refused("b")
+	if e := r.refused("b"); e.By != "d" {
+		t.Errorf("by %s", e.By)
+	}
 }
 
 // newUnawareRig has d join three founders, and hear nothing of b. The founders admit d, and d
