@@ -26,6 +26,9 @@ type Flow interface {
 	// that have not come back by the clock: they may be granted again. The caller moves them
 	// in its books, and calls Pass.
 	Unused(mark, tokens int64) int64
+	// Fill says that all tokens are left, but for tokens that come back singly: a full bucket
+	// holds no part of a token. The caller moves the tokens in its books, and calls Pass.
+	Fill()
 }
 
 // Void is the mark of tokens from an earlier life or from another site: none are unused.
@@ -131,6 +134,9 @@ func (f *refill) Unused(mark, tokens int64) int64 {
 	return max(0, min(tokens-(f.total-mark), f.out-f.due))
 }
 
+// Fill implements Flow.
+func (f *refill) Fill() { f.part = 0 }
+
 // parts is the number of parts of a sliding window. Tokens granted within a part come back
 // together, a period after its end.
 const parts = 64
@@ -229,3 +235,6 @@ func (f *slide) Unused(mark, tokens int64) int64 {
 	}
 	return 0
 }
+
+// Fill implements Flow: tokens come back whole.
+func (f *slide) Fill() {}

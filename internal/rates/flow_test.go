@@ -143,14 +143,19 @@ func TestSlidingIsNeverShort(t *testing.T) {
 	}
 }
 
-// event is a grant of a site at a time.
+// event is a grant of a site at a time, or a reset that brings tokens back, but for tokens of
+// grants with open leases.
 type event struct {
 	at     uint64
 	tokens int64
+	by     int
+	reset  bool
+	open   map[int]bool
 }
 
 // TestFlowBound moves tokens between three sites, which grant what they can, and counts:
-// no interval has more grants than its bound. Leases that come back unused never count.
+// no interval has more grants than its bound. Leases that come back unused never count, nor do
+// grants that a reset within the interval brings back.
 func TestFlowBound(t *testing.T) {
 	for _, kind := range []rates.Kind{rates.Bucket, rates.Sliding} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -175,8 +180,9 @@ func flowBound(t *rapid.T, kind rates.Kind) {
 	now := uint64(1)
 	for range rapid.IntRange(1, 120).Draw(t, "steps") {
 		now += rapid.SampledFrom([]uint64{0, 1, 3, 10, 40, 200, 900, 965, 990, 1100}).Draw(t, "pause")
-		s := sites[rapid.IntRange(0, 2).Draw(t, "site")]
-		what := rapid.IntRange(0, 6).Draw(t, "what")
+		by := rapid.IntRange(0, 2).Draw(t, "site")
+		s := sites[by]
+		what := rapid.IntRange(0, 7).Draw(t, "what")
 		if what > 1 || rapid.Bool().Draw(t, "looks") {
 			s.look(now)
 		}
@@ -210,14 +216,27 @@ func flowBound(t *rapid.T, kind rates.Kind) {
 			back := l.of.flow.Unused(l.mark, unused)
 			l.of.move(now, -back)
 			granted[l.grant].tokens -= unused
+		case 4: // is reset
+			back, open := s.out, make(map[int]bool)
+			for _, l := range leases {
+				if open[l.grant] = true; l.of == s {
+					back -= l.tokens
+				}
+			}
+			back = max(0, back)
+			s.flow.Fill()
+			s.move(now, -back)
+			granted = append(granted, event{at: now, tokens: back, by: by, reset: true, open: open})
 		default:
 			n := min(s.left, rapid.Int64Range(1, 50).Draw(t, "granted"))
 			if n == 0 {
 				continue
 			}
 			s.move(now, n)
-			granted = append(granted, event{now, n})
-			leases = append(leases, lease{s, s.flow.Mark(), n, len(granted) - 1})
+			granted = append(granted, event{at: now, tokens: n, by: by})
+			if rapid.Bool().Draw(t, "leased") {
+				leases = append(leases, lease{s, s.flow.Mark(), n, len(granted) - 1})
+			}
 		}
 		if s.left < 0 || s.out < 0 {
 			t.Fatalf("%d left, %d out", s.left, s.out)
@@ -232,8 +251,11 @@ func flowBound(t *rapid.T, kind rates.Kind) {
 	}
 	for i := range granted {
 		in := int64(0)
-		for _, g := range granted[i:] {
-			in += g.tokens
+		for j, g := range granted[i:] {
+			if in += g.tokens; g.reset {
+				in -= g.tokens + broughtBack(granted[i:], i, j)
+				continue
+			}
 			length := int64(g.at - granted[i].at)
 			bound := int64(limit) + limit*length/period
 			if kind == rates.Sliding {
@@ -243,6 +265,45 @@ func flowBound(t *rapid.T, kind rates.Kind) {
 				t.Fatalf("%d granted within %d ms from %d on, the bound is %d: %v", in, length, granted[i].at, bound, granted)
 			}
 		}
+	}
+}
+
+// broughtBack is the number of tokens of grants in an interval that a reset in it brings back.
+// The interval begins with the event first of all.
+func broughtBack(in []event, first, reset int) int64 {
+	r, sum := in[reset], int64(0)
+	for j := range in[:reset] {
+		switch g := &in[j]; {
+		case g.by != r.by:
+		case g.reset:
+			sum -= broughtBack(in, first, j)
+		case !r.open[first+j]:
+			sum += g.tokens
+		}
+	}
+	return max(0, min(sum, r.tokens))
+}
+
+// TestFill: a bucket that is reset keeps no part of a token, though a lease is out: it would
+// hold more than its size once the lease comes back unused.
+func TestFill(t *testing.T) {
+	s := newSite(flowTerms(rates.Bucket, "1s"), 10)
+	s.look(1)
+	s.move(1, 10)
+	mark := s.flow.Mark()
+	s.look(100)
+	s.flow.Fill()
+	s.move(100, -9)
+	s.move(100, -s.flow.Unused(mark, 1))
+	if s.left != 10 {
+		t.Fatalf("%d left after the reset and the end of the lease", s.left)
+	}
+	s.move(100, 10)
+	if s.look(199); s.left != 0 {
+		t.Errorf("%d are back after 99 ms", s.left)
+	}
+	if s.look(200); s.left != 1 {
+		t.Errorf("%d are back after 100 ms", s.left)
 	}
 }
 

@@ -156,6 +156,8 @@ func TestSeedsThatFailed(t *testing.T) {
 		{Protocol: "star", Sites: 5, Seed: 350037089, Faults: sim.AllFaults | sim.DoubleFaults, Trees: true, Joins: true, Leaves: true, Losses: true, Rates: true},
 		// A site on an empty disk asked none of the members that had joined since.
 		{Protocol: "auto", Sites: 5, Seed: 360003126, Faults: sim.AllFaults | sim.DoubleFaults, Trees: true, Joins: true, Leaves: true, Losses: true, Rates: true},
+		// A bucket that was reset with an open lease kept a part of a token.
+		{Protocol: "majority", Sites: 5, Seed: 380008370, Faults: sim.AllFaults | sim.DoubleFaults, Trees: true, Joins: true, Leaves: true, Losses: true, Rates: true},
 		// A lease took tokens along to an heir that the clock had brought back before.
 		{Protocol: "majority", Sites: 5, Seed: 350024108, Faults: sim.AllFaults | sim.DoubleFaults, Trees: true, Joins: true, Leaves: true, Losses: true, Rates: true},
 		// A site sent tokens to a lost site that nobody had written off yet.

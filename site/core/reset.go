@@ -34,6 +34,9 @@ func (c *Core) resetRate(e *entity) Tokens {
 	c.replenish(e)
 	r := rateOf(e)
 	back := max(0, r.comesBack(e, r.Window)-c.lentBelow(e))
+	if r.flow != nil {
+		r.flow.Fill()
+	}
 	c.keepWhole(e, e.books.Return(back))
 	if e.exhaustion != nil {
 		*e.exhaustion = exhaustion{}
