@@ -114,8 +114,8 @@ func recoverFrom(dir string) (r recovered, err error) {
 		return r, err
 	}
 	r.Commits = state.Commits
-	for i := range state.Blocks {
-		r.Requests += len(state.Blocks[i].Records)
+	if err := state.EachBlock(func(b *stored.Block) error { r.Requests += len(b.Records); return nil }); err != nil {
+		return r, err
 	}
 	for i := range state.Books {
 		r.Acquired += int(1<<40 - state.Books[i].Left)
