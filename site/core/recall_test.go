@@ -115,9 +115,9 @@ func edgyRecord(rnd *rand.Rand) remembered {
 	return remembered{
 		generation: uint64(pick(0, 1, math.MaxUint32, math.MaxUint32+1, math.MaxInt64, -1)),
 		tokens:     Tokens(pick(0, math.MaxUint32, math.MaxUint32+1, math.MaxInt64, -1, math.MinInt64)),
-		left:       Tokens(pick(0, -1, 1<<47-1, 1<<47, -1<<47, -1<<47-1, 1<<32, -1<<32, math.MaxInt64, math.MinInt64)),
+		left:       Tokens(pick(0, -1, 1<<55-1, 1<<55, -1<<55, -1<<55-1, 1<<32, -1<<32, math.MaxInt64, math.MinInt64)),
 		attempt:    attempt.Number(pick(0, math.MaxUint16, math.MaxUint16+1, math.MaxUint32)),
-		tenant:     portion.Slot(pick(0, 1<<23-1, 1<<23, math.MaxUint32)),
+		tenant:     portion.Slot(pick(0, 1<<15-1, 1<<15, math.MaxUint32)),
 		kind:       stored.RequestKind(pick(0, 15, 16, math.MaxUint8)),
 		state:      stored.RequestState(pick(0, 15, 16, math.MaxUint8)),
 	}
@@ -127,11 +127,11 @@ func edgyRecord(rnd *rand.Rand) remembered {
 // makes the record take two. Either way all values come back.
 func TestWidths(t *testing.T) {
 	fits := remembered{
-		key: attempt.Key{1, 15: 2}, body: math.MaxUint64, generation: math.MaxUint32, tokens: math.MaxUint32, left: 1<<47 - 1,
-		attempt: math.MaxUint16, tenant: 1<<23 - 1, kind: 15, state: 15,
+		key: attempt.Key{1, 15: 2}, body: math.MaxUint64, generation: math.MaxUint32, tokens: math.MaxUint32, left: 1<<55 - 1,
+		attempt: math.MaxUint16, tenant: 1<<15 - 1, kind: 15, state: 15,
 	}
 	least := fits
-	least.left = -1 << 47
+	least.left = -1 << 55
 	for name, tc := range map[string]struct {
 		change func(r *remembered)
 		slots  int

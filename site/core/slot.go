@@ -17,10 +17,10 @@ import (
 //	0  - 15  key                           0  -  7  generation
 //	16 - 23  body                          8  - 15  tokens
 //	24 - 27  generation, unsigned          16 - 23  left
-//	28 - 31  tokens, unsigned              24 - 27  attempt
-//	32 - 37  left, signed                  28 - 31  tenant
-//	38 - 39  attempt                       32, 33   kind, state
-//	40 - 42  tenant, and the bit of wide
+//	28 - 31  tokens, unsigned
+//	32 - 38  left, signed                  24 - 27  attempt
+//	39 - 40  attempt                       28 - 31  tenant
+//	41 - 42  tenant, and the bit of wide   32, 33   kind, state
 //	43       kind and state, 4 bits each
 //
 // A record is most of the memory of a site, and bytes of many millions of records lie in
@@ -29,10 +29,11 @@ type slot [slotBytes]byte
 
 const (
 	slotBytes = 44
-	// leftBits is the width of left, with its sign.
-	leftBits = 48
+	// leftBits is the width of left, with its sign: every number of tokens up to
+	// [input.MaxTokens] fits.
+	leftBits = 56
 	// tenantBits is the width of tenant. The bit above is set in wide records.
-	tenantBits = 23
+	tenantBits = 15
 	// nibble bounds kind and state.
 	nibble = 1<<4 - 1
 )
@@ -49,20 +50,19 @@ func (r *remembered) narrow() bool {
 // pack fills the slot of a narrow record.
 func (s *slot) pack(r *remembered) {
 	s.name(r)
-	binary.LittleEndian.PutUint32(s[24:], uint32(r.generation))          //nolint:gosec // narrow
-	binary.LittleEndian.PutUint32(s[28:], uint32(r.tokens))              //nolint:gosec // narrow
-	binary.LittleEndian.PutUint32(s[32:], uint32(r.left&math.MaxUint32)) //nolint:gosec // the lower bits
-	binary.LittleEndian.PutUint16(s[36:], uint16(r.left>>32))            //nolint:gosec // narrow
-	binary.LittleEndian.PutUint16(s[38:], uint16(r.attempt))             //nolint:gosec // narrow
+	binary.LittleEndian.PutUint32(s[24:], uint32(r.generation))                        //nolint:gosec // narrow
+	binary.LittleEndian.PutUint32(s[28:], uint32(r.tokens))                            //nolint:gosec // narrow
+	left := uint64(r.left)<<(64-leftBits)>>(64-leftBits) | uint64(r.attempt)<<leftBits //nolint:gosec // narrow
+	binary.LittleEndian.PutUint64(s[32:], left)
 	fate := uint32(r.kind)<<4 | uint32(r.state)
-	binary.LittleEndian.PutUint32(s[40:], uint32(r.tenant)|fate<<24)
+	binary.LittleEndian.PutUint32(s[40:], uint32(r.attempt)>>8|uint32(r.tenant)<<8|fate<<24)
 }
 
 // packWide fills the two slots of a wide record.
 func (s *slot) packWide(r *remembered, second *slot) {
 	s.name(r)
 	clear(s[24:])
-	binary.LittleEndian.PutUint32(s[40:], 1<<tenantBits)
+	s[42] = 1 << 7
 	binary.LittleEndian.PutUint64(second[0:], r.generation)
 	binary.LittleEndian.PutUint64(second[8:], uint64(r.tokens)) //nolint:gosec // all bits
 	binary.LittleEndian.PutUint64(second[16:], uint64(r.left))  //nolint:gosec // all bits
@@ -99,11 +99,10 @@ func (s *slot) unpack(second *slot) remembered {
 	}
 	r.generation = uint64(binary.LittleEndian.Uint32(s[24:]))
 	r.tokens = Tokens(binary.LittleEndian.Uint32(s[28:]))
-	high := int16(binary.LittleEndian.Uint16(s[36:])) //nolint:gosec // with its sign
-	r.left = Tokens(high)<<32 | Tokens(binary.LittleEndian.Uint32(s[32:]))
-	r.attempt = attempt.Number(binary.LittleEndian.Uint16(s[38:]))
-	last := binary.LittleEndian.Uint32(s[40:])
-	r.tenant = portion.Slot(last & (1<<tenantBits - 1))
+	left, last := binary.LittleEndian.Uint64(s[32:]), binary.LittleEndian.Uint32(s[40:])
+	r.left = Tokens(left<<(64-leftBits)) >> (64 - leftBits)                            //nolint:gosec // with its sign
+	r.attempt = attempt.Number(left>>leftBits) | attempt.Number(last&math.MaxUint8)<<8 //nolint:gosec // 8 bits
+	r.tenant = portion.Slot(last >> 8 & (1<<tenantBits - 1))
 	r.kind, r.state = stored.RequestKind(last>>28), stored.RequestState(last>>24&nibble)
 	return r
 }
