@@ -36,6 +36,7 @@ func TestRestartWithManyRequests(t *testing.T) {
 }
 
 func restartWith(t *testing.T, n int) {
+	t.Helper()
 	cluster := start(t, proc.Config{Sites: []string{"us"}, SiteArgs: []string{"--request-retention", "30m", "--max-requests", "20000000"}})
 	site := cluster.Site(0)
 	c := dial(t, site)
@@ -83,7 +84,10 @@ func restartWith(t *testing.T, n int) {
 		t.Errorf("the restart took %s, at most %s", took, most)
 	}
 	report(t, figures{
-		{"bytes a request", fmt.Sprintf("%.1f", each)}, {"kB before", full.rss}, {"kB at the peak", peak}, {"kB after", after.rss},
+		{"bytes a request", fmt.Sprintf("%.1f", each)},
+		{"kB before", full.rss},
+		{"kB at the peak", peak},
+		{"kB after", after.rss},
 		{"restart ms", took.Milliseconds()},
 	})
 }
