@@ -106,6 +106,14 @@ retries: ## Of those the one in which 100 clients retry through failing sites an
 	mkdir -p bin/process
 	SAMYA_TEST_PROCESS=long TMPDIR=$(BIN)/process $(BOTH) $(GO) test -count=1 -timeout 10m -v $(TEST_FLAGS) -run 'TestRetries$$' ./lab/failuretest
 
+# How long `make memory` makes 50,000 requests a second, e.g. RATED=1h; not at all if empty.
+RATED ?=
+
+.PHONY: memory
+memory: ## And the ones that measure the memory of many requests, and restarts with them; RATED=1h for 50,000 requests a second
+	mkdir -p bin/process
+	SAMYA_TEST_PROCESS=long SAMYA_TEST_RATED=$(RATED) TMPDIR=$(BIN)/process $(BOTH) $(GO) test -count=1 -timeout 3h -v $(TEST_FLAGS) -run 'TestRestartWithManyRequests|TestDefaultsBearTheRate' ./lab/failuretest
+
 .PHONY: members
 members: ## And the one in which the members change: 3, 5, 7, 5 sites, each replaced, one lost, with kills
 	mkdir -p bin/process

@@ -85,7 +85,7 @@ type Config struct {
 	// and all entities below it; a name with a / at the end only the entities below; *
 	// all entities. At most 100 names, for 1,000 entities.
 	MetricsEntities []string
-	// MaxRequests bounds the requests remembered; 0: 4,000,000.
+	// MaxRequests bounds the requests remembered; 0: 18,000,000.
 	MaxRequests int
 	// TenantSegments is the number of leading segments of an entity's name that name
 	// its tenant. Once seven eighths of MaxRequests are taken, a tenant with an equal

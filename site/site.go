@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"runtime/debug"
+	runtimemetrics "runtime/metrics"
 	"sync/atomic"
 	"time"
 
@@ -124,13 +125,13 @@ func (s *Site) open() error {
 		}
 	}
 	s.founded = s.store.Members()
+	allocated := allocatedBytes()
 	restored, err := s.store.Load()
 	if err != nil {
 		return fmt.Errorf("reading the data directory %s: %w", s.cfg.DataDir, err)
 	}
 	s.sites.Store(firstMembers(s.founded, &restored))
 	collect, takeover := s.cfg.timings()
-	many := len(restored.Entities) > manyEntities
 	c, err := core.New(core.Config{
 		Self: core.SiteID(s.cfg.Name), Members: s.founded.Sites, Joining: s.joining(),
 		Protocol: s.cfg.Protocol, Strategy: s.cfg.Strategy, Policy: s.cfg.Policy, Offer: s.cfg.Offer, Trigger: s.cfg.Trigger,
@@ -182,7 +183,7 @@ func (s *Site) open() error {
 		s.httpListener = s.cfg.TLS.Listen(s.httpListener, headerPatience)
 	}
 	s.serveOn()
-	if many {
+	if allocatedBytes()-allocated > muchLoaded {
 		debug.FreeOSMemory()
 	}
 	s.inside, s.front, err = newFront(s)
@@ -203,10 +204,17 @@ func (s *Site) engineConfig(c *core.Core) engine.Config {
 	return cfg
 }
 
-// manyEntities is how many entities are worth a garbage collection after the load. The
-// records read take as much memory as the core made of them, and the next collection
-// may be a long time away.
-const manyEntities = 10_000
+// muchLoaded is how many bytes, allocated by a load, are worth a garbage collection. The
+// entities read take as much memory as the core made of them, blocks of requests leave
+// garbage, and the next collection may be a long time away.
+const muchLoaded = 16 << 20
+
+// allocatedBytes is the number of bytes of heap that the process ever allocated.
+func allocatedBytes() uint64 {
+	sample := []runtimemetrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	runtimemetrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
 
 func (s *Site) latency() func(core.SiteID) time.Duration {
 	if s.cfg.Latency == nil {

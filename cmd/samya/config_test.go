@@ -125,7 +125,7 @@ func TestConfigShow(t *testing.T) {
 		"  collect-time: 150ms # preset lan\n",
 		"  takeover-time: 2s # --takeover-time\n",
 		"  log-level: debug # --log-level\n",
-		"  max-requests: 4000000 # default\n",
+		"  max-requests: 18000000 # default\n",
 	} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("no %q in\n%s", want, shown)

@@ -4,24 +4,26 @@ import "testing"
 
 func TestPercentFor(t *testing.T) {
 	const mib = 1 << 20
-	percent := leastPercent
+	percent := firstPercent
 	for i, step := range []struct {
-		live uint64
-		want int
+		live, scanned uint64
+		want          int
 	}{
-		{0, mostPercent},
-		{mib, mostPercent},
-		{8 * mib, 700},
-		{7 * mib, 700},  // 814 is about as much
-		{16 * mib, 300}, // 300 % of 16 MiB beside them are the heap that is worth it
-		{18 * mib, 300},
-		{worthHeap / 2, leastPercent},
-		{worthHeap, leastPercent},
-		{1 << 40, leastPercent},
-		{worthHeap/2 - 2*mib, leastPercent}, // 113 is about as much
-		{worthHeap / 2 / 2, 300},
+		{0, 0, mostPercent},
+		{mib, mib, mostPercent},
+		{8 * mib, 8 * mib, 800},
+		{7 * mib, 7 * mib, 800}, // 914 is about as much
+		{16 * mib, 8 * mib, 400},
+		{64 * mib, 32 * mib, 100},
+		{256 * mib, 256 * mib, 100}, // all entities: it may double
+		{256 * mib, 16 * mib, 25},   // most are remembered requests
+		{1 << 30, 32 * mib, 6},
+		{1 << 30, 128 * mib, 12},
+		{1 << 30, 120 * mib, 12}, // 11 is about as much
+		{1 << 40, mib, leastPercent},
+		{64 * mib, 1 << 40, 100}, // the two are not read at the same instant
 	} {
-		if percent = percentFor(step.live, percent); percent != step.want {
+		if percent = percentFor(step.live, step.scanned, percent); percent != step.want {
 			t.Errorf("step %d: %d %% for %d bytes, want %d %%", i, percent, step.live, step.want)
 		}
 	}

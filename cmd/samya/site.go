@@ -116,7 +116,7 @@ of the cluster has had, no --members, and the gossip address of any member in
 	f.DurationVar(&cfg.ClockSkew, "clock-skew", 0, "by how much the clocks that requests go by may differ: less than the request retention (default 10s, or a quarter of a retention below 40s)")
 	f.IntVar(&cfg.Partitions, "partitions", 0, "partitions, serving requests side by side; 0 is 1")
 	f.BoolVar(&cfg.Fixed, "fixed-partitions", false, "leave entities in the partitions in which they come, instead of bringing entities used together into the same partition, and split none")
-	f.IntVar(&cfg.MaxRequests, "max-requests", 4_000_000, "how many request ids of clients are remembered at most, about 100 bytes each; beyond, requests are refused. An eighth more is kept for requests that other sites ask about")
+	f.IntVar(&cfg.MaxRequests, "max-requests", 18_000_000, "how many request ids of clients are remembered at most, about 57 bytes each; beyond, requests are refused. An eighth more is kept for requests that other sites ask about")
 	f.IntVar(&cfg.TenantSegments, "tenant-segments", 1, "how many segments of an entity's name, from the first on, name its tenant: once seven eighths of max-requests are taken, tenants with an equal part are refused")
 	f.StringSliceVar(&cfg.MetricsEntities, "metrics-entities", nil, "entities whose limit, available and acquired tokens are metrics: names, each with all below it; acme/ is all below acme, * all; 1,000 entities at most")
 	settings.SizeVar(f, &cfg.CheckpointBytes, "checkpoint-bytes", 64<<20, "how long the log gets before it is carried over to the database; after a crash so much is read again, or four times that at most")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/samya-db/samya/doctor"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/stored"
 	"github.com/samya-db/samya/site/journal"
 	"github.com/samya-db/samya/site/store"
 )
@@ -28,7 +29,10 @@ func Examine(dir string) (doctor.Report, error) {
 		return doctor.Report{}, fmt.Errorf("examining the data: %w", err)
 	}
 	free, known := freeBytes(dir)
-	data := dataOf(dir, &x)
+	data, err := dataOf(dir, &x)
+	if err != nil {
+		return doctor.Report{}, fmt.Errorf("examining the data: %w", err)
+	}
 	if known {
 		data.FreeBytes = &free
 	}
@@ -40,7 +44,7 @@ func Examine(dir string) (doctor.Report, error) {
 	return doctor.OfData(data, found)
 }
 
-func dataOf(dir string, x *store.Examination) *doctor.Data {
+func dataOf(dir string, x *store.Examination) (*doctor.Data, error) {
 	d := &doctor.Data{
 		Dir: dir, Cluster: x.Cluster, Site: string(x.Site), Members: []string{}, Format: x.Format,
 		Commit: uint64(x.Restored.Commits), BaseBytes: x.BaseBytes, Log: []doctor.LogFile{},
@@ -52,13 +56,16 @@ func dataOf(dir string, x *store.Examination) *doctor.Data {
 	for _, m := range x.Members.Sites {
 		d.Members = append(d.Members, string(m))
 	}
-	for _, b := range x.Restored.Blocks {
+	if err := x.Restored.EachBlock(func(b *stored.Block) error {
 		d.Requests += len(b.Records)
+		return nil
+	}); err != nil {
+		return nil, fmt.Errorf("counting the requests: %w", err)
 	}
 	for _, s := range x.Log {
 		d.Log = append(d.Log, doctor.LogFile{Name: s.Name, First: uint64(s.First), Last: uint64(s.Last), Bytes: s.Bytes})
 	}
-	return d
+	return d, nil
 }
 
 // findings are what is wrong with a directory.

@@ -319,7 +319,7 @@ func TestFigures(t *testing.T) {
 	if f := findings("d", &store.Examination{Refused: store.ErrNoBase}, data); len(f) != 1 {
 		t.Errorf("%+v", f)
 	}
-	data.Log, data.Requests = []doctor.LogFile{{Bytes: 200 << 20}, {Bytes: 57 << 20}}, 3_300_000
+	data.Log, data.Requests = []doctor.LogFile{{Bytes: 200 << 20}, {Bytes: 57 << 20}}, 14_500_000
 	r, err := doctor.OfData(data, nil)
 	must(t, err)
 	if len(r.Findings) != 2 || r.Findings[0].ID != "SamyaLogGrows" || r.Findings[1].ID != "SamyaManyRequestsRemembered" {

@@ -130,7 +130,7 @@ func executedBehind(t *testing.T, dir, site string, block uint64) (last uint64, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	last, records := blocksOf(&state, block)
+	last, records := blocksOf(t, &state, block)
 	for _, r := range records {
 		if r.State == stored.Ran {
 			ran = append(ran, r)

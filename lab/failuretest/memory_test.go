@@ -96,8 +96,9 @@ func constantLoad(ctx context.Context, t *testing.T, c *client) (requests uint64
 
 // footprint is the memory and disk that a process takes, in kB.
 type footprint struct {
-	// rss is resident memory; own is the part of rss without a file behind it.
-	rss, own int64
+	// rss is resident memory; own is the part of rss without a file behind it. peak is the
+	// most that rss ever was; footprints leaves it out.
+	rss, own, peak int64
 	// disk is the size of its data: database and log.
 	disk int64
 }
@@ -152,6 +153,8 @@ func footprintOf(t *testing.T, p *proc.Process) footprint {
 			f.rss = n
 		case fields[0] == "RssAnon:":
 			f.own = n
+		case fields[0] == "VmHWM:":
+			f.peak = n
 		}
 	}
 	if f.rss == 0 || f.own == 0 {

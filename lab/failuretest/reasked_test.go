@@ -212,7 +212,7 @@ func (f *failures) checkDisks() {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, records := blocksOf(&state, 0)
+		_, records := blocksOf(t, &state, 0)
 		for _, r := range records {
 			if byKey[r.Key] == nil {
 				byKey[r.Key] = make(map[string]stored.Request)

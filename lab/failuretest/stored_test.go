@@ -35,7 +35,11 @@ func loaded(t *testing.T, dir, site string) (stored.Restored, error) {
 			t.Error(err)
 		}
 	}()
-	return s.Load()
+	r, err := s.Load()
+	if err == nil {
+		_, err = r.AllBlocks() // before the store is closed
+	}
+	return r, err
 }
 
 // storedEntity reads the entity's record from the disk of a site that does not run.
@@ -77,8 +81,13 @@ func transferOpen(t *testing.T, p *proc.Process) bool {
 
 // blocksOf returns the highest sequence of the request blocks that a site has stored, and
 // the records of the blocks behind another sequence.
-func blocksOf(state *stored.Restored, behind uint64) (last uint64, records []stored.Request) {
-	for _, b := range state.Blocks {
+func blocksOf(t *testing.T, state *stored.Restored, behind uint64) (last uint64, records []stored.Request) {
+	t.Helper()
+	blocks, err := state.AllBlocks()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range blocks {
 		last = max(last, b.Sequence)
 		if b.Sequence > behind {
 			records = append(records, b.Records...)

@@ -305,6 +305,9 @@ func (n *node) otherSame(want stored.Restored) error {
 func sameState(want, got stored.Restored) error {
 	// A state is compared by its encoding's meaning: nil and empty are the same.
 	for _, r := range []*stored.Restored{&want, &got} {
+		if _, err := r.AllBlocks(); err != nil {
+			return err
+		}
 		for i := range r.Entities {
 			if len(r.Entities[i].Results) == 0 {
 				r.Entities[i].Results = nil

@@ -263,7 +263,11 @@ func (r *rig) recorded(site core.SiteID, kind stored.RequestKind) (newest stored
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	for _, b := range disk.Blocks {
+	blocks, err := disk.AllBlocks()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, b := range blocks {
 		for _, record := range b.Records {
 			if record.Kind == kind {
 				newest = record

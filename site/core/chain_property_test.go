@@ -48,7 +48,11 @@ func (f *woods) name(what string) string {
 func movedOn(from *stored.Restored) map[uint64]core.Tokens {
 	moved := map[uint64]core.Tokens{}
 	last := map[attempt.Key]stored.Request{}
-	for _, b := range from.Blocks {
+	blocks, err := from.AllBlocks()
+	if err != nil {
+		panic(err) // they are in memory
+	}
+	for _, b := range blocks {
 		for _, q := range b.Records {
 			last[q.Key] = q
 		}

@@ -48,8 +48,8 @@ type Config struct {
 	// MaxClaims bounds, for each other member, the requests to ask that member about,
 	// without acquires that still wait; default 65536 (about 500 bytes each).
 	MaxClaims int
-	// MaxRequests bounds the records kept, and the acquires that wait; default 4,000,000
-	// (about 90 bytes of memory each). At the bound requests are refused as Overloaded;
+	// MaxRequests bounds the records kept, and the acquires that wait; default 18,000,000
+	// (about 57 bytes of memory each). At the bound requests are refused as Overloaded;
 	// from seven eighths on, only requests of tenants that have an equal part of it.
 	MaxRequests int
 	// TenantSegments is the number of leading segments of an entity's name that name its
@@ -178,7 +178,7 @@ func (c *Config) setDefaults() {
 	orDefault(&c.Retention, 5*60*1000)
 	orDefault(&c.Skew, min(10_000, c.Retention/4))
 	orDefault(&c.MaxClaims, 65536)
-	orDefault(&c.MaxRequests, 4_000_000)
+	orDefault(&c.MaxRequests, 18_000_000)
 	orDefault(&c.TenantSegments, 1)
 	orDefault(&c.MaxLeases, 1_000_000)
 	orDefault(&c.MaxWaiting, 10_000)

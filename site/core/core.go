@@ -100,7 +100,10 @@ func New(cfg Config, from stored.Restored) (*Core, error) {
 		return nil, fmt.Errorf("restoring the roster: %w", err)
 	}
 	c := newCore(&common{cfg: cfg, mods: mods, space: newSpace(), roster: newRoster(cfg.Self, cfg.Members, decided)})
-	c.requests = newRequestTable(from.Blocks, cfg.Skew, newTenantsOf(&cfg, &from))
+	c.requests = newRequestTable()
+	if err := c.requests.restore(&from, cfg.Skew, newTenantsOf(&cfg, &from)); err != nil {
+		return nil, fmt.Errorf("restoring the requests: %w", err)
+	}
 	c.machine = avantan.Config{
 		Self: cfg.Self, Known: c.roster.knows, Lost: c.roster.destroyed, Serving: c.roster.survivors,
 		Wait: mods.Wait, Window: cfg.Window, Patience: cfg.Patience,

@@ -2,6 +2,7 @@ package core
 
 import (
 	"encoding/json"
+	"iter"
 
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/predict"
@@ -114,8 +115,8 @@ func (c *Core) HeldAll() [3]int {
 // table and the keys of the waiting acquires.
 func (c *Core) Recount(tenantOf func(key attempt.Key) string) map[string]int {
 	n := make(map[string]int)
-	for number := c.requests.begin; number != c.requests.end; number++ {
-		if r := c.requests.at(number); c.requests.recall.find(&r.key) == r {
+	for number, r := range c.requests.records() {
+		if last, _ := c.requests.recall.find(&r.key); last == number {
 			n[tenantOf(r.key)] += 1 + len(c.requests.parts[r.key])
 		}
 	}
@@ -123,6 +124,20 @@ func (c *Core) Recount(tenantOf func(key attempt.Key) string) map[string]int {
 		n[tenantOf(key)] += 1 + len(w.parts)
 	}
 	return n
+}
+
+// records returns all records of a table, by number.
+func (m *recall) records() iter.Seq2[uint32, remembered] {
+	return func(yield func(uint32, remembered) bool) {
+		for number := m.slots.begin; number != m.slots.end; number++ {
+			if !yield(number, m.get(number)) {
+				return
+			}
+			if m.slots.at(number).wide() {
+				number++
+			}
+		}
+	}
 }
 
 // Overdraw breaks the books of an entity, as a bug would that takes more than is left.

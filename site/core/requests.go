@@ -61,7 +61,7 @@ func (r *request) recorded() []stored.Part {
 // the limit has that number; 0 stands for a refusal for want of tokens.
 func beyond(limit Tokens) Tokens { return limit + 1 }
 
-// remembered is a record in memory.
+// remembered is a record of the table of requests, unpacked.
 type remembered struct {
 	key              attempt.Key
 	body, generation uint64
@@ -80,10 +80,8 @@ type requestTable struct {
 	// held counts, for each tenant, the bounded contents of the table: its records, their
 	// parts, and the acquires that wait. Only the last record of a key counts.
 	held portion.Counts
-	// blocks are the blocks that are durable or about to be, oldest first, from
-	// blocks[head] on.
-	blocks []rememberedBlock
-	head   int
+	// blocks are the blocks that are durable or about to be, oldest first.
+	blocks line[rememberedBlock]
 	// next is the sequence of the block being gathered.
 	next uint64
 	// forgotten is the lowest sequence not yet deleted from disk.
@@ -117,15 +115,16 @@ const (
 	forgetMost = 1024
 )
 
-// newRequestTable takes up restored blocks. Records forgotten before the first block were
-// answered before it too, except for the skew of a clock set back.
-func newRequestTable(blocks []stored.Block, skew int64, tenants *tenantsOf) requestTable {
-	records := 0
-	for i := range blocks {
-		records += len(blocks[i].Records)
-	}
-	t := requestTable{recall: recall{index: newKeyIndex(records)}, next: 1, lost: math.MinInt64, restored: len(blocks) > 0, parts: make(map[attempt.Key][]stored.Part)}
-	for _, b := range blocks {
+func newRequestTable() requestTable {
+	return requestTable{recall: recall{index: newKeyIndex()}, next: 1, lost: math.MinInt64, parts: make(map[attempt.Key][]stored.Part)}
+}
+
+// restore takes up blocks from the disk, one after the other. Records forgotten before the
+// first block were answered before it too, except for the skew of a clock set back. The
+// error is that of reading the blocks.
+func (t *requestTable) restore(from *stored.Restored, skew int64, tenants *tenantsOf) error {
+	err := from.EachBlock(func(b *stored.Block) error {
+		t.restored = true
 		if t.forgotten == 0 {
 			t.forgotten = b.Sequence
 			if b.Sequence > 1 {
@@ -135,49 +134,52 @@ func newRequestTable(blocks []stored.Block, skew int64, tenants *tenantsOf) requ
 		t.next = b.Sequence
 		t.remember(b, tenants)
 		t.next++
-	}
+		return nil
+	})
 	t.forgotten = cmp.Or(t.forgotten, t.next)
-	return t
+	return err
 }
 
 // lasts is the time until the last record is forgotten, at least 1, if records are kept
 // for keep.
 func (t *requestTable) lasts(now, keep Tick) Tick {
 	last := now
-	if n := len(t.blocks); n > t.head {
-		last = max(1, t.blocks[n-1].at)
+	if t.blocks.len() > 0 {
+		last = max(1, t.blocks.at(t.blocks.end-1).at)
 	}
 	return max(1, last+keep-min(now, last+keep))
 }
 
 func (t *requestTable) find(key attempt.Key) (remembered, bool) {
-	if r := t.recall.find(&key); r != nil {
-		return *r, true
+	number, found := t.recall.find(&key)
+	if !found {
+		return remembered{}, false
 	}
-	return remembered{}, false
+	return t.get(number), true
 }
 
 // add makes a record findable and counts it in a tenant's slot. The caller gathers the
 // block that persists the record and hands it to seal.
 func (t *requestTable) add(r *stored.Request, tenant portion.Slot) {
-	before := t.recall.add(&remembered{
-		key: r.Key, body: r.Body, generation: r.Generation, tokens: r.Tokens, left: r.Left,
-		attempt: r.Attempt, kind: r.Kind, state: r.State, tenant: tenant,
-	})
-	if before != nil {
-		t.leave(before)
+	before, replaced := t.recall.add(rememberedOf(r, tenant))
+	if replaced {
+		t.leave(&before)
 	}
 	if r.Kind == stored.AllRequest && len(r.Parts) > 0 {
 		t.keepParts(r, tenant)
 	}
 }
 
-// addNew is add, unless the table has a record of that key.
-func (t *requestTable) addNew(r *stored.Request, tenant portion.Slot) bool {
-	if !t.recall.addNew(&remembered{
+func rememberedOf(r *stored.Request, tenant portion.Slot) *remembered {
+	return &remembered{
 		key: r.Key, body: r.Body, generation: r.Generation, tokens: r.Tokens, left: r.Left,
 		attempt: r.Attempt, kind: r.Kind, state: r.State, tenant: tenant,
-	}) {
+	}
+}
+
+// addNew is add, unless the table has a record of that key.
+func (t *requestTable) addNew(r *stored.Request, tenant portion.Slot) bool {
+	if !t.recall.addNew(rememberedOf(r, tenant)) {
 		return false
 	}
 	if r.Kind == stored.AllRequest && len(r.Parts) > 0 {
@@ -206,14 +208,6 @@ func (t *requestTable) leave(r *remembered) {
 	t.held.Give(r.tenant, n)
 }
 
-// forget drops the oldest record, and its parts unless its key has a later record.
-func (t *requestTable) forget() {
-	oldest := *t.at(t.begin)
-	if t.recall.forget() {
-		t.leave(&oldest)
-	}
-}
-
 // seal notes the gathered records for expiry, and numbers the block of the durable ones.
 func (t *requestTable) seal(b *stored.Block, now input.Now) {
 	records := len(b.Records) + t.fleeting
@@ -225,54 +219,54 @@ func (t *requestTable) seal(b *stored.Block, now input.Now) {
 		b.Sequence, b.Wall = t.next, now.Wall
 		t.next++
 	}
-	t.note(noted)
+	*t.blocks.push() = noted
 }
 
-func (t *requestTable) remember(b stored.Block, tenants *tenantsOf) {
+func (t *requestTable) remember(b *stored.Block, tenants *tenantsOf) {
 	for i := range b.Records {
 		t.add(&b.Records[i], tenants.take(&t.held, &b.Records[i]))
 	}
-	t.note(rememberedBlock{sequence: b.Sequence, wall: b.Wall, records: len(b.Records)})
-}
-
-func (t *requestTable) note(b rememberedBlock) {
-	if t.head > 1024 && t.head > len(t.blocks)/2 {
-		n := copy(t.blocks, t.blocks[t.head:])
-		clear(t.blocks[n:])
-		t.blocks, t.head = t.blocks[:n], 0
-	}
-	t.blocks = append(t.blocks, b)
+	*t.blocks.push() = rememberedBlock{sequence: b.Sequence, wall: b.Wall, records: len(b.Records)}
 }
 
 // expire forgets at most `most` records, answered or restored more than keep ago. It
 // returns the sequence below which blocks are to be deleted from disk, or 0 if a deletion
 // is not yet worthwhile.
 func (t *requestTable) expire(now, keep Tick, most int) uint64 {
+	var forgotten [forgetAtOnce]remembered
 	if t.restored {
 		t.restored = false
-		for i := range t.blocks {
-			if b := &t.blocks[i]; b.at == 0 {
+		for n := t.blocks.begin; n != t.blocks.end; n++ {
+			if b := t.blocks.at(n); b.at == 0 {
 				b.at = now
 			}
 		}
 	}
-	for t.head < len(t.blocks) && t.blocks[t.head].at+keep < now {
-		b := &t.blocks[t.head]
+	for t.blocks.len() > 0 {
+		b := t.blocks.at(t.blocks.begin)
+		if b.at+keep >= now {
+			break
+		}
 		t.lost = max(t.lost, b.wall)
-		for ; b.records > 0 && most > 0; most-- {
-			t.forget()
-			b.records--
+		for b.records > 0 && most > 0 {
+			n := min(b.records, most, forgetAtOnce)
+			gone := t.forget(n, &forgotten)
+			for i := range gone {
+				t.leave(&gone[i])
+			}
+			b.records -= n
+			most -= n
 		}
 		if b.records > 0 {
 			break
 		}
-		t.head++
+		t.blocks.pop()
 	}
 	// The last block stays on disk: its number is never used again, and its time bounds
 	// the time of earlier answers.
 	oldest := t.next - 1
-	if t.head < len(t.blocks) {
-		oldest = min(oldest, t.blocks[t.head].sequence)
+	if t.blocks.len() > 0 {
+		oldest = min(oldest, t.blocks.at(t.blocks.begin).sequence)
 	}
 	if oldest < t.forgotten+forgetEvery {
 		return 0

@@ -156,8 +156,9 @@ func TestRequestsAreForgottenOnDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(restored.Blocks); n < 200 || n > 400 {
-		t.Errorf("%d blocks on disk, 200 are needed", n)
+	blocks, err := restored.AllBlocks()
+	if n := len(blocks); err != nil || n < 200 || n > 400 {
+		t.Errorf("%d blocks on disk, 200 are needed; %v", n, err)
 	}
 	if n := r.cores["a"].Status().Requests; n > 250 {
 		t.Errorf("%d requests in memory", n)

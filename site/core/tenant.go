@@ -43,7 +43,7 @@ type tenantsOf struct {
 
 func newTenantsOf(cfg *Config, from *stored.Restored) *tenantsOf {
 	t := &tenantsOf{cfg: cfg, byGeneration: make(map[uint64]string)}
-	if len(from.Blocks) > 0 {
+	if from.Blocks != nil {
 		for i := range from.Entities {
 			t.byGeneration[from.Entities[i].Generation] = cfg.tenantOf(from.Entities[i].Name)
 		}

@@ -110,7 +110,7 @@ func TestBackupOfAnyData(t *testing.T) {
 		if s, err = store.Open(o); err != nil {
 			rt.Fatal(err)
 		}
-		got, err := s.Load()
+		got, err := loadAll(s)
 		want, _ := maps.Load()
 		if err := errors.Join(err, s.Close()); err != nil || !reflect.DeepEqual(got, want) {
 			rt.Fatalf("%v: got %+v\nwant %+v", err, got, want)
@@ -167,8 +167,9 @@ func TestBackupIsOfOneCommit(t *testing.T) {
 					t.Errorf("books of %s are of commit %d, the backup is of %d", b.Name, b.Left, n)
 				}
 			}
-			if last := got.Blocks[len(got.Blocks)-1].Sequence; last != n || got.Blocks[0].Sequence != max(n, 20)-20 && n >= 20 {
-				t.Errorf("blocks %d to %d, the backup is of %d", got.Blocks[0].Sequence, last, n)
+			blocks := blocksOf(t, got)
+			if last := blocks[len(blocks)-1].Sequence; last != n || blocks[0].Sequence != max(n, 20)-20 && n >= 20 {
+				t.Errorf("blocks %d to %d, the backup is of %d", blocks[0].Sequence, last, n)
 			}
 		}
 	})

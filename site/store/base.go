@@ -58,7 +58,8 @@ func openBase(path string) (*boltBase, error) {
 		return nil, opening(path, err)
 	}
 	b := &boltBase{db: db}
-	if err := b.check(); err != nil {
+	// To find the free pages, bbolt has read all others.
+	if err := errors.Join(b.check(), dropPages(db)); err != nil {
 		return nil, errors.Join(opening(path, err), db.Close())
 	}
 	return b, nil
@@ -133,13 +134,25 @@ func (b *boltBase) Through() (n journal.Number, known bool, err error) {
 	return n, known, err
 }
 
-// Each implements journal.Base.
+// readAhead is how many bytes of values Each reads before it lets go of their pages.
+const readAhead = 8 << 20
+
+// Each implements journal.Base. It keeps few pages of the file in the memory of the
+// process, however large the bucket is.
 func (b *boltBase) Each(bucket journal.Bucket, f func(key, value []byte) error) error {
 	return b.view(func(tx *bolt.Tx) error {
-		if found := tx.Bucket(bucketNames[bucket]); found != nil {
-			return found.ForEach(f)
+		found := tx.Bucket(bucketNames[bucket])
+		if found == nil {
+			return nil
 		}
-		return nil
+		read := 0
+		return found.ForEach(func(k, v []byte) error {
+			if read += len(k) + len(v); read > readAhead {
+				read = 0
+				dropPagesOf(tx)
+			}
+			return f(k, v)
+		})
 	})
 }
 

@@ -77,6 +77,10 @@ func (c *checkpoints) run(s *Store) {
 		if done {
 			c.took.Store(int64(time.Since(began)))
 			c.count.Add(1)
+			// The pages that it read would stay, up to all of the file.
+			if err := s.loaded(); err != nil {
+				return
+			}
 		}
 		notify(c.made)
 	}

@@ -70,8 +70,8 @@ func TestLongLogIsCarriedOver(t *testing.T) {
 		}
 		s = open(t, o)
 		defer closed(t, s)
-		if r := load(t, s); r.Commits != 1000 || len(r.Blocks) != 1000 || r.Books[0].Left != 1000 {
-			t.Errorf("commit %d, %d blocks, %+v", r.Commits, len(r.Blocks), r.Books)
+		if r := load(t, s); r.Commits != 1000 || len(blocksOf(t, r)) != 1000 || r.Books[0].Left != 1000 {
+			t.Errorf("commit %d, %d blocks, %+v", r.Commits, len(blocksOf(t, r)), r.Books)
 		}
 	})
 }
@@ -131,8 +131,8 @@ func TestFailedCheckpoint(t *testing.T) {
 		}
 		b.full.Store(false)
 		s = onFailingBase(t, dir, &b)
-		if r := load(t, s); r.Commits < message.Commits(n-1) || len(r.Blocks) != int(r.Commits) {
-			t.Errorf("of %d commits there are %d, %d blocks", n-1, r.Commits, len(r.Blocks))
+		if r := load(t, s); r.Commits < message.Commits(n-1) || len(blocksOf(t, r)) != int(r.Commits) {
+			t.Errorf("of %d commits there are %d, %d blocks", n-1, r.Commits, len(blocksOf(t, r)))
 		}
 		// A failure that no commit has told of is told at the end.
 		commit(t, s, n+1)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/internal/rates"
@@ -285,29 +286,38 @@ func appendTenants(dst []byte, records []stored.Request) []byte {
 }
 
 func decodeBlock(sequence uint64, raw []byte) (stored.Block, error) {
+	var b stored.Block
+	if err := readBlock(&b, sequence, raw); err != nil {
+		return stored.Block{}, err
+	}
+	return b, nil
+}
+
+// readBlock is decodeBlock into a block whose memory is used again.
+func readBlock(b *stored.Block, sequence uint64, raw []byte) error {
 	var p storev1.RequestBlock
 	if err := proto.Unmarshal(raw, &p); err != nil {
-		return stored.Block{}, fmt.Errorf("request block %d: %w", sequence, err)
+		return fmt.Errorf("request block %d: %w", sequence, err)
 	}
 	packed := p.GetRecords()
-	b := stored.Block{
-		Sequence: sequence, Wall: p.GetWall(), Records: make([]stored.Request, 0, len(packed)/(requestFixed+4)),
+	*b = stored.Block{
+		Sequence: sequence, Wall: p.GetWall(), Records: slices.Grow(b.Records[:0], len(packed)/(requestFixed+4)),
 	}
 	for len(packed) > 0 {
 		r, n := decodeRequest(packed)
 		if n <= 0 {
-			return stored.Block{}, fmt.Errorf("request block %d: %w", sequence, errBlockCut)
+			return fmt.Errorf("request block %d: %w", sequence, errBlockCut)
 		}
 		b.Records = append(b.Records, r)
 		packed = packed[n:]
 	}
 	for _, t := range p.GetTenants() {
 		if uint64(t.GetRecord()) >= uint64(len(b.Records)) {
-			return stored.Block{}, fmt.Errorf("request block %d: a tenant of record %d of %d", sequence, t.GetRecord(), len(b.Records))
+			return fmt.Errorf("request block %d: a tenant of record %d of %d", sequence, t.GetRecord(), len(b.Records))
 		}
 		b.Records[t.GetRecord()].Tenant = t.GetTenant()
 	}
-	return b, nil
+	return nil
 }
 
 // decodeRequest decodes the first of the packed records and returns its length, 0 for

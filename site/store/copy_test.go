@@ -98,6 +98,11 @@ func TestCopy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, r := range []*stored.Restored{&want, &got} {
+		if _, err := r.AllBlocks(); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if a, b := fmt.Sprintf("%+v", want), fmt.Sprintf("%+v", got); a != b {
 		t.Errorf("the copy is\n%s\nwant\n%s", b, a)
 	}

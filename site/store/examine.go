@@ -130,6 +130,11 @@ func (x *Examination) start(dir journal.Dir, base journal.Base) (refused error) 
 	if err != nil {
 		return err
 	}
-	x.Restored, err = s.Load()
-	return errors.Join(err, s.journal.Close())
+	if x.Restored, err = s.Load(); err == nil {
+		err = holdBlocks(base, &x.Restored)
+	}
+	if err = errors.Join(err, s.journal.Close()); err != nil {
+		x.Restored = stored.Restored{}
+	}
+	return err
 }

@@ -127,7 +127,7 @@ func wantSame(t *testing.T, v versions.Version, dir string, o store.Options, r *
 	t.Helper()
 	o.Dir, o.Incarnation, o.Versions = t.TempDir(), r.Incarnation, versions.Of(v)
 	s := open(t, o)
-	for _, b := range r.Blocks {
+	for _, b := range blocksOf(t, *r) {
 		if err := s.Commit(&stored.Records{Block: b}); err != nil {
 			t.Fatal(err)
 		}

@@ -15,8 +15,9 @@ import (
 
 var errKey = errors.New("a key that is no number")
 
-// Load reads everything back, as a restarted core needs it. No commit and no
-// backup may be under way.
+// Load reads everything back, as a restarted core needs it, except for the blocks of
+// requests: these are read when EachBlock of the result asks for them, before the next
+// commit and before Close. No commit and no backup may be under way.
 func (s *Store) Load() (stored.Restored, error) {
 	var r stored.Restored
 	err := s.checkpoints.whole(s)
@@ -35,7 +36,7 @@ func (s *Store) Load() (stored.Restored, error) {
 			each(s.base, bucketEntities, &r.Entities, byName(decodeEntity)),
 			each(s.base, bucketBooks, &r.Books, byName(decodeBooks)),
 			each(s.base, bucketChanges, &r.Changes, byNumber(decodeChange)),
-			each(s.base, bucketRequests, &r.Blocks, byNumber(decodeBlock)),
+			s.findBlocks(&r),
 			each(s.base, bucketClaims, &r.Claims, byNumber(decodeClaim)),
 			each(s.base, bucketLeases, &r.Leases, byNumber(decodeLease)),
 			each(s.base, bucketForecasts, &r.Forecasts, byName(decodeForecast)),
@@ -68,12 +69,20 @@ func byName[T any](decode func(string, []byte) (T, error)) func(k, v []byte) (T,
 
 func byNumber[T any](decode func(uint64, []byte) (T, error)) func(k, v []byte) (T, error) {
 	return func(k, v []byte) (T, error) {
-		if len(k) != 8 {
+		number, err := numberedBy(k)
+		if err != nil {
 			var zero T
-			return zero, fmt.Errorf("%w: %x", errKey, k)
+			return zero, err
 		}
-		return decode(binary.BigEndian.Uint64(k), v)
+		return decode(number, v)
 	}
+}
+
+func numberedBy(key []byte) (uint64, error) {
+	if len(key) != 8 {
+		return 0, fmt.Errorf("%w: %x", errKey, key)
+	}
+	return binary.BigEndian.Uint64(key), nil
 }
 
 // each decodes a bucket. It counts the keys first: a slice of many large records that

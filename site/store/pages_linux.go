@@ -9,9 +9,14 @@ import (
 // were read. They stay in the system's cache, and come back where they are read again.
 // That is advice: where the system does not take it, nothing but memory is lost.
 func dropPages(db *bolt.DB) error {
-	// The file is not mapped anew while a transaction reads.
 	return db.View(func(tx *bolt.Tx) error {
-		_, _, _ = unix.Syscall(unix.SYS_MADVISE, db.Info().Data, uintptr(tx.Size()), unix.MADV_DONTNEED)
+		dropPagesOf(tx)
 		return nil
 	})
+}
+
+// dropPagesOf is dropPages of a file that a transaction reads. The file is not mapped anew
+// meanwhile.
+func dropPagesOf(tx *bolt.Tx) {
+	_, _, _ = unix.Syscall(unix.SYS_MADVISE, tx.DB().Info().Data, uintptr(tx.Size()), unix.MADV_DONTNEED)
 }

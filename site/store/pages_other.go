@@ -5,3 +5,5 @@ package store
 import bolt "go.etcd.io/bbolt"
 
 func dropPages(*bolt.DB) error { return nil }
+
+func dropPagesOf(*bolt.Tx) {}

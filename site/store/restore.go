@@ -11,6 +11,7 @@ import (
 
 	"github.com/samya-db/samya/internal/dirs"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/stored"
 	"github.com/samya-db/samya/site/journal"
 )
 
@@ -146,6 +147,9 @@ func judge(dir string, v *Verified) error {
 		return err
 	}
 	r, err := s.Load()
+	if err == nil {
+		err = r.EachBlock(func(*stored.Block) error { return nil })
+	}
 	if err == nil {
 		err = restored(&r, v)
 	}

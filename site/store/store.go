@@ -184,7 +184,7 @@ type Store struct {
 	members Members
 	// incarnation names the data.
 	incarnation message.Incarnation
-	// loaded is called once the base was read as a whole.
+	// loaded lets go of the pages of the base that were read.
 	loaded func() error
 	// close lets go of the base.
 	close func() error

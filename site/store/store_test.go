@@ -54,7 +54,7 @@ func closed(t *testing.T, s *store.Store) {
 
 func load(t *testing.T, s *store.Store) stored.Restored {
 	t.Helper()
-	r, err := s.Load()
+	r, err := loadAll(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func TestRoundTrip(t *testing.T) {
 	got := load(t, s)
 	if !reflect.DeepEqual(got, stored.Restored{
 		Catalogue: want.Catalogue, Changes: want.Changes, Entities: want.Entities, Books: want.Books,
-		Blocks: []stored.Block{want.Block}, Incarnation: incarnation, Commits: want.Commits, Remembered: want.Remembered,
+		Blocks: stored.BlockList{want.Block}, Incarnation: incarnation, Commits: want.Commits, Remembered: want.Remembered,
 		Forecasts: want.Forecasts, Claims: want.Claims, Leases: want.Leases, Clock: want.Clock,
 		Version: want.Version,
 	}) {
@@ -221,8 +221,9 @@ func TestForget(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := load(t, s)
-	if n := len(r.Blocks); n != 45 || r.Blocks[0].Sequence != 256 || r.Blocks[n-1].Sequence != 300 {
-		t.Errorf("%d blocks from %d", n, r.Blocks[0].Sequence)
+	blocks := blocksOf(t, r)
+	if n := len(blocks); n != 45 || blocks[0].Sequence != 256 || blocks[n-1].Sequence != 300 {
+		t.Errorf("%d blocks from %d", n, blocks[0].Sequence)
 	}
 	if n := len(r.Changes); n != 200 || r.Changes[0].Number != 101 {
 		t.Errorf("%d changes from %d", n, r.Changes[0].Number)
@@ -333,7 +334,7 @@ func TestAgainstMaps(t *testing.T) {
 					rt.Fatal(err)
 				}
 			}
-			got, err := s.Load()
+			got, err := loadAll(s)
 			want, _ := maps.Load()
 			if err != nil || !reflect.DeepEqual(got, want) {
 				rt.Fatalf("%v: got %+v\nwant %+v", err, got, want)
@@ -367,7 +368,7 @@ func TestDamagedRecords(t *testing.T) {
 			}
 			s := open(t, options(dir))
 			defer closed(t, s)
-			if _, err := s.Load(); err == nil || !strings.Contains(err.Error(), says) {
+			if _, err := loadAll(s); err == nil || !strings.Contains(err.Error(), says) {
 				t.Errorf("got %v, want one that says %s", err, says)
 			}
 		})
@@ -389,7 +390,7 @@ func TestLongKeys(t *testing.T) {
 			base.buckets[bucket][string([]byte{7: 1, 8: 0})] = raw
 		}
 	}
-	if r, err := s.Load(); err == nil {
+	if r, err := loadAll(s); err == nil {
 		t.Errorf("a key of 9 bytes is read: %+v", r.Blocks)
 	}
 }

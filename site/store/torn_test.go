@@ -170,7 +170,7 @@ func (r *torn) commit(s *store.Store, records *stored.Records) {
 }
 
 func (r *torn) load(s *store.Store) stored.Restored {
-	state, err := s.Load()
+	state, err := loadAll(s)
 	if err != nil {
 		r.rt.Fatalf("loading: %v", err)
 	}

@@ -140,7 +140,9 @@ func (m *Memory) Load() (stored.Restored, error) {
 		r.Entities[i].Results = slices.Clone(r.Entities[i].Results)
 	}
 	r.Books = InOrder(m.Books)
-	r.Blocks = m.Blocks.Values()
+	if len(m.Blocks.List) > 0 {
+		r.Blocks = stored.BlockList(m.Blocks.Values())
+	}
 	r.Clock, r.Version = m.Clock, m.Version
 	r.Incarnation, r.Commits, r.Remembered = m.Incarnation, m.Commits, InOrder(m.Remembered)
 	r.Forecasts, r.Claims, r.Leases = InOrder(m.Forecasts), InOrder(m.Claims), InOrder(m.Leases)

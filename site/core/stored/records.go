@@ -220,8 +220,8 @@ type Restored struct {
 	// Entities and Books are in any order; each entity has its books.
 	Entities []Entity
 	Books    []Books
-	// Blocks are in the order of their sequences.
-	Blocks []Block
+	// Blocks are blocks of requests; nil for none. See EachBlock.
+	Blocks Blocks
 	// Incarnation is the incarnation of the data, Commits the last number stored.
 	Incarnation message.Incarnation
 	Commits     message.Commits
