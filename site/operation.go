@@ -124,11 +124,47 @@ func (s *Site) released(resp *samyav1.ReleaseResponse, a *answer.Answer, q *aske
 	resp.Parked = a.Parked
 }
 
-// results makes results of operations. It allocates the responses of successful
-// operations in slabs.
+// results makes results of operations. The responses of successful operations lie in slabs.
 type results struct {
-	acquires []acquireResult
-	releases []releaseResult
+	acquires slabs[acquireResult]
+	releases slabs[releaseResult]
+}
+
+// again has the memory of all results be used again.
+func (m *results) again() {
+	m.acquires.again()
+	m.releases.again()
+}
+
+// slabs gives out memory. The zero slabs have none.
+type slabs[T any] struct {
+	all [][]T
+	// used counts the elements given out.
+	used int
+}
+
+const (
+	// perSlab is the number of elements in a slab.
+	perSlab = 64
+	// keptSlabs bounds the slabs that are used again.
+	keptSlabs = 8
+)
+
+// next gives out an element, which may be of an earlier use.
+func (s *slabs[T]) next() *T {
+	slab, at := s.used/perSlab, s.used%perSlab
+	if slab == len(s.all) {
+		s.all = append(s.all, make([]T, perSlab))
+	}
+	s.used++
+	return &s.all[slab][at]
+}
+
+// again takes back all elements.
+func (s *slabs[T]) again() {
+	if s.used = 0; len(s.all) > keptSlabs {
+		s.all = s.all[:keptSlabs:keptSlabs]
+	}
 }
 
 type acquireResult struct {
@@ -140,9 +176,6 @@ type releaseResult struct {
 	is       samyav1.Result_Release
 	response samyav1.ReleaseResponse
 }
-
-// perSlab is the number of responses in a slab.
-const perSlab = 64
 
 // of fills in the result of an operation, and returns its error, or nil.
 func (m *results) of(s *Site, result *samyav1.Result, o *operation) error {
@@ -158,20 +191,13 @@ func (m *results) of(s *Site, result *samyav1.Result, o *operation) error {
 	case err != nil:
 		result.Result = &samyav1.Result_Failure{Failure: apierr.From(err).Failure()}
 	case o.isRelease:
-		if len(m.releases) == 0 {
-			m.releases = make([]releaseResult, perSlab)
-		}
-		r := &m.releases[0]
-		m.releases = m.releases[1:]
+		r := m.releases.next()
 		s.released(&r.response, &o.answer, &o.asked)
 		r.is.Release = &r.response
 		result.Result = &r.is
 	default:
-		if len(m.acquires) == 0 {
-			m.acquires = make([]acquireResult, perSlab)
-		}
-		r := &m.acquires[0]
-		m.acquires = m.acquires[1:]
+		r := m.acquires.next()
+		r.response.Lease = nil
 		s.acquired(&r.response, &o.acquire, &o.answer, &o.asked)
 		r.is.Acquire = &r.response
 		result.Result = &r.is

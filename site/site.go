@@ -248,7 +248,7 @@ func (s *Site) serveOn() {
 		creds = s.cfg.TLS.ServerCredentials()
 	}
 	s.framed = &frames.Server{
-		Name: s.cfg.answersAs(), Service: tokens{Site: s}, MaxMessage: maxRequestBytes,
+		Name: s.cfg.answersAs(), Service: tokens{Site: s}, MaxMessage: maxRequestBytes, Passing: true,
 		Interceptors: []grpc.StreamServerInterceptor{s.metrics.countStream, s.access.Stream},
 	}
 	s.grpcServer = grpc.NewServer(

@@ -38,11 +38,13 @@ type stream struct {
 	engine starter
 	// calls are about to be begun.
 	calls []*engine.Call
+	// made is the memory of the last results.
+	made results
 }
 
 func newStream(s *Site, e starter) *stream {
 	st := &stream{site: s, engine: e}
-	st.Handler, st.Window, st.MaxReplies, st.Expires = st, streamWindow, maxReplies, true
+	st.Handler, st.Window, st.MaxReplies, st.Expires, st.Passing = st, streamWindow, maxReplies, true, true
 	st.Stopping = s.closing
 	st.Stopped = apierr.New(apierr.ShuttingDown, "site %s is about to stop; what has no answer was not begun", s.cfg.Name)
 	return st
@@ -87,14 +89,14 @@ func (st *stream) Cancel(o *operation, cause error) bool {
 
 // Answer implements mux.Handler.
 func (st *stream) Answer(taken []*operation, replies []*samyav1.Reply) int {
-	var made results
+	st.made.again()
 	failures := 0
 	t := st.site.metrics.tally(st.site.metrics.replies, len(taken))
 	defer t.end()
 	for i, o := range taken {
 		r := replies[i]
 		r.Tag = o.Tag
-		err := made.of(st.site, r.Result, o)
+		err := st.made.of(st.site, r.Result, o)
 		t.count(o, o.Began, err)
 		if err != nil {
 			if failures += proto.Size(r.Result); failures > failureBytes {

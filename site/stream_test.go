@@ -102,6 +102,35 @@ func (s *callerStream) wants(tag uint64, result string) {
 	}
 }
 
+// TestAnswersShareNothing: answers use the memory of earlier answers, and have nothing of
+// these: a lease, a failure, or that a release is parked.
+func TestAnswersShareNothing(t *testing.T) {
+	c := sitetest.Start(t, []string{"us"}, nil)
+	c.Create("acme/vm", 9)
+	s := open(t.Context(), t, c)
+	leased := &samyav1.AcquireRequest{Entity: "acme/vm", Tokens: 1, Lease: &samyav1.LeaseTerms{Ttl: durationpb.New(time.Minute)}}
+	plain := &samyav1.AcquireRequest{Entity: "acme/vm", Tokens: 2}
+	for tag := uint64(1); tag <= 6; tag++ {
+		op, failure := acquireOf(plain), false
+		switch tag {
+		case 1, 4:
+			op = acquireOf(leased)
+		case 2, 5:
+			op, failure = acquireOf(&samyav1.AcquireRequest{Entity: "none", Tokens: 1}), true
+		}
+		s.call(tag, op)
+		r, err := s.reply()
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := r.GetResult().GetAcquire()
+		if r.GetTag() != tag || (r.GetResult().GetFailure() != nil) != failure || (a.GetLease() != nil) != (op.GetAcquire().GetLease() != nil) ||
+			!failure && a.GetTokens() != op.GetAcquire().GetTokens() {
+			t.Errorf("call %d: %v", tag, r)
+		}
+	}
+}
+
 // waiter is an acquire that waits as long as the site is cut off.
 func waiter(id string) *samyav1.Operation {
 	return acquireOf(&samyav1.AcquireRequest{Entity: "acme/vm", Tokens: 9, RequestId: id, Wait: durationpb.New(time.Minute)})

@@ -19,6 +19,7 @@ import (
 	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/engine"
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 )
 
 // fakeEngine answers calls when the test says so: each with the tokens that it asks for.
@@ -128,8 +129,9 @@ func (f *fakeRPC) Recv() (*samyav1.StreamRequest, error) {
 }
 
 func (f *fakeRPC) Send(r *samyav1.StreamResponse) error {
+	// The memory of the message is used again after Send.
 	select {
-	case f.out <- r:
+	case f.out <- proto.Clone(r).(*samyav1.StreamResponse):
 		return nil
 	case <-f.ctx.Done():
 		return f.ctx.Err()

@@ -12,6 +12,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
 const (
@@ -49,7 +51,9 @@ type conn struct {
 
 	// sending guards out and wrote, and keeps frames whole.
 	sending sync.Mutex
-	out     []byte
+	// calls, if not nil, decodes messages of calls.
+	calls *requests
+	out   []byte
 	// wrote is when the deadline of writes was last moved.
 	wrote time.Time
 }
@@ -223,7 +227,12 @@ func (c *conn) receiveMessage(m any, other func(kind, []byte) error) error {
 	case k != message:
 		return other(k, content)
 	}
-	if err := e.UnmarshalVT(content); err != nil {
+	if r, ok := m.(*samyav1.StreamRequest); ok && c.calls != nil {
+		err = c.calls.read(r, content)
+	} else {
+		err = e.UnmarshalVT(content)
+	}
+	if err != nil {
 		return fmt.Errorf("frames: decoding %T: %w", m, err)
 	}
 	return nil

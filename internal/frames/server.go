@@ -37,6 +37,9 @@ type Server struct {
 	Interceptors []grpc.StreamServerInterceptor
 	// MaxMessage bounds a message of a client, in bytes.
 	MaxMessage int
+	// Passing says that Service keeps nothing but texts of a message once it receives the
+	// next, or has ended. Messages then share memory.
+	Passing bool
 
 	mu      sync.Mutex
 	conns   map[*conn]context.CancelFunc
@@ -138,6 +141,9 @@ func (s *Server) serve(ctx context.Context, c *conn) {
 		return
 	}
 	c.theirs = g.most
+	if s.Passing {
+		c.calls = new(requests)
+	}
 	defer c.watch()()
 	mine := greeting{most: s.MaxMessage, name: s.Name}
 	if _, err := io.WriteString(c.Conn, preface); err != nil {

@@ -73,6 +73,9 @@ type Server[T any, C Entered[T]] struct {
 	MaxReplies int
 	// Expires: calls are cancelled at their deadlines. Otherwise Handler heeds deadlines.
 	Expires bool
+	// Passing says that rpc keeps nothing of an answer once it is sent. Answers then share
+	// memory.
+	Passing bool
 	// Stopping is closed when the server stops. The stream then begins no call, and ends
 	// with the error Stopped.
 	Stopping <-chan struct{}
@@ -100,7 +103,20 @@ type Server[T any, C Entered[T]] struct {
 	out   []C
 	// wake holds one token when the sender has something to look at.
 	wake chan struct{}
+
+	// answers and replies are the memory of the last message, see Passing.
+	answers []replied
+	replies []*samyav1.Reply
 }
+
+// replied is the memory of an answer.
+type replied struct {
+	is     samyav1.Reply
+	result samyav1.Result
+}
+
+// keptReplies bounds the answers whose memory is kept for the next message.
+const keptReplies = 512
 
 // Answered notes that a call has its answer. It does not block.
 func (s *Server[T, C]) Answered(c C) {
@@ -337,15 +353,14 @@ func (s *Server[T, C]) send(rpc samyav1.TokenService_StreamServer, taken []C) er
 // response returns a message with the answers of the first calls.
 func (s *Server[T, C]) response(taken []C) *samyav1.StreamResponse {
 	taken = taken[:min(len(taken), s.MaxReplies)]
-	all := make([]struct {
-		is     samyav1.Reply
-		result samyav1.Result
-	}, len(taken))
-	replies := make([]*samyav1.Reply, len(taken))
-	for i := range all {
-		all[i].is.Result = &all[i].result
-		replies[i] = &all[i].is
+	if n := len(taken); !s.Passing || n > len(s.answers) || len(s.answers) > keptReplies {
+		s.answers, s.replies = make([]replied, n), make([]*samyav1.Reply, n)
+		for i := range s.answers {
+			s.answers[i].is.Result = &s.answers[i].result
+			s.replies[i] = &s.answers[i].is
+		}
 	}
+	replies := s.replies[:len(taken)]
 	return &samyav1.StreamResponse{Replies: replies[:s.Handler.Answer(taken, replies)]}
 }
 
