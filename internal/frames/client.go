@@ -149,7 +149,7 @@ func (o *Over) greet(ctx context.Context, raw net.Conn, name string) (*clientStr
 	c := newConn(raw, o.o.MaxMessage)
 	content := mine.appendTo(nil)
 	if len(content) > maxHello {
-		return nil, fmt.Errorf("%w: a greeting of %d bytes", errTooLarge, len(content))
+		return nil, fmt.Errorf("frames: a greeting of %d bytes, at most %d", len(content), maxHello)
 	}
 	first := append([]byte(preface), 0, 0, 0, 0)
 	putHeader(first[len(preface):], hello, len(content))
@@ -193,11 +193,8 @@ func (s *clientStream) Context() context.Context { return s.ctx }
 // SendMsg implements grpc.ClientStream: after io.EOF, RecvMsg tells why the stream ended.
 func (s *clientStream) SendMsg(m any) error {
 	err := s.conn.sendMessage(m)
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, errTooLarge):
-		return status.Error(codes.ResourceExhausted, err.Error())
+	if _, good := status.FromError(err); good {
+		return err
 	}
 	return io.EOF
 }

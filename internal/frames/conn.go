@@ -178,15 +178,15 @@ func (c *conn) send(k kind, content []byte) error {
 	return c.flush(k)
 }
 
-// sendMessage sends a message.
+// sendMessage sends a message. The error is a status if the connection is still good.
 func (c *conn) sendMessage(m any) error {
 	e, ok := m.(encoded)
 	if !ok {
-		return fmt.Errorf("frames: a message of type %T", m)
+		return status.Errorf(codes.Internal, "frames: a message of type %T", m)
 	}
 	size := e.SizeVT()
 	if size > c.theirs {
-		return fmt.Errorf("%w: %d bytes, at most %d", errTooLarge, size, c.theirs)
+		return status.Errorf(codes.ResourceExhausted, "frames: a message of %d bytes, at most %d", size, c.theirs)
 	}
 	c.sending.Lock()
 	defer c.sending.Unlock()

@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/samya-db/samya/internal/fields"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -48,8 +49,8 @@ type call struct {
 // over unknown fields.
 func (d *requests) read(m *samyav1.StreamRequest, b []byte) error {
 	n := 0
-	if err := fields(b, func(f field) error {
-		if f.number == fieldCalls {
+	if err := fields.Each(b, func(f fields.Field) error {
+		if f.Num == fieldCalls {
 			n++
 		}
 		return nil
@@ -61,15 +62,15 @@ func (d *requests) read(m *samyav1.StreamRequest, b []byte) error {
 	}
 	d.grow(n)
 	m.Calls, m.Cancels = d.list[:0], nil
-	return fields(b, func(f field) error {
-		switch f.number {
+	return fields.Each(b, func(f fields.Field) error {
+		switch f.Num {
 		case fieldCalls:
-			if f.typ != protowire.BytesType {
+			if f.Kind != protowire.BytesType {
 				return errWireType
 			}
 			c := &d.calls[len(m.Calls)]
 			m.Calls = append(m.Calls, &c.is)
-			return c.read(f.bytes)
+			return c.read(f.Bytes)
 		case fieldCancels:
 			return appendNumbers(&m.Cancels, f)
 		}
@@ -91,22 +92,22 @@ var errWireType = fmt.Errorf("%w: a field of another type", errMalformed)
 // read decodes a call.
 func (c *call) read(b []byte) error {
 	c.is.Tag, c.is.Operation, c.is.TimeoutMs = 0, nil, 0
-	return fields(b, func(f field) error {
-		switch f.number {
+	return fields.Each(b, func(f fields.Field) error {
+		switch f.Num {
 		case fieldTag:
-			c.is.Tag = f.value
-			return f.is(protowire.VarintType)
+			c.is.Tag = f.Number
+			return is(f, protowire.VarintType)
 		case fieldTimeout:
-			c.is.TimeoutMs = uint32(f.value) //nolint:gosec // as the generated decoder does
-			return f.is(protowire.VarintType)
+			c.is.TimeoutMs = uint32(f.Number) //nolint:gosec // as the generated decoder does
+			return is(f, protowire.VarintType)
 		case fieldOperation:
-			if f.typ != protowire.BytesType {
+			if f.Kind != protowire.BytesType {
 				return errWireType
 			}
 			if c.is.Operation == nil {
 				c.is.Operation, c.operation.Operation = &c.operation, nil
 			}
-			return c.readOperation(f.bytes)
+			return c.readOperation(f.Bytes)
 		}
 		return nil
 	})
@@ -114,40 +115,40 @@ func (c *call) read(b []byte) error {
 
 // readOperation decodes an operation, or merges it with an earlier one of the same call.
 func (c *call) readOperation(b []byte) error {
-	return fields(b, func(f field) error {
-		if f.number != fieldAcquire && f.number != fieldRelease {
+	return fields.Each(b, func(f fields.Field) error {
+		if f.Num != fieldAcquire && f.Num != fieldRelease {
 			return nil
 		}
-		if f.typ != protowire.BytesType {
+		if f.Kind != protowire.BytesType {
 			return errWireType
 		}
-		if f.number == fieldAcquire {
+		if f.Num == fieldAcquire {
 			if c.operation.Operation != &c.isAcquire {
 				c.acquire.Reset()
 				c.isAcquire.Acquire = &c.acquire
 				c.operation.Operation = &c.isAcquire
 			}
-			return c.acquire.UnmarshalVT(f.bytes)
+			return c.acquire.UnmarshalVT(f.Bytes)
 		}
 		if c.operation.Operation != &c.isRelease {
 			c.release.Reset()
 			c.isRelease.Release = &c.release
 			c.operation.Operation = &c.isRelease
 		}
-		return c.release.UnmarshalVT(f.bytes)
+		return c.release.UnmarshalVT(f.Bytes)
 	})
 }
 
 // appendNumbers appends the numbers of a repeated field, packed or not.
-func appendNumbers(to *[]uint64, f field) error {
-	if f.typ == protowire.VarintType {
-		*to = append(*to, f.value)
+func appendNumbers(to *[]uint64, f fields.Field) error {
+	if f.Kind == protowire.VarintType {
+		*to = append(*to, f.Number)
 		return nil
 	}
-	if f.typ != protowire.BytesType {
+	if f.Kind != protowire.BytesType {
 		return errWireType
 	}
-	for b := f.bytes; len(b) > 0; {
+	for b := f.Bytes; len(b) > 0; {
 		v, n := protowire.ConsumeVarint(b)
 		if n < 0 {
 			return fmt.Errorf("%w: %w", errMalformed, protowire.ParseError(n))
@@ -157,45 +158,10 @@ func appendNumbers(to *[]uint64, f field) error {
 	return nil
 }
 
-// field is a field of a message, with its number or its bytes.
-type field struct {
-	number protowire.Number
-	typ    protowire.Type
-	value  uint64
-	bytes  []byte
-}
-
-func (f *field) is(typ protowire.Type) error {
-	if f.typ != typ {
+// is returns an error unless a field has a type.
+func is(f fields.Field, kind protowire.Type) error {
+	if f.Kind != kind {
 		return errWireType
-	}
-	return nil
-}
-
-// fields calls each for every field of a message.
-func fields(b []byte, each func(field) error) error {
-	for len(b) > 0 {
-		var f field
-		var n int
-		if f.number, f.typ, n = protowire.ConsumeTag(b); n < 0 {
-			return fmt.Errorf("%w: %w", errMalformed, protowire.ParseError(n))
-		}
-		b = b[n:]
-		switch f.typ {
-		case protowire.VarintType:
-			f.value, n = protowire.ConsumeVarint(b)
-		case protowire.BytesType:
-			f.bytes, n = protowire.ConsumeBytes(b)
-		default:
-			n = protowire.ConsumeFieldValue(f.number, f.typ, b)
-		}
-		if n < 0 {
-			return fmt.Errorf("%w: %w", errMalformed, protowire.ParseError(n))
-		}
-		b = b[n:]
-		if err := each(f); err != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package frames
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net"
 	"slices"
@@ -259,11 +258,8 @@ func (s *serverStream) Context() context.Context { return s.ctx }
 // SendMsg implements grpc.ServerStream.
 func (s *serverStream) SendMsg(m any) error {
 	err := s.conn.sendMessage(m)
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, errTooLarge):
-		return status.Error(codes.ResourceExhausted, err.Error())
+	if _, good := status.FromError(err); good {
+		return err
 	}
 	s.breaks()
 	return status.Errorf(codes.Canceled, "the connection has ended: %v", err)

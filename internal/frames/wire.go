@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/samya-db/samya/internal/fields"
 )
 
 // preface is the first line of both sides.
@@ -28,12 +30,8 @@ const headerBytes = 4
 // mostContent is the most that the head of a frame can tell, in bytes.
 const mostContent = 1<<24 - 1
 
-var (
-	// errMalformed: the other side sends something else than a frame.
-	errMalformed = errors.New("frames: malformed")
-	// errTooLarge: a message is larger than the other side takes.
-	errTooLarge = errors.New("frames: message too large")
-)
+// errMalformed: the other side sends something else than a frame.
+var errMalformed = errors.New("frames: malformed")
 
 // putHeader fills in the head of a frame.
 func putHeader(b []byte, k kind, content int) {
@@ -85,28 +83,18 @@ func (g *greeting) appendTo(b []byte) []byte {
 
 // readGreeting reads a greeting.
 func readGreeting(b []byte) (g greeting, err error) {
-	for len(b) > 0 {
-		number, typ, n := protowire.ConsumeTag(b)
-		if n < 0 {
-			return g, fmt.Errorf("%w: a greeting: %w", errMalformed, protowire.ParseError(n))
-		}
-		b = b[n:]
+	if err := fields.Each(b, func(f fields.Field) error {
 		switch {
-		case number == fieldMost && typ == protowire.VarintType:
-			var most uint64
-			most, n = protowire.ConsumeVarint(b)
-			g.most = int(min(most, mostContent)) //nolint:gosec // bounded
-		case number == fieldName && typ == protowire.BytesType:
-			g.name, n = protowire.ConsumeString(b)
-		case number == fieldAuthorization && typ == protowire.BytesType:
-			g.authorization, n = protowire.ConsumeString(b)
-		default:
-			n = protowire.ConsumeFieldValue(number, typ, b)
+		case f.Num == fieldMost && f.Kind == protowire.VarintType:
+			g.most = int(min(f.Number, mostContent)) //nolint:gosec // bounded
+		case f.Num == fieldName && f.Kind == protowire.BytesType:
+			g.name = string(f.Bytes)
+		case f.Num == fieldAuthorization && f.Kind == protowire.BytesType:
+			g.authorization = string(f.Bytes)
 		}
-		if n < 0 {
-			return g, fmt.Errorf("%w: a greeting: %w", errMalformed, protowire.ParseError(n))
-		}
-		b = b[n:]
+		return nil
+	}); err != nil {
+		return g, fmt.Errorf("%w: a greeting: %w", errMalformed, err)
 	}
 	return g, nil
 }

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 
+	"google.golang.org/grpc"
+
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -24,25 +26,17 @@ func BenchmarkCallers(b *testing.B) {
 	for _, callers := range []int{1, 64, 1024} {
 		s := &server{window: 16_384, answer: granted}
 		conn := listen(b, s)
-		b.Run(fmt.Sprintf("stream/%d", callers), func(b *testing.B) {
-			m := newMux(b, conn)
-			before := s.messages
-			drive(b, callers, func(ctx context.Context, id string) error {
-				_, _, err := m.Do(ctx, acquire(id))
-				return err
+		for name, over := range map[string]grpc.ClientConnInterface{"stream": conn, "frames": listenFramed(b, s)} {
+			b.Run(fmt.Sprintf("%s/%d", name, callers), func(b *testing.B) {
+				m := newMux(b, over)
+				before := s.messages
+				drive(b, callers, func(ctx context.Context, id string) error {
+					_, _, err := m.Do(ctx, acquire(id))
+					return err
+				})
+				b.ReportMetric(float64(b.N)/float64(s.messages-before), "ops/message")
 			})
-			b.ReportMetric(float64(b.N)/float64(s.messages-before), "ops/message")
-		})
-		framed := listenFramed(b, s)
-		b.Run(fmt.Sprintf("frames/%d", callers), func(b *testing.B) {
-			m := newMux(b, framed)
-			before := s.messages
-			drive(b, callers, func(ctx context.Context, id string) error {
-				_, _, err := m.Do(ctx, acquire(id))
-				return err
-			})
-			b.ReportMetric(float64(b.N)/float64(s.messages-before), "ops/message")
-		})
+		}
 		b.Run(fmt.Sprintf("unary/%d", callers), func(b *testing.B) {
 			client := samyav1.NewTokenServiceClient(conn)
 			drive(b, callers, func(ctx context.Context, id string) error {

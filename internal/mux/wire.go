@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/fields"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -117,23 +118,23 @@ type reply struct {
 // readResponse reads a StreamResponse and appends its replies to into. The results are
 // parts of b. The window is 0 if the response tells none.
 func readResponse(b []byte, into []reply) (_ []reply, window uint32, _ error) {
-	err := fields(b, func(f field) error {
+	err := fields.Each(b, func(f fields.Field) error {
 		switch {
-		case f.num == fieldReplies && f.kind == protowire.BytesType:
+		case f.Num == fieldReplies && f.Kind == protowire.BytesType:
 			var r reply
-			err := fields(f.bytes, func(f field) error {
+			err := fields.Each(f.Bytes, func(f fields.Field) error {
 				switch {
-				case f.num == fieldTag && f.kind == protowire.VarintType:
-					r.tag = f.number
-				case f.num == fieldResult && f.kind == protowire.BytesType:
-					r.result = f.bytes
+				case f.Num == fieldTag && f.Kind == protowire.VarintType:
+					r.tag = f.Number
+				case f.Num == fieldResult && f.Kind == protowire.BytesType:
+					r.result = f.Bytes
 				}
 				return nil
 			})
 			into = append(into, r)
 			return err
-		case f.num == fieldWindow && f.kind == protowire.VarintType:
-			window = uint32(f.number)
+		case f.Num == fieldWindow && f.Kind == protowire.VarintType:
+			window = uint32(f.Number)
 		}
 		return nil
 	})
@@ -141,43 +142,6 @@ func readResponse(b []byte, into []reply) (_ []reply, window uint32, _ error) {
 		return nil, 0, fmt.Errorf("reading an answer of the stream: %w", err)
 	}
 	return into, window, nil
-}
-
-// field is a field of a message, with its bytes or its number.
-type field struct {
-	num    protowire.Number
-	kind   protowire.Type
-	bytes  []byte
-	number uint64
-}
-
-// fields calls each for every field of a message. A field of a kind other than bytes and
-// varint has no value.
-func fields(b []byte, each func(field) error) error {
-	for len(b) > 0 {
-		var f field
-		var n int
-		if f.num, f.kind, n = protowire.ConsumeTag(b); n < 0 {
-			return protowire.ParseError(n)
-		}
-		b = b[n:]
-		switch f.kind {
-		case protowire.BytesType:
-			f.bytes, n = protowire.ConsumeBytes(b)
-		case protowire.VarintType:
-			f.number, n = protowire.ConsumeVarint(b)
-		default:
-			n = protowire.ConsumeFieldValue(f.num, f.kind, b)
-		}
-		if n < 0 {
-			return protowire.ParseError(n)
-		}
-		b = b[n:]
-		if err := each(f); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // decodeResult reads a result.
