@@ -348,6 +348,13 @@ rls: build bin/samya-lab bin/ratelimit bin/gubernator ## Measure decisions of En
 	mkdir -p bin/compare
 	bin/samya-lab rls --dir bin/compare --gubernator bin/gubernator $(RLS_FLAGS)
 
+# Handed to `samya-lab transports`, e.g. `make transports TRANSPORTS_FLAGS="--rounds 9"`.
+TRANSPORTS_FLAGS ?=
+
+.PHONY: transports
+transports: bin/samya-lab ## Measure ways to carry the stream of operations: gRPC, drpc and frames (3 minutes)
+	bin/samya-lab transports $(TRANSPORTS_FLAGS)
+
 .PHONY: bench-compare
 bench-compare: bin/benchstat ## Compare two outputs of `make bench`: OLD=file NEW=file
 	bin/benchstat $(OLD) $(NEW)

@@ -139,7 +139,7 @@ func (l *lab) compare(cmd *cobra.Command, o *compareOptions) error {
 		return err
 	}
 	report.Judge()
-	if err := write(o.markdown, func(w io.Writer) error { return tables(w, before, report) }); err != nil {
+	if err := write(o.markdown, func(w io.Writer) error { return tables(w, before, cmd.Name(), report.WriteMarkdown) }); err != nil {
 		return err
 	}
 	if err := write(o.chart, report.Figure().WriteSVG); err != nil {
@@ -172,27 +172,27 @@ func write(name string, to func(io.Writer) error) (err error) {
 	return to(f)
 }
 
-// The lines of a page that enclose the tables.
-const (
-	tablesBegin = "<!-- samya-lab compare: begin -->\n"
-	tablesEnd   = "<!-- samya-lab compare: end -->\n"
-)
+// tableMarks returns the lines of a page that enclose the tables of a command.
+func tableMarks(command string) (begin, end string) {
+	return "<!-- samya-lab " + command + ": begin -->\n", "<!-- samya-lab " + command + ": end -->\n"
+}
 
-// tables writes a page with its tables replaced, or the tables alone if the page
-// has no place for them.
-func tables(w io.Writer, page []byte, report *compare.Report) error {
-	head, rest, found := bytes.Cut(page, []byte(tablesBegin))
-	_, foot, ended := bytes.Cut(rest, []byte(tablesEnd))
+// tables writes a page with the tables of a command replaced, or the tables alone if the
+// page has no place for them.
+func tables(w io.Writer, page []byte, command string, write func(io.Writer) error) error {
+	begin, end := tableMarks(command)
+	head, rest, found := bytes.Cut(page, []byte(begin))
+	_, foot, ended := bytes.Cut(rest, []byte(end))
 	if !found || !ended {
-		return report.WriteMarkdown(w)
+		return write(w)
 	}
-	if _, err := io.WriteString(w, string(head)+tablesBegin+"\n"); err != nil {
+	if _, err := io.WriteString(w, string(head)+begin+"\n"); err != nil {
 		return err
 	}
-	if err := report.WriteMarkdown(w); err != nil {
+	if err := write(w); err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, "\n"+tablesEnd+string(foot))
+	_, err := io.WriteString(w, "\n"+end+string(foot))
 	return err
 }
 

@@ -42,6 +42,7 @@ func compareDir(t *testing.T) string {
 
 func TestCompare(t *testing.T) {
 	dir := compareDir(t)
+	tablesBegin, tablesEnd := tableMarks("compare")
 	page, chart := filepath.Join(dir, "page.md"), filepath.Join(dir, "chart.svg")
 	if err := os.WriteFile(page, []byte("# Before\n"+tablesBegin+"old\n"+tablesEnd+"After\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -10,11 +10,12 @@ import (
 	ratepeers "github.com/samya-db/samya/lab/peers"
 	"github.com/samya-db/samya/lab/ratelab"
 	"github.com/samya-db/samya/lab/rls"
+	"github.com/samya-db/samya/lab/transports"
 )
 
-// TestMain lets this test program be the bare server of rls.
+// TestMain lets this test program be the bare server of rls, and a server of transports.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 3 && os.Args[1] == rls.EchoCommand {
+	if len(os.Args) > 1 && (os.Args[1] == rls.EchoCommand || os.Args[1] == transports.ServeCommand) {
 		main()
 	}
 	os.Exit(m.Run())
