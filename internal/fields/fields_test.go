@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/samya-db/samya/internal/fields"
+	"github.com/samya-db/samya/internal/testfuzz"
 )
 
 var errEnough = errors.New("enough")
@@ -39,7 +40,8 @@ func TestEach(t *testing.T) {
 }
 
 // FuzzEach: whatever comes in, reading ends, with values within the message.
-func FuzzEach(f *testing.F) {
+func FuzzEach(tf *testing.F) {
+	f := testfuzz.On(tf)
 	f.Add([]byte("\x08\x01\x12\x01a"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		total := 0

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
 
+	"github.com/samya-db/samya/internal/testfuzz"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -200,7 +201,8 @@ func (b buffered) Close() error                     { return nil }
 func (b buffered) SetWriteDeadline(time.Time) error { return nil }
 
 // FuzzFrames: whatever comes in, reading ends, with frames within their bounds.
-func FuzzFrames(f *testing.F) {
+func FuzzFrames(tf *testing.F) {
+	f := testfuzz.On(tf)
 	f.Add([]byte("\x02\x00\x00\x01x\x04\x00\x00\x00\x05\x00\x00\x00\x03\x00\x00\x02ab"), 3)
 	f.Add([]byte("\x02\xff\xff\xff"), 1)
 	f.Add([]byte("\x01\x00\x40\x01"), 100)
@@ -235,7 +237,8 @@ type steps struct {
 func (s *steps) Read(p []byte) (int, error) { return s.Reader.Read(p[:min(len(p), s.most)]) }
 
 // FuzzGreeting: a greeting that is read is written the same.
-func FuzzGreeting(f *testing.F) {
+func FuzzGreeting(tf *testing.F) {
+	f := testfuzz.On(tf)
 	g := greeting{most: 5, name: "site/us", authorization: "Bearer x"}
 	f.Add(g.appendTo(nil))
 	f.Add([]byte("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"))

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/samya-db/samya/internal/testfuzz"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -61,7 +62,8 @@ func TestReusedRequests(t *testing.T) {
 
 // FuzzRequests: the decoder reads the same as the generated decoder, and takes all that an
 // encoder writes.
-func FuzzRequests(f *testing.F) {
+func FuzzRequests(tf *testing.F) {
+	f := testfuzz.On(tf)
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 20 {
 		b, err := proto.Marshal(drawn(r))
