@@ -75,7 +75,9 @@ func TestOtherServer(t *testing.T) {
 	r := newRig(t, settings{})
 	r.name = "site/eu"
 	r.stream(r.over(nil)).answers()
-	r.framedIs(0)
+	if n := r.framed.Open(); n != 0 || r.dials != 1 {
+		t.Errorf("%d connections of frames after %d dials", n, r.dials)
+	}
 }
 
 // TestNoServer: what gRPC cannot reach is not tried over frames, and gRPC tells why.

@@ -294,11 +294,12 @@ func TestFill(t *testing.T) {
 	s.look(100)
 	s.flow.Fill()
 	s.move(100, -9)
+	s.move(100, 9)
 	s.move(100, -s.flow.Unused(mark, 1))
-	if s.left != 10 {
-		t.Fatalf("%d left after the reset and the end of the lease", s.left)
+	if s.left != 1 {
+		t.Fatalf("%d left after the end of the lease", s.left)
 	}
-	s.move(100, 10)
+	s.move(100, 1)
 	if s.look(199); s.left != 0 {
 		t.Errorf("%d are back after 99 ms", s.left)
 	}
