@@ -111,12 +111,17 @@ func (o *Over) open(ctx context.Context) (grpc.ClientStream, error) {
 		return nil, fmt.Errorf("frames: connecting: %w", err)
 	}
 	over := context.AfterFunc(begin, func() { _ = raw.Close() })
-	s, err := o.greet(begin, raw, name)
+	secured, err := o.secure(begin, raw)
+	if err != nil {
+		_ = raw.Close()
+		return nil, err
+	}
+	s, err := o.greet(begin, secured, name)
 	if err == nil && !over() {
 		err = context.Cause(begin)
 	}
 	if err != nil {
-		_ = raw.Close()
+		_ = secured.Close()
 		return nil, err
 	}
 	s.ctx = ctx
@@ -129,16 +134,21 @@ func (o *Over) open(ctx context.Context) (grpc.ClientStream, error) {
 	return s, nil
 }
 
-// greet authenticates the server, and finds out whether it speaks frames.
+// secure authenticates the server.
+func (o *Over) secure(ctx context.Context, raw net.Conn) (net.Conn, error) {
+	if o.o.Security == nil {
+		return raw, nil
+	}
+	secured, _, err := o.o.Security.ClientHandshake(ctx, o.o.Authority, raw)
+	if err != nil {
+		return nil, fmt.Errorf("frames: securing the connection: %w", err)
+	}
+	return secured, nil
+}
+
+// greet finds out whether the server speaks frames.
 func (o *Over) greet(ctx context.Context, raw net.Conn, name string) (*clientStream, error) {
 	mine := greeting{most: o.o.MaxMessage}
-	if o.o.Security != nil {
-		secured, _, err := o.o.Security.ClientHandshake(ctx, o.o.Authority, raw)
-		if err != nil {
-			return nil, fmt.Errorf("frames: securing the connection: %w", err)
-		}
-		raw = secured
-	}
 	if o.o.Caller != nil {
 		shown, err := o.o.Caller.GetRequestMetadata(ctx)
 		if err != nil {

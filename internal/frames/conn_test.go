@@ -128,7 +128,7 @@ func TestNoHello(t *testing.T) {
 	})
 }
 
-// TestUntaken: a server that stops does not wait for a client that takes nothing.
+// TestUntaken: a side that takes nothing does not hold up the other for ever.
 func TestUntaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, far := net.Pipe()

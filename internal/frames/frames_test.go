@@ -8,6 +8,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
@@ -253,6 +256,71 @@ func TestBadClients(t *testing.T) {
 			r.stream(r.over(nil)).answers()
 		})
 	}
+}
+
+// TestClosed: whatever becomes of a connection, both sides close it as its security has made
+// it. The store of certificates watches connections until then.
+func TestClosed(t *testing.T) {
+	server, client := &counting{TransportCredentials: insecure.NewCredentials()}, &counting{TransportCredentials: insecure.NewCredentials()}
+	r := newRig(t, settings{server: server, client: client})
+	mute, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", r.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = mute.Close()
+	o := r.over(nil)
+	r.name = "site/eu" // the greeting fails
+	s := r.stream(o)
+	s.answers()
+	s.cancel()
+	o.until.Store(0)
+	r.name = "site/us"
+	s = r.stream(o)
+	s.answers()
+	s.cancel()
+	r.framedIs(0)
+	_ = o.Conn.(*grpc.ClientConn).Close()
+	r.grpc.GracefulStop()
+	r.eventually("closing", func() bool { return server.open.Load() == 0 && client.open.Load() == 0 })
+	if server.made.Load() != 4 || client.made.Load() != 3 {
+		t.Errorf("%d connections of the server, %d of the client", server.made.Load(), client.made.Load())
+	}
+}
+
+// counting counts the connections that its handshakes have made, and those that are open.
+type counting struct {
+	credentials.TransportCredentials
+	made, open atomic.Int64
+}
+
+func (c *counting) Clone() credentials.TransportCredentials { return c }
+
+func (c *counting) count(conn net.Conn) net.Conn {
+	c.made.Add(1)
+	c.open.Add(1)
+	return &counted{Conn: conn, by: c}
+}
+
+func (c *counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	conn, info, err := c.TransportCredentials.ServerHandshake(raw)
+	return c.count(conn), info, err
+}
+
+func (c *counting) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	conn, info, err := c.TransportCredentials.ClientHandshake(ctx, authority, raw)
+	return c.count(conn), info, err
+}
+
+// counted is a connection that is counted until it is closed.
+type counted struct {
+	net.Conn
+	by   *counting
+	once sync.Once
+}
+
+func (c *counted) Close() error {
+	c.once.Do(func() { c.by.open.Add(-1) })
+	return c.Conn.Close()
 }
 
 // TestShortBeginning: a connection that ends within the first bytes hurts nobody.

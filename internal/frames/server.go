@@ -2,6 +2,7 @@ package frames
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"slices"
@@ -63,7 +64,8 @@ func (f *fork) Clone() credentials.TransportCredentials {
 	return &fork{f.TransportCredentials.Clone(), f.server}
 }
 
-// ServerHandshake implements credentials.TransportCredentials.
+// ServerHandshake implements credentials.TransportCredentials. After an error the gRPC server
+// closes the raw connection alone.
 func (f *fork) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	c, info, err := f.TransportCredentials.ServerHandshake(raw)
 	if err != nil {
@@ -72,13 +74,13 @@ func (f *fork) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, er
 	first := make([]byte, len(preface))
 	n, err := io.ReadFull(c, first)
 	if err != nil && n == 0 {
-		return nil, nil, err
+		return nil, nil, errors.Join(err, c.Close())
 	}
 	if string(first) != preface {
 		return &peeked{Conn: c, first: first[:n]}, info, nil
 	}
 	if !f.server.take(newConn(c, f.server.MaxMessage), info) {
-		return nil, nil, grpc.ErrServerStopped
+		return nil, nil, errors.Join(grpc.ErrServerStopped, c.Close())
 	}
 	return nil, nil, credentials.ErrConnDispatched
 }

@@ -10,7 +10,7 @@ import (
 
 // The ways.
 const (
-	// GRPC is gRPC with the settings that the Go client and sites had before frames.
+	// GRPC is gRPC with the settings of the Go client and of sites, where they use it.
 	GRPC = "gRPC"
 	// Tuned is gRPC with larger buffers and fixed windows at both ends.
 	Tuned = "gRPC, tuned"
