@@ -4,13 +4,19 @@ package attempt
 
 import (
 	"crypto/sha256"
+
+	"github.com/samya-db/samya/internal/session"
 )
 
-// Key identifies a request: a collision-resistant hash of its id.
+// Key identifies a request: its session and sequence, or else a collision-resistant hash of
+// its id.
 type Key [16]byte
 
 // KeyOf is the key of a request id.
 func KeyOf(id string) Key {
+	if of, sequence, ok := session.Parse(id); ok {
+		return OfSession(of, sequence)
+	}
 	sum := sha256.Sum256([]byte(id))
 	return Key(sum[:16])
 }

@@ -1,0 +1,71 @@
+// Package session names requests by a session and a sequence: a client draws the name of a
+// session once and counts its requests. A site finds the requests of a session by their
+// sequences, and drops those that the client has the answers of. The package refuses to know
+// what a request asks for, and whether it was answered.
+//
+// The scheme is that of RIFL (Lee et al., SOSP 2015, section 3) and of the sessions in
+// Ongaro's thesis on Raft (section 6.3). There, a server leases sessions; here, a request's
+// not_after bounds the time for which a site has to remember the request.
+package session
+
+import (
+	"encoding/base64"
+	"strconv"
+)
+
+// ID is the random name of a session: 72 bits.
+type ID [Bytes]byte
+
+const (
+	// Bytes is the length of an ID.
+	Bytes = 9
+	// MaxSequence is the last sequence of a session.
+	MaxSequence = 1<<40 - 1
+	// MaxOpen bounds a session: the first request without an answer and the last request
+	// are fewer than MaxOpen sequences apart. Beyond that a client begins another session.
+	MaxOpen = 1 << 14
+
+	prefix = "s."
+	// letters is the length of an ID in a request id, head of all before the sequence.
+	letters = Bytes / 3 * 4
+	head    = len(prefix) + letters + 1
+	// mostDigits is the length of MaxSequence in hexadecimal.
+	mostDigits = 10
+)
+
+var encoding = base64.RawURLEncoding.Strict()
+
+// Text begins the ids of a session's requests. Requests append their sequence, by Append.
+func (id ID) Text() string { return prefix + encoding.EncodeToString(id[:]) + "." }
+
+// Append appends a sequence, at most MaxSequence, to the Text of a session.
+func Append(text []byte, sequence uint64) []byte { return strconv.AppendUint(text, sequence, 16) }
+
+// Parse is the inverse: the session and the sequence of a request id. Each request of a session
+// has one id: another id with the same numbers is no id of a session.
+func Parse(requestID string) (id ID, sequence uint64, ok bool) {
+	if len(requestID) <= head || len(requestID) > head+mostDigits || requestID[:len(prefix)] != prefix || requestID[head-1] != '.' {
+		return ID{}, 0, false
+	}
+	digits := requestID[head:]
+	for i := range len(digits) {
+		c := digits[i]
+		switch {
+		case '0' <= c && c <= '9':
+			sequence = sequence<<4 | uint64(c-'0')
+		case 'a' <= c && c <= 'f':
+			sequence = sequence<<4 | uint64(c-'a'+10)
+		default:
+			return ID{}, 0, false
+		}
+	}
+	if digits[0] == '0' && len(digits) > 1 {
+		return ID{}, 0, false
+	}
+	var raw [letters]byte
+	copy(raw[:], requestID[len(prefix):])
+	if n, err := encoding.Decode(id[:], raw[:]); err != nil || n != Bytes {
+		return ID{}, 0, false
+	}
+	return id, sequence, true
+}
