@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/samya-db/samya/internal/node"
+	"github.com/samya-db/samya/internal/versions"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/partitions"
@@ -65,6 +66,7 @@ type Starter = starter
 // stream ends. The site stops when closing is closed.
 func ServeStream(e Starter, window int, closing <-chan struct{}, rpc grpc.BidiStreamingServer[samyav1.StreamRequest, samyav1.StreamResponse]) error {
 	s := &Site{cfg: Config{Config: node.Config{Name: "us"}}}
+	s.speaks.Store(new(versions.Speaker))
 	s.sites.Store(&memberSet{version: 1, sites: []core.SiteID{"us"}})
 	s.metrics = newMetrics(s)
 	st := newStream(s, e)

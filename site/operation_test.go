@@ -10,6 +10,7 @@ import (
 
 	"github.com/samya-db/samya/internal/node"
 	"github.com/samya-db/samya/internal/preset"
+	"github.com/samya-db/samya/internal/versions"
 
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site/core"
@@ -25,6 +26,7 @@ import (
 // shell is site us of three, without a core.
 func shell() *Site {
 	s := &Site{cfg: Config{Config: node.Config{Name: "us"}}, founded: store.Members{Version: 1}}
+	s.speaks.Store(new(versions.Speaker))
 	s.sites.Store(&memberSet{version: 1, sites: []core.SiteID{"as", "eu", "us"}})
 	s.metrics = newMetrics(s)
 	return s

@@ -45,7 +45,7 @@ type stream struct {
 func newStream(s *Site, e starter) *stream {
 	st := &stream{site: s, engine: e}
 	st.Handler, st.Window, st.MaxReplies, st.Expires, st.Passing = st, streamWindow, maxReplies, true, true
-	st.Stopping = s.closing
+	st.Stopping, st.Sessions = s.closing, s.sessions
 	st.Stopped = apierr.New(apierr.ShuttingDown, "site %s is about to stop; what has no answer was not begun", s.cfg.Name)
 	return st
 }

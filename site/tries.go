@@ -16,14 +16,14 @@ import (
 // tries reads the description of a request's attempts, and checks what needs this site:
 // its members and its clock. Most requests have none. Package checks has the other checks.
 func (s *Site) tries(r checks.Attempted) (input.Tries, error) {
-	if r.GetAttempt() == 0 && r.GetRelay() == 0 && r.GetNotAfter() == nil && len(r.GetTried()) == 0 {
+	if r.GetAttempt() == 0 && r.GetRelay() == 0 && r.GetNotAfter() == nil && len(r.GetTried()) == 0 && r.GetAcknowledged() == 0 {
 		return input.Tries{}, nil
 	}
 	var errs []error
 	bad := func(field, format string, args ...any) {
 		errs = append(errs, &name.Error{Field: field, Problem: fmt.Sprintf(format, args...)})
 	}
-	t := input.Tries{Attempt: attempt.Of(r.GetAttempt(), r.GetRelay())}
+	t := input.Tries{Attempt: attempt.Of(r.GetAttempt(), r.GetRelay()), Acked: r.GetAcknowledged()}
 	if tried := r.GetTried(); len(tried) > 0 && len(tried) <= s.maxSites() {
 		t.Tried = []core.SiteID{}
 		for _, at := range tried {

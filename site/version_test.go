@@ -10,6 +10,7 @@ import (
 
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/cutid"
+	"github.com/samya-db/samya/internal/parts"
 	"github.com/samya-db/samya/internal/versions"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site"
@@ -209,4 +210,34 @@ func TestVersionTooFar(t *testing.T) {
 		}
 		return err
 	})
+}
+
+// TestSessionsNeedTheVersion: a site tells clients that all sites know sessions, in streams and in
+// answers to batches, once the cluster is of the version of builds that do.
+func TestSessionsNeedTheVersion(t *testing.T) {
+	t.Parallel()
+	for of, want := range map[versions.Version]bool{versions.First: false, versions.Members: true} {
+		c := sitetest.Start(t, []string{"us"}, func(cfg *site.Config) { cfg.Versions = versions.Of(of) })
+		c.Create("acme/vm", 300)
+		stream, err := c.Tokens("us").Stream(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, err := stream.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		acquire := &samyav1.Operation{Operation: &samyav1.Operation_Acquire{Acquire: &samyav1.AcquireRequest{Entity: "acme/vm", Tokens: 1}}}
+		batch, err := c.Tokens("us").Batch(t.Context(), &samyav1.BatchRequest{Operations: []*samyav1.Operation{acquire}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		atomic, err := c.Tokens("us").Batch(t.Context(), &samyav1.BatchRequest{Atomic: true, Operations: []*samyav1.Operation{parts.Of("acme/vm", 1)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first.GetSessions() != want || batch.GetSessions() != want || atomic.GetSessions() != want {
+			t.Errorf("in a cluster of version %d: %t, %t, %t", of, first.GetSessions(), batch.GetSessions(), atomic.GetSessions())
+		}
+	}
 }

@@ -21,6 +21,7 @@ func (s *Service) AcquireAll(ctx context.Context, req *samyav1.BatchRequest) (*s
 		return nil, apierr.FromName(err)
 	}
 	wait := checks.WaitOf(req.GetWait(), siteWait)
+	req.Acknowledged = 0 // a site asks another about a try of this app manager
 	moves := s.router.Movement(req, wait)
 	req.RequestId = s.id(req.GetRequestId())
 	req.NotAfter = timestamppb.New(moves.NotAfter)
@@ -36,6 +37,7 @@ func (s *Service) AcquireAll(ctx context.Context, req *samyav1.BatchRequest) (*s
 	if parts.Foreign(req, resp) {
 		return nil, s.router.Unknown(c, resp.GetSite(), errForeign)
 	}
-	resp.RequestId = cmp.Or(resp.GetRequestId(), req.GetRequestId())
+	// This app manager may try several sites, and tells no client of sessions.
+	resp.RequestId, resp.Sessions = cmp.Or(resp.GetRequestId(), req.GetRequestId()), false
 	return resp, nil
 }

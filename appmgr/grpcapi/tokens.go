@@ -27,6 +27,7 @@ func (s *Service) AcquireInPlace(ctx context.Context, req *samyav1.AcquireReques
 		return nil, apierr.FromName(err)
 	}
 	wait := checks.WaitOf(req.GetWait(), siteWait)
+	req.Acknowledged = 0 // a site asks another about a try of this app manager
 	moves := s.router.Movement(req, wait)
 	req.RequestId = s.id(req.GetRequestId())
 	c := route.Call{Site: req.GetSite(), RequestID: req.GetRequestId(), Entity: req.GetEntity()}
@@ -79,6 +80,7 @@ func (s *Service) ReleaseInPlace(ctx context.Context, req *samyav1.ReleaseReques
 	if err := boundary.Release(req); err != nil {
 		return nil, apierr.FromName(err)
 	}
+	req.Acknowledged = 0 // a site asks another about a try of this app manager
 	moves := s.router.Movement(req, 0)
 	req.RequestId = s.id(req.GetRequestId())
 	c := route.Call{

@@ -17,6 +17,7 @@ import (
 	"github.com/samya-db/samya/internal/cutid"
 	"github.com/samya-db/samya/internal/name"
 	"github.com/samya-db/samya/internal/rates"
+	"github.com/samya-db/samya/internal/session"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -36,6 +37,7 @@ type Attempted interface {
 	GetRelay() uint32
 	GetTried() []string
 	GetNotAfter() *timestamppb.Timestamp
+	GetAcknowledged() uint64
 }
 
 // Acquire checks all fields of an acquire. Its error joins a [name.Error] for each field
@@ -275,6 +277,14 @@ func (b Boundary) attempts(r Attempted) error {
 		bad("not_after", "missing: an attempt after the first has that of the first")
 	case at != nil && at.CheckValid() != nil:
 		bad("not_after", "no valid time")
+	}
+	if acknowledged := r.GetAcknowledged(); acknowledged > 0 {
+		switch _, sequence, ok := session.Parse(id); {
+		case !ok:
+			bad("acknowledged", "only with a request_id of a session")
+		case acknowledged > sequence:
+			bad("acknowledged", "%d, at most %d, the sequence of request_id", acknowledged, sequence)
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/cutid"
 	"github.com/samya-db/samya/internal/name"
+	"github.com/samya-db/samya/internal/session"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -125,7 +126,7 @@ func TestReconcile(t *testing.T) {
 // at one of them.
 func TestBoundaries(t *testing.T) {
 	outside, inside := Boundary{MaxSites: 3}, Boundary{MaxSites: 3, MaxRelays: 255}
-	soon := timestamppb.New(time.Now().Add(time.Minute))
+	soon, of := timestamppb.New(time.Now().Add(time.Minute)), session.ID{1}.Text()
 	for name, tc := range map[string]struct {
 		change         func(r *samyav1.AcquireRequest)
 		atOut, atSites string // fields at fault
@@ -150,6 +151,9 @@ func TestBoundaries(t *testing.T) {
 		"tried everywhere": {func(r *samyav1.AcquireRequest) {
 			r.Attempt, r.RequestId, r.NotAfter, r.Tried = 2, "x", soon, []string{"as", "eu", "us"}
 		}, "", ""},
+		"a request of a session": {func(r *samyav1.AcquireRequest) { r.RequestId, r.Acknowledged = of+"1f", 0x1f }, "", ""},
+		"more than its sequence": {func(r *samyav1.AcquireRequest) { r.RequestId, r.Acknowledged = of+"1f", 0x20 }, "acknowledged", "acknowledged"},
+		"outside of a session":   {func(r *samyav1.AcquireRequest) { r.RequestId, r.Acknowledged = "1f", 1 }, "acknowledged", "acknowledged"},
 		"tried elsewhere too": {func(r *samyav1.AcquireRequest) {
 			r.Attempt, r.RequestId, r.NotAfter, r.Tried = 2, "x", soon, []string{"as", "eu", "sa", "us"}
 		}, "tried", "tried"},
@@ -172,7 +176,9 @@ func TestBoundaries(t *testing.T) {
 
 // TestPlainRequestsAllocateNothing: a check costs no memory where there is no fault.
 func TestPlainRequestsAllocateNothing(t *testing.T) {
-	b, r := Boundary{MaxSites: 3}, &samyav1.AcquireRequest{Entity: "acme/vm", Tokens: 3, RequestId: "x", Wait: durationpb.New(0)}
+	b, r := Boundary{MaxSites: 3}, &samyav1.AcquireRequest{
+		Entity: "acme/vm", Tokens: 3, RequestId: session.ID{1}.Text() + "7", Acknowledged: 7, Wait: durationpb.New(0),
+	}
 	if n := testing.AllocsPerRun(100, func() {
 		if err := b.Acquire(r); err != nil {
 			t.Error(err)

@@ -70,6 +70,8 @@ type Mux struct {
 	loop    sync.WaitGroup
 	calls   sync.Pool    // of *call
 	telling atomic.Int64 // callers being woken with their answers
+	// sessions: the server of the last stream told that it knows sessions.
+	sessions atomic.Bool
 
 	mu      sync.Mutex
 	work    sync.Cond // something to send, or an end, may have come
@@ -87,6 +89,10 @@ func New(conn grpc.ClientConnInterface, o Options) *Mux {
 	m.work.L = &m.mu
 	return m
 }
+
+// Sessions reports whether the server of the last stream has told that all sites of its cluster
+// know sessions (package session).
+func (m *Mux) Sessions() bool { return m.sessions.Load() }
 
 // Do makes an operation and waits for its result, until ctx ends. The server is told the
 // deadline of ctx. The error is nil only if the fate is Answered, and the result may then

@@ -76,6 +76,9 @@ type Server[T any, C Entered[T]] struct {
 	// Passing says that rpc keeps nothing of an answer once it is sent. Answers then share
 	// memory.
 	Passing bool
+	// Sessions, if not nil, reports whether all sites of the cluster know sessions (package
+	// session). Once it has, it always does. The client is told.
+	Sessions func() bool
 	// Stopping is closed when the server stops. The stream then begins no call, and ends
 	// with the error Stopped.
 	Stopping <-chan struct{}
@@ -104,6 +107,8 @@ type Server[T any, C Entered[T]] struct {
 	// wake holds one token when the sender has something to look at.
 	wake chan struct{}
 
+	// sessions: the client was told that sessions are known.
+	sessions bool
 	// answers and replies are the memory of the last message, see Passing.
 	answers []replied
 	replies []*samyav1.Reply
@@ -144,7 +149,7 @@ func (s *Server[T, C]) nudge() {
 func (s *Server[T, C]) Serve(rpc samyav1.TokenService_StreamServer) error {
 	s.open, s.wake = make(map[uint64]C), make(chan struct{}, 1)
 	defer s.abandon()
-	if err := rpc.Send(&samyav1.StreamResponse{Window: uint32(s.Window)}); err != nil {
+	if err := rpc.Send(&samyav1.StreamResponse{Window: uint32(s.Window), Sessions: s.news()}); err != nil {
 		return fmt.Errorf("telling the window: %w", err)
 	}
 	// The goroutine ends with the stream, perhaps after this function has returned.
@@ -361,7 +366,16 @@ func (s *Server[T, C]) response(taken []C) *samyav1.StreamResponse {
 		}
 	}
 	replies := s.replies[:len(taken)]
-	return &samyav1.StreamResponse{Replies: replies[:s.Handler.Answer(taken, replies)]}
+	return &samyav1.StreamResponse{Replies: replies[:s.Handler.Answer(taken, replies)], Sessions: s.news()}
+}
+
+// news reports whether the client is to be told that sessions are known: once.
+func (s *Server[T, C]) news() bool {
+	if s.sessions || s.Sessions == nil || !s.Sessions() {
+		return false
+	}
+	s.sessions = true
+	return true
 }
 
 // reuse takes out calls whose answers are about to be sent.

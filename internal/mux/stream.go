@@ -155,13 +155,13 @@ func (s *stream) receive() error {
 		if err := s.client.RecvMsg(&f); err != nil {
 			return err
 		}
-		var window uint32
+		var told told
 		var err error
-		replies, window, err = readResponse(f.data, replies[:0])
+		replies, told, err = readResponse(f.data, replies[:0])
 		if err != nil {
 			return err
 		}
-		answered, err = s.settle(replies, window, answered[:0])
+		answered, err = s.settle(replies, told, answered[:0])
 		s.m.telling.Add(int64(len(answered)))
 		for _, c := range answered {
 			c.done <- struct{}{}
@@ -176,13 +176,16 @@ func (s *stream) receive() error {
 
 // settle removes the answered calls from the table and appends the calls with a waiting
 // caller to answered.
-func (s *stream) settle(replies []reply, window uint32, answered []*call) ([]*call, error) {
+func (s *stream) settle(replies []reply, told told, answered []*call) ([]*call, error) {
 	m := s.m
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	full := s.table.used >= s.window
-	if window > 0 && !s.heard {
-		s.window = int(window)
+	if told.window > 0 && !s.heard {
+		s.window = int(told.window)
+	}
+	if told.sessions || !s.heard {
+		m.sessions.Store(told.sessions)
 	}
 	s.heard = true
 	for _, r := range replies {

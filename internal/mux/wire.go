@@ -28,6 +28,7 @@ const (
 	fieldResult    = 2 // Reply
 	fieldReplies   = 1 // StreamResponse
 	fieldWindow    = 2
+	fieldSessions  = 3
 )
 
 // encode encodes the operation of c.
@@ -115,9 +116,15 @@ type reply struct {
 	result []byte
 }
 
+// told is what a StreamResponse tells beside replies. The window is 0 if it tells none.
+type told struct {
+	window   uint32
+	sessions bool
+}
+
 // readResponse reads a StreamResponse and appends its replies to into. The results are
-// parts of b. The window is 0 if the response tells none.
-func readResponse(b []byte, into []reply) (_ []reply, window uint32, _ error) {
+// parts of b.
+func readResponse(b []byte, into []reply) (_ []reply, told told, _ error) {
 	err := fields.Each(b, func(f fields.Field) error {
 		switch {
 		case f.Num == fieldReplies && f.Kind == protowire.BytesType:
@@ -134,14 +141,16 @@ func readResponse(b []byte, into []reply) (_ []reply, window uint32, _ error) {
 			into = append(into, r)
 			return err
 		case f.Num == fieldWindow && f.Kind == protowire.VarintType:
-			window = uint32(f.Number)
+			told.window = uint32(f.Number)
+		case f.Num == fieldSessions && f.Kind == protowire.VarintType:
+			told.sessions = f.Number != 0
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, 0, fmt.Errorf("reading an answer of the stream: %w", err)
+		return nil, told, fmt.Errorf("reading an answer of the stream: %w", err)
 	}
-	return into, window, nil
+	return into, told, nil
 }
 
 // decodeResult reads a result.

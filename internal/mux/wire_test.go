@@ -74,7 +74,7 @@ func FuzzReadResponse(tf *testing.F) {
 	// A result with a known field of an unexpected kind: some decoders keep it as unknown.
 	f.Add([]byte("\n\f\b\x80\x80\x80\x80 \x12\x04\x1a\x00\b\b"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		replies, window, err := readResponse(b, nil)
+		replies, told, err := readResponse(b, nil)
 		want := &samyav1.StreamResponse{}
 		// Without unknown fields: no sender writes them, and decoders differ about them.
 		if (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(b, want) != nil {
@@ -91,8 +91,8 @@ func FuzzReadResponse(tf *testing.F) {
 		if !bytes.Equal(again, b) {
 			return
 		}
-		if window != want.GetWindow() || len(replies) != len(want.GetReplies()) {
-			t.Fatalf("window %d and %d replies, want %d and %d", window, len(replies), want.GetWindow(), len(want.GetReplies()))
+		if told.window != want.GetWindow() || told.sessions != want.GetSessions() || len(replies) != len(want.GetReplies()) {
+			t.Fatalf("%+v and %d replies, want %d, %v and %d", told, len(replies), want.GetWindow(), want.GetSessions(), len(want.GetReplies()))
 		}
 		for i, r := range replies {
 			if r.tag != want.GetReplies()[i].GetTag() {

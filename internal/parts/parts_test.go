@@ -126,6 +126,8 @@ func give(t *testing.T, m protoreflect.Message, field protoreflect.FieldDescript
 		m.Set(field, protoreflect.ValueOfBool(true))
 	case field.Kind() == protoreflect.Int64Kind:
 		m.Set(field, protoreflect.ValueOfInt64(1))
+	case field.Kind() == protoreflect.Uint64Kind:
+		m.Set(field, protoreflect.ValueOfUint64(1))
 	case field.Kind() == protoreflect.Uint32Kind:
 		m.Set(field, protoreflect.ValueOfUint32(1))
 	default:

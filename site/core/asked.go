@@ -52,8 +52,12 @@ func (c *repeating) asked(a *message.ClaimAsk) message.ClaimVerdict {
 		return 0
 	}
 	old, found := c.requests.find(a.Key)
-	if found && old.body != a.Body {
+	switch {
+	case found && old.body != a.Body:
 		return message.NeverRan
+	case !found && c.requests.acknowledged(&a.Key):
+		// The client has its answer, and no record tells which.
+		return message.Forgotten
 	}
 	switch a.Kind {
 	case message.UndoAcquire:

@@ -22,6 +22,7 @@ type repeating struct {
 // a waiting acquire expires.
 func (c *repeating) repeated(call input.Call, r *request, until Tick) bool {
 	at := r.tries.Number()
+	c.requests.acknowledge(&r.key, r.tries.Acked)
 	old, found := c.requests.find(r.key)
 	if found && old.state == stored.Undone && old.body == r.body && at > old.attempt {
 		found = false
@@ -29,7 +30,12 @@ func (c *repeating) repeated(call input.Call, r *request, until Tick) bool {
 	var w *waiting
 	body, last := old.body, old.attempt
 	if !found {
-		if w = c.waiting[r.key]; w == nil {
+		if w = c.waiting[r.key]; w == nil && c.requests.acknowledged(&r.key) {
+			// A late duplicate.
+			c.reply(call, answer.Answer{Code: answer.Superseded})
+			return true
+		}
+		if w == nil {
 			return !c.asking.placed(call, r, nil)
 		}
 		body, last = w.body, w.tries.Number()

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/internal/session"
 	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/predict"
 	"github.com/samya-db/samya/redistribute"
@@ -52,6 +53,10 @@ type Config struct {
 	// (about 57 bytes of memory each). At the bound requests are refused as Overloaded;
 	// from seven eighths on, only requests of tenants that have an equal part of it.
 	MaxRequests int
+	// MaxOpen bounds the requests between the first of a session without acknowledgement and the
+	// last: the records of a longer session are kept as those without a session. Default
+	// session.MaxOpen.
+	MaxOpen int
 	// TenantSegments is the number of leading segments of an entity's name that name its
 	// tenant; default 1. Tenants share MaxRequests, MaxWaitingAll and MaxWatchers.
 	TenantSegments int
@@ -179,6 +184,7 @@ func (c *Config) setDefaults() {
 	orDefault(&c.Skew, min(10_000, c.Retention/4))
 	orDefault(&c.MaxClaims, 65536)
 	orDefault(&c.MaxRequests, 18_000_000)
+	orDefault(&c.MaxOpen, session.MaxOpen)
 	orDefault(&c.TenantSegments, 1)
 	orDefault(&c.MaxLeases, 1_000_000)
 	orDefault(&c.MaxWaiting, 10_000)

@@ -100,7 +100,7 @@ func New(cfg Config, from stored.Restored) (*Core, error) {
 		return nil, fmt.Errorf("restoring the roster: %w", err)
 	}
 	c := newCore(&common{cfg: cfg, mods: mods, space: newSpace(), roster: newRoster(cfg.Self, cfg.Members, decided)})
-	c.requests = newRequestTable()
+	c.requests = newRequestTable(cfg.MaxRequests, cfg.MaxOpen)
 	if err := c.requests.restore(&from, cfg.Skew, newTenantsOf(&cfg, &from)); err != nil {
 		return nil, fmt.Errorf("restoring the requests: %w", err)
 	}

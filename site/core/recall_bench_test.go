@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/internal/portion"
+	"github.com/samya-db/samya/internal/session"
 	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/core/stored"
 )
@@ -18,7 +19,7 @@ func BenchmarkRemember(b *testing.B) {
 	for _, records := range []int{1_000_000, 5_000_000, 15_000_000} {
 		b.Run(fmt.Sprintf("records=%d", records), func(b *testing.B) {
 			const perBlock = 100
-			table := newRequestTable()
+			table := newRequestTable(1<<30, session.MaxOpen)
 			rnd := rand.New(rand.NewPCG(1, 2))
 			block := stored.Block{Records: make([]stored.Request, perBlock)}
 			now := input.Now{Tick: 1, Wall: 1}

@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/samya-db/samya/internal/portion"
+	"github.com/samya-db/samya/internal/session"
 	"github.com/samya-db/samya/site/core/attempt"
 	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/core/stored"
@@ -168,7 +169,7 @@ func TestWidths(t *testing.T) {
 // Measured: 58.8 at most, 57.1 on average.
 func TestBytesOfARequest(t *testing.T) {
 	const from, to, perBlock, most = 200_000, 1_200_000, 20, 60
-	table := newRequestTable()
+	table := newRequestTable(1<<30, session.MaxOpen)
 	worst, sum, times := 0., 0., 0
 	block := stored.Block{Records: make([]stored.Request, perBlock)}
 	for n := 0; n < to; {
@@ -273,7 +274,7 @@ func TestKeyIndexOfOneTag(t *testing.T) {
 // TestExpiryIsBounded: a transaction forgets no more records than its bound, also of a
 // large block. The rest of the block stays remembered.
 func TestExpiryIsBounded(t *testing.T) {
-	table := newRequestTable()
+	table := newRequestTable(1<<30, session.MaxOpen)
 	key := func(n int) (k attempt.Key) {
 		binary.BigEndian.PutUint64(k[:], uint64(n))
 		return k

@@ -60,5 +60,4 @@ func (c *remembering) record(r stored.Request, tenant portion.Slot) {
 // recordFleeting is record for a request that need not be durable.
 func (c *remembering) recordFleeting(r *stored.Request, tenant portion.Slot) {
 	c.requests.add(r, tenant)
-	c.requests.fleeting++
 }

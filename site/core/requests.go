@@ -77,6 +77,9 @@ type remembered struct {
 // records leave it oldest first.
 type requestTable struct {
 	recall
+	rings rings
+	// most bounds what tenants hold in the table, longest the places of a ring.
+	most, longest int
 	// held counts, for each tenant, the bounded contents of the table: its records, their
 	// parts, and the acquires that wait. Only the last record of a key counts.
 	held portion.Counts
@@ -86,8 +89,8 @@ type requestTable struct {
 	next uint64
 	// forgotten is the lowest sequence not yet deleted from disk.
 	forgotten uint64
-	// fleeting is the number of records being gathered that are in no block on disk.
-	fleeting int
+	// gathered is the number of records of no ring that were added since the last block.
+	gathered int
 	// restored says that some restored blocks have no time yet.
 	restored bool
 	// lost is no earlier than the wall time of any forgotten block.
@@ -115,8 +118,11 @@ const (
 	forgetMost = 1024
 )
 
-func newRequestTable() requestTable {
-	return requestTable{recall: recall{index: newKeyIndex()}, next: 1, lost: math.MinInt64, parts: make(map[attempt.Key][]stored.Part)}
+func newRequestTable(most, longest int) requestTable {
+	return requestTable{
+		recall: recall{index: newKeyIndex()}, rings: newRings(), most: most, longest: longest, next: 1, lost: math.MinInt64,
+		parts: make(map[attempt.Key][]stored.Part),
+	}
 }
 
 // restore takes up blocks from the disk, one after the other. Records forgotten before the
@@ -151,6 +157,12 @@ func (t *requestTable) lasts(now, keep Tick) Tick {
 }
 
 func (t *requestTable) find(key attempt.Key) (remembered, bool) {
+	if _, at := t.inRing(&key); at != nil {
+		return at.unpack(at), true
+	}
+	if !t.inRecall(&key) {
+		return remembered{}, false
+	}
 	number, found := t.recall.find(&key)
 	if !found {
 		return remembered{}, false
@@ -158,15 +170,22 @@ func (t *requestTable) find(key attempt.Key) (remembered, bool) {
 	return t.get(number), true
 }
 
-// add makes a record findable and counts it in a tenant's slot. The caller gathers the
-// block that persists the record and hands it to seal.
+// add makes a record findable and counts it in a tenant's slot, where the caller has counted
+// 1 for it. The caller gathers the block that persists the record and hands it to seal.
 func (t *requestTable) add(r *stored.Request, tenant portion.Slot) {
-	before, replaced := t.recall.add(rememberedOf(r, tenant))
-	if replaced {
-		t.leave(&before)
+	m := rememberedOf(r, tenant)
+	if t.addToRing(m, r.Parts) {
+		return
 	}
-	if r.Kind == stored.AllRequest && len(r.Parts) > 0 {
-		t.keepParts(r, tenant)
+	t.takeOut(&r.Key)
+	t.gathered++
+	if before, replaced := t.recall.add(m); replaced {
+		t.leave(&before)
+	} else if of, _, ok := r.Key.Session(); ok {
+		t.rings.stray(of, 1)
+	}
+	if len(r.Parts) > 0 {
+		t.keepParts(r.Key, r.Parts, tenant)
 	}
 }
 
@@ -177,56 +196,75 @@ func rememberedOf(r *stored.Request, tenant portion.Slot) *remembered {
 	}
 }
 
-// addNew is add, unless the table has a record of that key.
+// addNew is add, unless the table has a record of that key, or the client has acknowledged the
+// request.
 func (t *requestTable) addNew(r *stored.Request, tenant portion.Slot) bool {
+	if of, _, ok := r.Key.Session(); ok {
+		if _, found := t.find(r.Key); found || t.acknowledged(&r.Key) {
+			return false
+		}
+		m := rememberedOf(r, tenant)
+		if t.addToRing(m, r.Parts) {
+			return true
+		}
+		t.rings.stray(of, 1)
+	}
 	if !t.recall.addNew(rememberedOf(r, tenant)) {
 		return false
 	}
-	if r.Kind == stored.AllRequest && len(r.Parts) > 0 {
-		t.keepParts(r, tenant)
+	t.gathered++
+	if len(r.Parts) > 0 {
+		t.keepParts(r.Key, r.Parts, tenant)
 	}
 	return true
 }
 
 // keepParts keeps the parts of the last record of a key.
-func (t *requestTable) keepParts(r *stored.Request, tenant portion.Slot) {
-	t.parts[r.Key] = r.Parts
-	t.partCount += len(r.Parts)
-	t.held.More(tenant, len(r.Parts))
+func (t *requestTable) keepParts(key attempt.Key, parts []stored.Part, tenant portion.Slot) {
+	t.parts[key] = parts
+	t.partCount += len(parts)
+	t.held.More(tenant, len(parts))
+}
+
+// dropParts drops the parts of a record.
+func (t *requestTable) dropParts(r *remembered) {
+	parts := len(t.parts[r.key])
+	delete(t.parts, r.key)
+	t.partCount -= parts
+	t.held.Give(r.tenant, parts)
 }
 
 // leave stops counting a record that is no longer the last of its key, and drops its
 // parts.
 func (t *requestTable) leave(r *remembered) {
-	n := 1
 	if r.kind == stored.AllRequest {
-		parts := len(t.parts[r.key])
-		delete(t.parts, r.key)
-		t.partCount -= parts
-		n += parts
+		t.dropParts(r)
 	}
-	t.held.Give(r.tenant, n)
+	t.held.Give(r.tenant, 1)
 }
 
 // seal notes the gathered records for expiry, and numbers the block of the durable ones.
 func (t *requestTable) seal(b *stored.Block, now input.Now) {
-	records := len(b.Records) + t.fleeting
-	if t.fleeting = 0; records == 0 {
+	records := t.gathered
+	if t.gathered = 0; records == 0 && len(b.Records) == 0 {
 		return
 	}
 	noted := rememberedBlock{sequence: t.next, wall: now.Wall, at: now.Tick, records: records}
 	if len(b.Records) > 0 {
 		b.Sequence, b.Wall = t.next, now.Wall
+		t.tellRings(b)
 		t.next++
 	}
 	*t.blocks.push() = noted
 }
 
 func (t *requestTable) remember(b *stored.Block, tenants *tenantsOf) {
+	t.restoreRings(b)
 	for i := range b.Records {
 		t.add(&b.Records[i], tenants.take(&t.held, &b.Records[i]))
 	}
-	*t.blocks.push() = rememberedBlock{sequence: b.Sequence, wall: b.Wall, records: len(b.Records)}
+	*t.blocks.push() = rememberedBlock{sequence: b.Sequence, wall: b.Wall, records: t.gathered}
+	t.gathered = 0
 }
 
 // expire forgets at most `most` records, answered or restored more than keep ago. It
@@ -253,6 +291,9 @@ func (t *requestTable) expire(now, keep Tick, most int) uint64 {
 			gone := t.forget(n, &forgotten)
 			for i := range gone {
 				t.leave(&gone[i])
+				if of, _, ok := gone[i].key.Session(); ok {
+					t.rings.stray(of, -1)
+				}
 			}
 			b.records -= n
 			most -= n
@@ -262,6 +303,7 @@ func (t *requestTable) expire(now, keep Tick, most int) uint64 {
 		}
 		t.blocks.pop()
 	}
+	t.expireRings(most)
 	// The last block stays on disk: its number is never used again, and its time bounds
 	// the time of earlier answers.
 	oldest := t.next - 1
@@ -275,7 +317,7 @@ func (t *requestTable) expire(now, keep Tick, most int) uint64 {
 	return oldest
 }
 
-func (t *requestTable) len() int { return t.index.len }
+func (t *requestTable) len() int { return t.index.len + t.rings.records }
 
 // size is the bounded size of the table: a part takes about as much memory as a record.
-func (t *requestTable) size() int { return t.index.len + t.partCount }
+func (t *requestTable) size() int { return t.index.len + t.rings.places + t.partCount }

@@ -37,7 +37,7 @@ func (l *shard) release(call input.Call, r *request, ch charge) bool {
 // record records and answers a request that changes the tokens left of its entity.
 func (l *shard) record(call input.Call, r *request, e *entity, tokens, change Tokens) bool {
 	q := recordOf(r, e, stored.Ran, tokens, leftOf(e)+change)
-	if !l.note(&q, e) {
+	if !l.note(&q, r.tries.Acked, e) {
 		return false
 	}
 	l.replies = append(l.replies, Reply{Call: call, Answer: answer.Answer{Code: answer.OK, Tokens: tokens, Left: q.Left}})
@@ -152,7 +152,7 @@ func (l *shard) roll(e *entity) {
 // note makes a record findable and has it stored, unless its key has a record or a
 // waiting acquire, or there is no room. The record is counted for the tenant of the first
 // entity.
-func (l *shard) note(r *stored.Request, first *entity) bool {
+func (l *shard) note(r *stored.Request, acked uint64, first *entity) bool {
 	c := l.c
 	if len(c.waiting) > 0 {
 		if _, waits := c.waiting[r.Key]; waits {
@@ -160,6 +160,7 @@ func (l *shard) note(r *stored.Request, first *entity) bool {
 		}
 	}
 	c.shards.table.Lock()
+	c.requests.acknowledge(&r.Key, acked)
 	added := l.addNew(r, first)
 	c.shards.table.Unlock()
 	if !added {

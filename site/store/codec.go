@@ -262,12 +262,12 @@ func packParts(packed []byte, parts []stored.Part) []byte {
 }
 
 // appendBlock writes a storev1.RequestBlock by hand: every commit has one.
-func appendBlock(dst []byte, wall int64, packed []byte) []byte {
-	dst = appendField(dst, 1, uint64(wall))
-	if len(packed) == 0 {
-		return dst
+func appendBlock(dst []byte, b *stored.Block, packed []byte) []byte {
+	dst = appendField(dst, 1, uint64(b.Wall))
+	if len(packed) > 0 {
+		dst = protowire.AppendBytes(protowire.AppendTag(dst, 2, protowire.BytesType), packed)
 	}
-	return protowire.AppendBytes(protowire.AppendTag(dst, 2, protowire.BytesType), packed)
+	return appendSessions(appendTenants(dst, b.Records), b.Sessions)
 }
 
 // appendTenants appends the tenants of the records of a block: few records have a
@@ -302,6 +302,7 @@ func readBlock(b *stored.Block, sequence uint64, raw []byte) error {
 	packed := p.GetRecords()
 	*b = stored.Block{
 		Sequence: sequence, Wall: p.GetWall(), Records: slices.Grow(b.Records[:0], len(packed)/(requestFixed+4)),
+		Sessions: b.Sessions[:0],
 	}
 	for len(packed) > 0 {
 		r, n := decodeRequest(packed)
@@ -317,7 +318,7 @@ func readBlock(b *stored.Block, sequence uint64, raw []byte) error {
 		}
 		b.Records[t.GetRecord()].Tenant = t.GetTenant()
 	}
-	return nil
+	return readSessions(b, p.GetSessions())
 }
 
 // decodeRequest decodes the first of the packed records and returns its length, 0 for

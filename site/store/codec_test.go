@@ -68,5 +68,5 @@ func attemptBeyond() []byte {
 	packed := append([]byte(nil), make([]byte, requestFixed)...)
 	packed = protowire.AppendVarint(packed, 1<<32)
 	packed = append(packed, 0, 0, 0)
-	return appendBlock(nil, 1, packed)
+	return appendBlock(nil, &stored.Block{Wall: 1}, packed)
 }

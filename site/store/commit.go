@@ -139,7 +139,7 @@ func (s *Store) encodeRequests(r *stored.Records) error {
 	if len(r.Block.Records) > 0 {
 		s.packed = packRequests(s.packed[:0], r.Block.Records)
 		s.batch.PutWith(bucketRequests, s.numbered(r.Block.Sequence), func(dst []byte) []byte {
-			return appendTenants(appendBlock(dst, r.Block.Wall, s.packed), r.Block.Records)
+			return appendBlock(dst, &r.Block, s.packed)
 		})
 	}
 	if r.ForgetBlocks != 0 {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/internal/session"
 	"github.com/samya-db/samya/internal/testfuzz"
 	storev1 "github.com/samya-db/samya/proto/samya/store/v1"
 	"github.com/samya-db/samya/site/core"
@@ -66,7 +67,7 @@ var codecs = map[string]func(raw []byte) (decoded any, encode func() ([]byte, er
 }
 
 func encodeBlock(b *stored.Block) []byte {
-	return appendTenants(appendBlock(nil, b.Wall, packRequests(nil, b.Records)), b.Records)
+	return appendBlock(nil, b, packRequests(nil, b.Records))
 }
 
 // TestByHand: encoding by hand gives the bytes of the proto package.
@@ -86,12 +87,18 @@ func TestByHand(t *testing.T) {
 				tenants = append(tenants, &storev1.RecordTenant{Record: uint32(i), Tenant: tenant}) //nolint:gosec // at most 20
 			}
 		}
+		var sessions []*storev1.SessionMark
+		for range rapid.IntRange(0, 3).Draw(t, "sessions") {
+			s := stored.Session{ID: session.ID{rapid.Byte().Draw(t, "id")}, First: rapid.Uint64Range(0, session.MaxSequence).Draw(t, "first")}
+			block.Sessions = append(block.Sessions, s)
+			sessions = append(sessions, &storev1.SessionMark{Id: s.ID[:], First: s.First})
+		}
 		for got, want := range map[*[]byte]proto.Message{
 			new(encodeBooks([]byte{1}, &books)): &storev1.Books{
 				Generation: books.Generation, Left: int64(books.Left), Net: int64(books.Net),
 			},
-			new(appendTenants(appendBlock([]byte{1}, block.Wall, packRequests(nil, block.Records)), block.Records)): &storev1.RequestBlock{
-				Wall: block.Wall, Records: packRequests(nil, block.Records), Tenants: tenants,
+			new(appendBlock([]byte{1}, &block, packRequests(nil, block.Records))): &storev1.RequestBlock{
+				Wall: block.Wall, Records: packRequests(nil, block.Records), Tenants: tenants, Sessions: sessions,
 			},
 		} {
 			raw, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend([]byte{1}, want)

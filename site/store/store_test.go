@@ -14,6 +14,7 @@ import (
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/avantan/transfer"
 	"github.com/samya-db/samya/internal/rates"
+	"github.com/samya-db/samya/internal/session"
 	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/answer"
@@ -92,7 +93,7 @@ func full() *stored.Records {
 				},
 			},
 			{Key: attempt.Key{4}, Body: 4, Kind: stored.AllRequest, State: stored.Refused, Generation: 3, Tenant: "c"},
-		}},
+		}, Sessions: []stored.Session{{ID: session.ID{1, 8: 255}, First: session.MaxSequence}, {ID: session.ID{2}}}},
 		Claims: []stored.Claim{
 			{
 				ClaimAsk: message.ClaimAsk{

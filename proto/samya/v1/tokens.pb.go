@@ -305,7 +305,9 @@ type BatchRequest struct {
 	// Counts an app manager's own tries within an attempt; other callers leave it.
 	Relay uint32 `protobuf:"varint,9,opt,name=relay,proto3" json:"relay,omitempty"`
 	// The caller never repeats the batch.
-	Once          bool `protobuf:"varint,10,opt,name=once,proto3" json:"once,omitempty"`
+	Once bool `protobuf:"varint,10,opt,name=once,proto3" json:"once,omitempty"`
+	// As in an AcquireRequest.
+	Acknowledged  uint64 `protobuf:"varint,11,opt,name=acknowledged,proto3" json:"acknowledged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -410,6 +412,13 @@ func (x *BatchRequest) GetOnce() bool {
 	return false
 }
 
+func (x *BatchRequest) GetAcknowledged() uint64 {
+	if x != nil {
+		return x.Acknowledged
+	}
+	return 0
+}
+
 type BatchResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// As many results as operations, in their order. Those of an atomic batch tell the
@@ -418,7 +427,9 @@ type BatchResponse struct {
 	// Of an atomic batch: its id, made up by samya where the caller gave none.
 	RequestId string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// Of an atomic batch: the site that answered.
-	Site          string `protobuf:"bytes,3,opt,name=site,proto3" json:"site,omitempty"`
+	Site string `protobuf:"bytes,3,opt,name=site,proto3" json:"site,omitempty"`
+	// As in a StreamResponse.
+	Sessions      bool `protobuf:"varint,4,opt,name=sessions,proto3" json:"sessions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -472,6 +483,13 @@ func (x *BatchResponse) GetSite() string {
 		return x.Site
 	}
 	return ""
+}
+
+func (x *BatchResponse) GetSessions() bool {
+	if x != nil {
+		return x.Sessions
+	}
+	return false
 }
 
 // Call is an operation on a stream.
@@ -654,7 +672,10 @@ type StreamResponse struct {
 	// Answers.
 	Replies []*Reply `protobuf:"bytes,1,rep,name=replies,proto3" json:"replies,omitempty"`
 	// In the first response: how many calls may be without an answer.
-	Window        uint32 `protobuf:"varint,2,opt,name=window,proto3" json:"window,omitempty"`
+	Window uint32 `protobuf:"varint,2,opt,name=window,proto3" json:"window,omitempty"`
+	// All sites of the cluster know sessions: a request id may be the id of a session's request.
+	// From the first response that says so.
+	Sessions      bool `protobuf:"varint,3,opt,name=sessions,proto3" json:"sessions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -701,6 +722,13 @@ func (x *StreamResponse) GetWindow() uint32 {
 		return x.Window
 	}
 	return 0
+}
+
+func (x *StreamResponse) GetSessions() bool {
+	if x != nil {
+		return x.Sessions
+	}
+	return false
 }
 
 // Lease is tokens held until a time, unless it is renewed or committed.
@@ -905,7 +933,11 @@ type AcquireRequest struct {
 	Relay uint32 `protobuf:"varint,12,opt,name=relay,proto3" json:"relay,omitempty"`
 	// The caller never repeats the request: if its grant need not be durable, nothing
 	// remembers it. For rate quotas that are not durable, and the keys of templates.
-	Once          bool `protobuf:"varint,13,opt,name=once,proto3" json:"once,omitempty"`
+	Once bool `protobuf:"varint,13,opt,name=once,proto3" json:"once,omitempty"`
+	// In a session (docs/protocol.md): the client has the final answers of all requests with
+	// lower sequences, each of a first attempt, and sends none of them again: the site forgets
+	// them. At most the sequence of request_id. App managers pass none on.
+	Acknowledged  uint64 `protobuf:"varint,14,opt,name=acknowledged,proto3" json:"acknowledged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1031,6 +1063,13 @@ func (x *AcquireRequest) GetOnce() bool {
 	return false
 }
 
+func (x *AcquireRequest) GetAcknowledged() uint64 {
+	if x != nil {
+		return x.Acknowledged
+	}
+	return 0
+}
+
 type AcquireResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Tokens granted: what was asked.
@@ -1138,7 +1177,9 @@ type ReleaseRequest struct {
 	// most the sites' retention ahead. Unset in a first attempt: not bounded.
 	NotAfter *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=not_after,json=notAfter,proto3" json:"not_after,omitempty"`
 	// Counts an app manager's own tries within an attempt; other callers leave it.
-	Relay         uint32 `protobuf:"varint,9,opt,name=relay,proto3" json:"relay,omitempty"`
+	Relay uint32 `protobuf:"varint,9,opt,name=relay,proto3" json:"relay,omitempty"`
+	// As in an AcquireRequest.
+	Acknowledged  uint64 `protobuf:"varint,10,opt,name=acknowledged,proto3" json:"acknowledged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1232,6 +1273,13 @@ func (x *ReleaseRequest) GetNotAfter() *timestamppb.Timestamp {
 func (x *ReleaseRequest) GetRelay() uint32 {
 	if x != nil {
 		return x.Relay
+	}
+	return 0
+}
+
+func (x *ReleaseRequest) GetAcknowledged() uint64 {
+	if x != nil {
+		return x.Acknowledged
 	}
 	return 0
 }
@@ -1704,7 +1752,7 @@ const file_samya_v1_tokens_proto_rawDesc = "" +
 	"\aFailure\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\x05R\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12.\n" +
-	"\adetails\x18\x03 \x03(\v2\x14.google.protobuf.AnyR\adetails\"\xd0\x02\n" +
+	"\adetails\x18\x03 \x03(\v2\x14.google.protobuf.AnyR\adetails\"\xf4\x02\n" +
 	"\fBatchRequest\x123\n" +
 	"\n" +
 	"operations\x18\x01 \x03(\v2\x13.samya.v1.OperationR\n" +
@@ -1719,12 +1767,14 @@ const file_samya_v1_tokens_proto_rawDesc = "" +
 	"\tnot_after\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\bnotAfter\x12\x14\n" +
 	"\x05relay\x18\t \x01(\rR\x05relay\x12\x12\n" +
 	"\x04once\x18\n" +
-	" \x01(\bR\x04once\"n\n" +
+	" \x01(\bR\x04once\x12\"\n" +
+	"\facknowledged\x18\v \x01(\x04R\facknowledged\"\x8a\x01\n" +
 	"\rBatchResponse\x12*\n" +
 	"\aresults\x18\x01 \x03(\v2\x10.samya.v1.ResultR\aresults\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\x12\x12\n" +
-	"\x04site\x18\x03 \x01(\tR\x04site\"j\n" +
+	"\x04site\x18\x03 \x01(\tR\x04site\x12\x1a\n" +
+	"\bsessions\x18\x04 \x01(\bR\bsessions\"j\n" +
 	"\x04Call\x12\x10\n" +
 	"\x03tag\x18\x01 \x01(\x04R\x03tag\x121\n" +
 	"\toperation\x18\x02 \x01(\v2\x13.samya.v1.OperationR\toperation\x12\x1d\n" +
@@ -1735,10 +1785,11 @@ const file_samya_v1_tokens_proto_rawDesc = "" +
 	"\x06result\x18\x02 \x01(\v2\x10.samya.v1.ResultR\x06result\"O\n" +
 	"\rStreamRequest\x12$\n" +
 	"\x05calls\x18\x01 \x03(\v2\x0e.samya.v1.CallR\x05calls\x12\x18\n" +
-	"\acancels\x18\x02 \x03(\x04R\acancels\"S\n" +
+	"\acancels\x18\x02 \x03(\x04R\acancels\"o\n" +
 	"\x0eStreamResponse\x12)\n" +
 	"\areplies\x18\x01 \x03(\v2\x0f.samya.v1.ReplyR\areplies\x12\x16\n" +
-	"\x06window\x18\x02 \x01(\rR\x06window\"\xb2\x01\n" +
+	"\x06window\x18\x02 \x01(\rR\x06window\x12\x1a\n" +
+	"\bsessions\x18\x03 \x01(\bR\bsessions\"\xb2\x01\n" +
 	"\x05Lease\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06entity\x18\x02 \x01(\tR\x06entity\x12\x16\n" +
@@ -1750,7 +1801,7 @@ const file_samya_v1_tokens_proto_rawDesc = "" +
 	"LeaseTerms\x12+\n" +
 	"\x03ttl\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12\x16\n" +
 	"\x06holder\x18\x02 \x01(\tR\x06holder\x12\x14\n" +
-	"\x05share\x18\x03 \x01(\bR\x05share\"\x99\x03\n" +
+	"\x05share\x18\x03 \x01(\bR\x05share\"\xbd\x03\n" +
 	"\x0eAcquireRequest\x12\x16\n" +
 	"\x06entity\x18\x01 \x01(\tR\x06entity\x12\x16\n" +
 	"\x06tokens\x18\x02 \x01(\x03R\x06tokens\x12\x1d\n" +
@@ -1767,14 +1818,15 @@ const file_samya_v1_tokens_proto_rawDesc = "" +
 	" \x03(\tR\x05tried\x127\n" +
 	"\tnot_after\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\bnotAfter\x12\x14\n" +
 	"\x05relay\x18\f \x01(\rR\x05relay\x12\x12\n" +
-	"\x04once\x18\r \x01(\bR\x04once\"\x97\x01\n" +
+	"\x04once\x18\r \x01(\bR\x04once\x12\"\n" +
+	"\facknowledged\x18\x0e \x01(\x04R\facknowledged\"\x97\x01\n" +
 	"\x0fAcquireResponse\x12\x16\n" +
 	"\x06tokens\x18\x01 \x01(\x03R\x06tokens\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\x12\x12\n" +
 	"\x04site\x18\x03 \x01(\tR\x04site\x12\x12\n" +
 	"\x04left\x18\x04 \x01(\x03R\x04left\x12%\n" +
-	"\x05lease\x18\x05 \x01(\v2\x0f.samya.v1.LeaseR\x05lease\"\x88\x02\n" +
+	"\x05lease\x18\x05 \x01(\v2\x0f.samya.v1.LeaseR\x05lease\"\xac\x02\n" +
 	"\x0eReleaseRequest\x12\x16\n" +
 	"\x06entity\x18\x01 \x01(\tR\x06entity\x12\x16\n" +
 	"\x06tokens\x18\x02 \x01(\x03R\x06tokens\x12\x1d\n" +
@@ -1785,7 +1837,9 @@ const file_samya_v1_tokens_proto_rawDesc = "" +
 	"\aattempt\x18\x06 \x01(\rR\aattempt\x12\x14\n" +
 	"\x05tried\x18\a \x03(\tR\x05tried\x127\n" +
 	"\tnot_after\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\bnotAfter\x12\x14\n" +
-	"\x05relay\x18\t \x01(\rR\x05relay\"\x88\x01\n" +
+	"\x05relay\x18\t \x01(\rR\x05relay\x12\"\n" +
+	"\facknowledged\x18\n" +
+	" \x01(\x04R\facknowledged\"\x88\x01\n" +
 	"\x0fReleaseResponse\x12\x16\n" +
 	"\x06tokens\x18\x01 \x01(\x03R\x06tokens\x12\x1d\n" +
 	"\n" +

@@ -310,6 +310,11 @@ func (m *BatchRequest) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Acknowledged != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Acknowledged))
+		i--
+		dAtA[i] = 0x58
+	}
 	if m.Once {
 		i--
 		if m.Once {
@@ -427,6 +432,16 @@ func (m *BatchResponse) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.Sessions {
+		i--
+		if m.Sessions {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x20
 	}
 	if len(m.Site) > 0 {
 		i -= len(m.Site)
@@ -653,6 +668,16 @@ func (m *StreamResponse) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Sessions {
+		i--
+		if m.Sessions {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x18
+	}
 	if m.Window != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Window))
 		i--
@@ -841,6 +866,11 @@ func (m *AcquireRequest) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.Acknowledged != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Acknowledged))
+		i--
+		dAtA[i] = 0x70
 	}
 	if m.Once {
 		i--
@@ -1041,6 +1071,11 @@ func (m *ReleaseRequest) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.Acknowledged != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Acknowledged))
+		i--
+		dAtA[i] = 0x50
 	}
 	if m.Relay != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Relay))
@@ -1661,6 +1696,9 @@ func (m *BatchRequest) SizeVT() (n int) {
 	if m.Once {
 		n += 2
 	}
+	if m.Acknowledged != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Acknowledged))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -1684,6 +1722,9 @@ func (m *BatchResponse) SizeVT() (n int) {
 	l = len(m.Site)
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.Sessions {
+		n += 2
 	}
 	n += len(m.unknownFields)
 	return n
@@ -1763,6 +1804,9 @@ func (m *StreamResponse) SizeVT() (n int) {
 	}
 	if m.Window != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Window))
+	}
+	if m.Sessions {
+		n += 2
 	}
 	n += len(m.unknownFields)
 	return n
@@ -1875,6 +1919,9 @@ func (m *AcquireRequest) SizeVT() (n int) {
 	if m.Once {
 		n += 2
 	}
+	if m.Acknowledged != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Acknowledged))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -1947,6 +1994,9 @@ func (m *ReleaseRequest) SizeVT() (n int) {
 	}
 	if m.Relay != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Relay))
+	}
+	if m.Acknowledged != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Acknowledged))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -2859,6 +2909,25 @@ func (m *BatchRequest) UnmarshalVT(dAtA []byte) error {
 				}
 			}
 			m.Once = bool(v != 0)
+		case 11:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Acknowledged", wireType)
+			}
+			m.Acknowledged = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Acknowledged |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -3008,6 +3077,26 @@ func (m *BatchResponse) UnmarshalVT(dAtA []byte) error {
 			}
 			m.Site = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
+		case 4:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Sessions", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Sessions = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -3504,6 +3593,26 @@ func (m *StreamResponse) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Sessions", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Sessions = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -4268,6 +4377,25 @@ func (m *AcquireRequest) UnmarshalVT(dAtA []byte) error {
 				}
 			}
 			m.Once = bool(v != 0)
+		case 14:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Acknowledged", wireType)
+			}
+			m.Acknowledged = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Acknowledged |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -4757,6 +4885,25 @@ func (m *ReleaseRequest) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.Relay |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 10:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Acknowledged", wireType)
+			}
+			m.Acknowledged = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Acknowledged |= uint64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}

@@ -85,7 +85,7 @@ func (m *Memory) Commit(r *stored.Records) error {
 	}
 	if len(r.Block.Records) > 0 {
 		b := r.Block
-		b.Records = slices.Clone(b.Records)
+		b.Records, b.Sessions = slices.Clone(b.Records), append([]stored.Session(nil), b.Sessions...)
 		m.Blocks.Set(b.Sequence, b)
 	}
 	if r.ForgetBlocks > 0 {

@@ -86,6 +86,10 @@ type Tries struct {
 	// NotAfter is the wall time after which the attempt must not run, in milliseconds
 	// since the Unix epoch; 0 for none, which only first attempts may have.
 	NotAfter int64
+	// Acked acknowledges requests of the request's session: those of lower sequences. Their
+	// client has the answers, each of a first attempt and final, and asks for none again. At
+	// most the request's own sequence.
+	Acked uint64
 }
 
 // Release gives tokens back.

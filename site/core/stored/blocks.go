@@ -37,7 +37,9 @@ func (r *Restored) EachBlock(f func(*Block) error) error {
 func (r *Restored) AllBlocks() (BlockList, error) {
 	var all BlockList
 	err := r.EachBlock(func(b *Block) error {
-		all = append(all, Block{Sequence: b.Sequence, Wall: b.Wall, Records: slices.Clone(b.Records)})
+		all = append(all, Block{
+			Sequence: b.Sequence, Wall: b.Wall, Records: slices.Clone(b.Records), Sessions: append([]Session(nil), b.Sessions...),
+		})
 		return nil
 	})
 	if err != nil {

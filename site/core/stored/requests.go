@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/internal/session"
 	"github.com/samya-db/samya/site/core/attempt"
 	"github.com/samya-db/samya/site/core/input"
 )
@@ -90,4 +91,13 @@ type Block struct {
 	// Wall is the time of the answers, in milliseconds since the Unix epoch.
 	Wall    int64
 	Records []Request
+	// Sessions are the sessions that began, or were acknowledged, since the block before.
+	Sessions []Session
+}
+
+// Session is what a block tells of a session.
+type Session struct {
+	ID session.ID
+	// First: requests of lower sequences are acknowledged.
+	First uint64
 }

@@ -2414,7 +2414,9 @@ type RequestBlock struct {
 	// name, its generation, and tokens. The last record of a key counts.
 	Records []byte `protobuf:"bytes,2,opt,name=records,proto3" json:"records,omitempty"`
 	// Whose records they are if not those of the tenants of their generations' entities.
-	Tenants       []*RecordTenant `protobuf:"bytes,3,rep,name=tenants,proto3" json:"tenants,omitempty"`
+	Tenants []*RecordTenant `protobuf:"bytes,3,rep,name=tenants,proto3" json:"tenants,omitempty"`
+	// Sessions that began, or of which requests were acknowledged, since the block before.
+	Sessions      []*SessionMark `protobuf:"bytes,4,rep,name=sessions,proto3" json:"sessions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2470,6 +2472,68 @@ func (x *RequestBlock) GetTenants() []*RecordTenant {
 	return nil
 }
 
+func (x *RequestBlock) GetSessions() []*SessionMark {
+	if x != nil {
+		return x.Sessions
+	}
+	return nil
+}
+
+// SessionMark tells of a session.
+type SessionMark struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its id: 9 bytes.
+	Id []byte `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Requests of lower sequences are acknowledged, and their records of no use.
+	First         uint64 `protobuf:"varint,2,opt,name=first,proto3" json:"first,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SessionMark) Reset() {
+	*x = SessionMark{}
+	mi := &file_samya_store_v1_store_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SessionMark) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SessionMark) ProtoMessage() {}
+
+func (x *SessionMark) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_store_v1_store_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SessionMark.ProtoReflect.Descriptor instead.
+func (*SessionMark) Descriptor() ([]byte, []int) {
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *SessionMark) GetId() []byte {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+func (x *SessionMark) GetFirst() uint64 {
+	if x != nil {
+		return x.First
+	}
+	return 0
+}
+
 // RecordTenant tells the tenant of a record.
 type RecordTenant struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2483,7 +2547,7 @@ type RecordTenant struct {
 
 func (x *RecordTenant) Reset() {
 	*x = RecordTenant{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[27]
+	mi := &file_samya_store_v1_store_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2495,7 +2559,7 @@ func (x *RecordTenant) String() string {
 func (*RecordTenant) ProtoMessage() {}
 
 func (x *RecordTenant) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[27]
+	mi := &file_samya_store_v1_store_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2508,7 +2572,7 @@ func (x *RecordTenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordTenant.ProtoReflect.Descriptor instead.
 func (*RecordTenant) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{27}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RecordTenant) GetRecord() uint32 {
@@ -2738,11 +2802,15 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\x05model\x18\x02 \x01(\tR\x05model\x12\x10\n" +
 	"\x03bin\x18\x03 \x01(\x04R\x03bin\x12\x12\n" +
 	"\x04wall\x18\x04 \x01(\x03R\x04wall\x12\x14\n" +
-	"\x05state\x18\x05 \x01(\fR\x05state\"t\n" +
+	"\x05state\x18\x05 \x01(\fR\x05state\"\xad\x01\n" +
 	"\fRequestBlock\x12\x12\n" +
 	"\x04wall\x18\x01 \x01(\x03R\x04wall\x12\x18\n" +
 	"\arecords\x18\x02 \x01(\fR\arecords\x126\n" +
-	"\atenants\x18\x03 \x03(\v2\x1c.samya.store.v1.RecordTenantR\atenants\">\n" +
+	"\atenants\x18\x03 \x03(\v2\x1c.samya.store.v1.RecordTenantR\atenants\x127\n" +
+	"\bsessions\x18\x04 \x03(\v2\x1b.samya.store.v1.SessionMarkR\bsessions\"3\n" +
+	"\vSessionMark\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\fR\x02id\x12\x14\n" +
+	"\x05first\x18\x02 \x01(\x04R\x05first\">\n" +
 	"\fRecordTenant\x12\x16\n" +
 	"\x06record\x18\x01 \x01(\rR\x06record\x12\x16\n" +
 	"\x06tenant\x18\x02 \x01(\tR\x06tenantB8Z6github.com/samya-db/samya/proto/samya/store/v1;storev1b\x06proto3"
@@ -2759,7 +2827,7 @@ func file_samya_store_v1_store_proto_rawDescGZIP() []byte {
 	return file_samya_store_v1_store_proto_rawDescData
 }
 
-var file_samya_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_samya_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_samya_store_v1_store_proto_goTypes = []any{
 	(*Identity)(nil),         // 0: samya.store.v1.Identity
 	(*MemberSet)(nil),        // 1: samya.store.v1.MemberSet
@@ -2788,52 +2856,54 @@ var file_samya_store_v1_store_proto_goTypes = []any{
 	(*ChangeResult)(nil),     // 24: samya.store.v1.ChangeResult
 	(*Forecast)(nil),         // 25: samya.store.v1.Forecast
 	(*RequestBlock)(nil),     // 26: samya.store.v1.RequestBlock
-	(*RecordTenant)(nil),     // 27: samya.store.v1.RecordTenant
-	(*v1.Mark)(nil),          // 28: samya.peer.v1.Mark
-	(*v1.ClaimAsk)(nil),      // 29: samya.peer.v1.ClaimAsk
-	(*v1.HandoffEstate)(nil), // 30: samya.peer.v1.HandoffEstate
-	(*v1.Contribution)(nil),  // 31: samya.peer.v1.Contribution
-	(*v1.Value)(nil),         // 32: samya.peer.v1.Value
-	(*v1.Ballot)(nil),        // 33: samya.peer.v1.Ballot
-	(*v1.Kept)(nil),          // 34: samya.peer.v1.Kept
+	(*SessionMark)(nil),      // 27: samya.store.v1.SessionMark
+	(*RecordTenant)(nil),     // 28: samya.store.v1.RecordTenant
+	(*v1.Mark)(nil),          // 29: samya.peer.v1.Mark
+	(*v1.ClaimAsk)(nil),      // 30: samya.peer.v1.ClaimAsk
+	(*v1.HandoffEstate)(nil), // 31: samya.peer.v1.HandoffEstate
+	(*v1.Contribution)(nil),  // 32: samya.peer.v1.Contribution
+	(*v1.Value)(nil),         // 33: samya.peer.v1.Value
+	(*v1.Ballot)(nil),        // 34: samya.peer.v1.Ballot
+	(*v1.Kept)(nil),          // 35: samya.peer.v1.Kept
 }
 var file_samya_store_v1_store_proto_depIdxs = []int32{
-	28, // 0: samya.store.v1.Remembered.mark:type_name -> samya.peer.v1.Mark
+	29, // 0: samya.store.v1.Remembered.mark:type_name -> samya.peer.v1.Mark
 	19, // 1: samya.store.v1.EntityState.results:type_name -> samya.store.v1.LimitResult
 	20, // 2: samya.store.v1.EntityState.protocol:type_name -> samya.store.v1.ProtocolState
 	16, // 3: samya.store.v1.EntityState.star:type_name -> samya.store.v1.StarState
 	9,  // 4: samya.store.v1.EntityState.transfer:type_name -> samya.store.v1.TransferState
 	12, // 5: samya.store.v1.EntityState.handoff:type_name -> samya.store.v1.HandoffState
 	5,  // 6: samya.store.v1.EntityState.rate:type_name -> samya.store.v1.Rate
-	29, // 7: samya.store.v1.Claim.ask:type_name -> samya.peer.v1.ClaimAsk
+	30, // 7: samya.store.v1.Claim.ask:type_name -> samya.peer.v1.ClaimAsk
 	8,  // 8: samya.store.v1.Lease.above:type_name -> samya.store.v1.Mark
 	10, // 9: samya.store.v1.TransferState.debits:type_name -> samya.store.v1.TransferDebit
 	11, // 10: samya.store.v1.TransferState.credits:type_name -> samya.store.v1.TransferCredit
 	13, // 11: samya.store.v1.HandoffState.open:type_name -> samya.store.v1.HandoffBequest
 	14, // 12: samya.store.v1.HandoffState.given:type_name -> samya.store.v1.HandoffGiven
 	15, // 13: samya.store.v1.HandoffState.taken:type_name -> samya.store.v1.HandoffTaken
-	30, // 14: samya.store.v1.HandoffBequest.estate:type_name -> samya.peer.v1.HandoffEstate
+	31, // 14: samya.store.v1.HandoffBequest.estate:type_name -> samya.peer.v1.HandoffEstate
 	18, // 15: samya.store.v1.StarState.slices:type_name -> samya.store.v1.StarSlice
 	17, // 16: samya.store.v1.StarState.floors:type_name -> samya.store.v1.StarID
 	17, // 17: samya.store.v1.StarSlice.id:type_name -> samya.store.v1.StarID
-	31, // 18: samya.store.v1.StarSlice.pledge:type_name -> samya.peer.v1.Contribution
-	32, // 19: samya.store.v1.StarSlice.value:type_name -> samya.peer.v1.Value
-	33, // 20: samya.store.v1.ProtocolState.promised:type_name -> samya.peer.v1.Ballot
-	33, // 21: samya.store.v1.ProtocolState.accepted_at:type_name -> samya.peer.v1.Ballot
-	32, // 22: samya.store.v1.ProtocolState.accepted:type_name -> samya.peer.v1.Value
-	31, // 23: samya.store.v1.ProtocolState.pledge:type_name -> samya.peer.v1.Contribution
-	33, // 24: samya.store.v1.ProtocolState.exposures:type_name -> samya.peer.v1.Ballot
-	34, // 25: samya.store.v1.ProtocolState.kept:type_name -> samya.peer.v1.Kept
+	32, // 18: samya.store.v1.StarSlice.pledge:type_name -> samya.peer.v1.Contribution
+	33, // 19: samya.store.v1.StarSlice.value:type_name -> samya.peer.v1.Value
+	34, // 20: samya.store.v1.ProtocolState.promised:type_name -> samya.peer.v1.Ballot
+	34, // 21: samya.store.v1.ProtocolState.accepted_at:type_name -> samya.peer.v1.Ballot
+	33, // 22: samya.store.v1.ProtocolState.accepted:type_name -> samya.peer.v1.Value
+	32, // 23: samya.store.v1.ProtocolState.pledge:type_name -> samya.peer.v1.Contribution
+	34, // 24: samya.store.v1.ProtocolState.exposures:type_name -> samya.peer.v1.Ballot
+	35, // 25: samya.store.v1.ProtocolState.kept:type_name -> samya.peer.v1.Kept
 	20, // 26: samya.store.v1.Catalogue.protocol:type_name -> samya.store.v1.ProtocolState
 	22, // 27: samya.store.v1.Catalogue.roster:type_name -> samya.store.v1.Roster
 	23, // 28: samya.store.v1.Roster.seats:type_name -> samya.store.v1.Seat
 	5,  // 29: samya.store.v1.ChangeResult.rate:type_name -> samya.store.v1.Rate
-	27, // 30: samya.store.v1.RequestBlock.tenants:type_name -> samya.store.v1.RecordTenant
-	31, // [31:31] is the sub-list for method output_type
-	31, // [31:31] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	28, // 30: samya.store.v1.RequestBlock.tenants:type_name -> samya.store.v1.RecordTenant
+	27, // 31: samya.store.v1.RequestBlock.sessions:type_name -> samya.store.v1.SessionMark
+	32, // [32:32] is the sub-list for method output_type
+	32, // [32:32] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_samya_store_v1_store_proto_init() }
@@ -2847,7 +2917,7 @@ func file_samya_store_v1_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_samya_store_v1_store_proto_rawDesc), len(file_samya_store_v1_store_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   28,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,183 @@
+package core
+
+import (
+	"math/bits"
+
+	"github.com/samya-db/samya/internal/portion"
+	"github.com/samya-db/samya/internal/session"
+	"github.com/samya-db/samya/site/core/attempt"
+)
+
+// ring holds the records of a session, each at its sequence. So a request of a session needs no
+// search in uncached memory. A session's client acknowledges answers, and acknowledged records
+// are dropped at once: the ring of a busy client has little more than the requests under way.
+type ring struct {
+	of session.ID
+	// slots has the record of sequence s at s modulo its length, a power of two. A slot with
+	// another key is free.
+	slots []slot
+	// first: requests of lower sequences are acknowledged. No record has a sequence of end or
+	// higher.
+	first, end uint64
+	// records is the number of records.
+	records int
+	// tenant is the slot in which the places of the ring are counted.
+	tenant portion.Slot
+	// block is the sequence of the block of the last record.
+	block uint64
+	// moved says that the ring is in rings.moved.
+	moved bool
+	// before and next are rings of which the last record is older, and newer.
+	before, next *ring
+}
+
+const (
+	// ringHead is the memory of a ring itself, in records.
+	ringHead = 4 // records
+	// leastPlaces is the smallest length of a ring.
+	leastPlaces = 8 // records
+	// spareRing: a ring is halved when its records span less than an eighth of it.
+	spareRing = 8
+)
+
+// get returns the slot of a sequence if it holds the record of the key; else nil.
+func (r *ring) get(key *attempt.Key, sequence uint64) *slot {
+	if sequence < r.first || sequence >= r.end {
+		return nil
+	}
+	if s := r.place(sequence); *s.key() == *key {
+		return s
+	}
+	return nil
+}
+
+// place is the slot of a sequence within reach.
+func (r *ring) place(sequence uint64) *slot { return &r.slots[sequence&uint64(len(r.slots)-1)] }
+
+// needs is the length that a ring needs for a sequence; 0 if it is beyond the longest.
+func (r *ring) needs(sequence uint64, longest int) int {
+	if sequence-r.first >= uint64(longest) { //nolint:gosec // positive
+		return 0
+	}
+	span := sequence - r.first + 1
+	return max(leastPlaces, len(r.slots), 1<<bits.Len64(span-1))
+}
+
+// resize gives the ring another length, which must hold its records.
+func (r *ring) resize(length int) {
+	old := r.slots
+	r.slots = make([]slot, length)
+	for sequence := r.first; sequence < r.end; sequence++ {
+		key := attempt.OfSession(r.of, sequence)
+		if was := &old[sequence&uint64(len(old)-1)]; *was.key() == key {
+			*r.place(sequence) = *was
+		}
+	}
+}
+
+// rings are the rings of the sessions that a site knows.
+type rings struct {
+	of map[session.ID]*ring
+	// recent is the ring that was last found.
+	recent *ring
+	// oldest and newest begin and end the list of rings by their last record.
+	oldest, newest *ring
+	// records and places are the sums over the rings.
+	records, places int
+	// moved are the rings of which blocks do not tell all yet.
+	moved []*ring
+	// acked is the last acknowledgement of a session without a ring.
+	acked struct {
+		of    session.ID
+		below uint64
+	}
+	// strays counts for each session its records outside its ring: it has no ring, its ring
+	// has no room, or the record fits no slot.
+	strays map[session.ID]int
+}
+
+func newRings() rings {
+	return rings{of: make(map[session.ID]*ring), strays: make(map[session.ID]int)}
+}
+
+// find returns the ring of a session, nil for none.
+func (t *rings) find(of session.ID) *ring {
+	if t.recent != nil && t.recent.of == of {
+		return t.recent
+	}
+	r := t.of[of]
+	if r != nil {
+		t.recent = r
+	}
+	return r
+}
+
+// open adds the ring of a session.
+func (t *rings) open(of session.ID, block uint64) *ring {
+	r := &ring{of: of, block: block}
+	if t.acked.of == of {
+		r.first, r.end = t.acked.below, t.acked.below
+	}
+	t.of[of] = r
+	t.append(r)
+	t.tell(r)
+	return r
+}
+
+// tell has the next block tell of a ring.
+func (t *rings) tell(r *ring) {
+	if !r.moved {
+		r.moved = true
+		t.moved = append(t.moved, r)
+	}
+}
+
+// used notes that a ring has the newest record, which is in a block.
+func (t *rings) used(r *ring, block uint64) {
+	if r.block = block; t.newest != r {
+		t.unlink(r)
+		t.append(r)
+	}
+}
+
+// close drops an empty ring.
+func (t *rings) close(r *ring) {
+	delete(t.of, r.of)
+	t.unlink(r)
+	if t.recent == r {
+		t.recent = nil
+	}
+}
+
+// stray counts records of a session outside its ring, or takes them back.
+func (t *rings) stray(of session.ID, n int) {
+	if t.strays[of] += n; t.strays[of] == 0 {
+		delete(t.strays, of)
+	}
+}
+
+// strayed reports whether a session may have records outside its ring.
+func (t *rings) strayed(of session.ID) bool { return len(t.strays) > 0 && t.strays[of] > 0 }
+
+func (t *rings) append(r *ring) {
+	r.before, r.next = t.newest, nil
+	if t.newest == nil {
+		t.oldest = r
+	} else {
+		t.newest.next = r
+	}
+	t.newest = r
+}
+
+func (t *rings) unlink(r *ring) {
+	if r.before == nil {
+		t.oldest = r.next
+	} else {
+		r.before.next = r.next
+	}
+	if r.next == nil {
+		t.newest = r.before
+	} else {
+		r.next.before = r.before
+	}
+}
