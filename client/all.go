@@ -61,7 +61,7 @@ func newAll(all []Part, opts []AcquireOption) *movement {
 // batch returns the request of the next try of an AcquireAll.
 func (m *movement) batch() *samyav1.BatchRequest {
 	r := m.all
-	r.RequestId = m.id
+	r.RequestId, r.Acknowledged = m.id, m.acknowledges()
 	r.Attempt, r.Tried = m.next()
 	if r.NotAfter == nil {
 		r.NotAfter = timestamppb.New(m.notAfter)
@@ -75,6 +75,7 @@ func (c *Client) try(ctx context.Context, at *target, m *movement, by time.Time)
 		return nil, mux.Unsent, err
 	}
 	defer at.leave()
+	c.sessions.name(m, at.sessions())
 	if m.all == nil {
 		result, fate, err := at.mux.DoBy(ctx, m.operation(), by)
 		if errors.Is(err, mux.ErrClosed) && c.ctx.Err() == nil {
@@ -87,6 +88,7 @@ func (c *Client) try(ctx context.Context, at *target, m *movement, by time.Time)
 	defer context.AfterFunc(c.ctx, cancel)()
 	req, resp := m.batch(), &samyav1.BatchResponse{}
 	fate, err := at.invoke(ctx, samyav1.TokenService_Batch_FullMethodName, req, resp)
+	at.told(resp)
 	switch {
 	case err != nil && fate == mux.Answered:
 		return &samyav1.Result{Result: &samyav1.Result_Failure{Failure: apierr.FromGRPC(err).Failure()}}, fate, nil

@@ -136,6 +136,7 @@ func (b *batch) run(ctx context.Context) {
 // is nil.
 func (b *batch) giveUp(over error) {
 	for _, i := range b.open {
+		b.c.sessions.over(i.m, nil)
 		i.r.Err = i.m.final(over)
 	}
 	b.open = nil
@@ -147,13 +148,16 @@ func (b *batch) try(ctx context.Context, at *target, t *tour, by time.Time) bool
 	ctx, cancel := context.WithDeadline(ctx, by)
 	defer cancel()
 	req := &samyav1.BatchRequest{Operations: make([]*samyav1.Operation, len(b.open))}
+	knows := at.sessions()
 	for i, o := range b.open {
+		b.c.sessions.name(o.m, knows)
 		req.Operations[i] = o.m.operation()
 	}
 	site, resp := at.name(), &samyav1.BatchResponse{}
 	fate, err := mux.Unsent, at.enter()
 	if err == nil {
 		fate, err = at.invoke(ctx, samyav1.TokenService_Batch_FullMethodName, req, resp)
+		at.told(resp)
 		at.leave()
 	}
 	if status.Code(err) == codes.Unimplemented {
@@ -181,6 +185,7 @@ func (b *batch) try(ctx context.Context, at *target, t *tour, by time.Time) bool
 			left = append(left, o)
 			continue
 		}
+		b.c.sessions.over(o.m, result)
 		o.settle(result)
 	}
 	b.open = left

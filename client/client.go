@@ -9,8 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/oklog/ulid/v2"
-
 	"github.com/samya-db/samya/internal/mux"
 	"github.com/samya-db/samya/internal/seats"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
@@ -33,6 +31,8 @@ type Client struct {
 	targets  []*target
 	seats    *seats.Book // what sites told of the members
 	retired  []*target   // with calls under way
+
+	sessions sessions
 
 	mu     sync.Mutex
 	calls  int // under way
@@ -218,7 +218,6 @@ func newAcquire(entity string, tokens int64, opts []AcquireOption) *movement {
 	for _, o := range opts {
 		o.toAcquire(m)
 	}
-	m.name()
 	return m
 }
 
@@ -227,15 +226,7 @@ func newRelease(entity string, tokens int64, opts []ReleaseOption) *movement {
 	for _, o := range opts {
 		o.toRelease(m)
 	}
-	m.name()
 	return m
-}
-
-// name gives the movement an id unless it has an id.
-func (m *movement) name() {
-	if m.id == "" {
-		m.id = ulid.Make().String()
-	}
 }
 
 // deadline returns when a call with the given wait for tokens ends.

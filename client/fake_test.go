@@ -22,6 +22,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/session"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -33,6 +34,11 @@ type world struct {
 	servers map[string]*server
 	done    map[string][]attempt // by request id
 	horizon time.Duration        // how far ahead not_after may be
+	// acked is what each session has acknowledged. early are operations that arrive once they
+	// were acknowledged, sessions counts the operations of sessions.
+	acked    map[session.ID]uint64
+	early    []string
+	sessions int
 }
 
 // attempt is an attempt that a site has executed, or will never execute.
@@ -45,7 +51,7 @@ type attempt struct {
 }
 
 func newWorld() *world {
-	return &world{servers: map[string]*server{}, done: map[string][]attempt{}, horizon: 290 * time.Second}
+	return &world{servers: map[string]*server{}, done: map[string][]attempt{}, acked: map[session.ID]uint64{}, horizon: 290 * time.Second}
 }
 
 // site adds a target that is a site of its address's name.
@@ -202,6 +208,7 @@ type asked interface {
 	GetAttempt() uint32
 	GetTried() []string
 	GetTokens() int64
+	GetAcknowledged() uint64
 }
 
 func partsOf(op *samyav1.Operation) (_ asked, notAfter time.Time, sign int64) {
@@ -231,6 +238,7 @@ func (w *world) execute(at string, op *samyav1.Operation) *samyav1.Result {
 	case notAfter.After(now.Add(w.horizon)):
 		return refuse(apierr.InvalidField)
 	}
+	w.acknowledge(r)
 	as := w.done[r.GetRequestId()]
 	for _, a := range as {
 		switch {
@@ -260,6 +268,30 @@ func (w *world) execute(at string, op *samyav1.Operation) *samyav1.Result {
 	}
 	w.done[r.GetRequestId()] = append(as, made)
 	return result(op, at)
+}
+
+// acknowledge notes what an operation acknowledges. No operation may come once it is
+// acknowledged, or acknowledge another that has more than one attempt.
+func (w *world) acknowledge(r asked) {
+	id, sequence, ok := session.Parse(r.GetRequestId())
+	if !ok {
+		if r.GetAcknowledged() > 0 {
+			w.early = append(w.early, r.GetRequestId()+" acknowledges without a session")
+		}
+		return
+	}
+	w.sessions++
+	before := w.acked[id]
+	if sequence < before {
+		w.early = append(w.early, r.GetRequestId()+" comes after its acknowledgement")
+	}
+	for s := before; s < r.GetAcknowledged(); s++ {
+		of := string(session.Append([]byte(id.Text()), s))
+		if as := w.done[of]; len(as) > 1 || len(as) == 1 && as[0].number > 1 {
+			w.early = append(w.early, of+" has several attempts, and is acknowledged")
+		}
+	}
+	w.acked[id] = max(before, r.GetAcknowledged())
 }
 
 func result(op *samyav1.Operation, site string) *samyav1.Result {
@@ -356,6 +388,7 @@ func (c *fakeConn) Invoke(ctx context.Context, _ string, req, resp any, opts ...
 		if r := req.(*samyav1.BatchRequest); r.GetAtomic() {
 			return c.atomic(ctx, r, resp)
 		}
+		resp.Sessions = !c.s.front
 		for _, op := range req.(*samyav1.BatchRequest).GetOperations() {
 			resp.Results = append(resp.Results, c.s.handle(op))
 		}
@@ -392,7 +425,7 @@ func (c *fakeConn) NewStream(ctx context.Context, _ *grpc.StreamDesc, method str
 			st.codec = f.CodecV2
 		}
 	}
-	st.out <- &samyav1.StreamResponse{Window: 100}
+	st.out <- &samyav1.StreamResponse{Window: 100, Sessions: !c.s.front}
 	c.s.streams = append(c.s.streams, st)
 	return st, nil
 }
@@ -504,5 +537,8 @@ func (w *world) books(t *testing.T, want int64) {
 	held, twice := w.held()
 	if held != want || len(twice) > 0 {
 		t.Errorf("the books have %d tokens out, clients hold %d; counted twice: %v", held, want, twice)
+	}
+	if len(w.early) > 0 {
+		t.Errorf("acknowledged too early: %v", w.early)
 	}
 }

@@ -22,7 +22,13 @@ var errNoResult = errors.New("an answer to something else")
 // answer. It decides how the outcome of a try changes the next try. It knows neither
 // targets nor clock.
 type movement struct {
-	id       string
+	// id is empty until the first try, unless the caller has chosen it.
+	id string
+	// ticket is the place of the id in a session, if it is of one, and acked what it
+	// acknowledges there. beyond: a target that does not know sessions was tried.
+	ticket   ticket
+	acked    uint64
+	beyond   bool
 	notAfter time.Time
 	// attempt is the number of the next attempt, from 1.
 	attempt uint32
@@ -75,14 +81,14 @@ func (m *movement) next() (attempt uint32, tried []string) {
 func (m *movement) operation() *samyav1.Operation {
 	attempt, tried := m.next()
 	if r := m.acquire; r != nil {
-		r.RequestId, r.Attempt, r.Tried = m.id, attempt, tried
+		r.RequestId, r.Attempt, r.Tried, r.Acknowledged = m.id, attempt, tried, m.acknowledges()
 		if r.NotAfter == nil && !r.GetDryRun() {
 			r.NotAfter = timestamppb.New(m.notAfter)
 		}
 		return &samyav1.Operation{Operation: &samyav1.Operation_Acquire{Acquire: r}}
 	}
 	r := m.release
-	r.RequestId, r.Attempt, r.Tried = m.id, attempt, tried
+	r.RequestId, r.Attempt, r.Tried, r.Acknowledged = m.id, attempt, tried, m.acknowledges()
 	if r.NotAfter == nil {
 		r.NotAfter = timestamppb.New(m.notAfter)
 	}
@@ -192,13 +198,13 @@ func (m *movement) final(over error) error {
 	if over != nil && !errors.Is(e, over) {
 		told.Err = errors.Join(over, e.Err)
 	}
-	told.RequestID, told.Entity = cmp.Or(e.RequestID, m.id), cmp.Or(e.Entity, m.entity())
+	told.RequestID, told.Entity = cmp.Or(e.RequestID, m.named()), cmp.Or(e.Entity, m.entity())
 	return public(&told)
 }
 
 // invalid returns the error of a movement with a faulty option.
 func (m *movement) invalid() error {
-	return public(&apierr.Error{Reason: apierr.InvalidField, Message: m.fault.Error(), Entity: m.entity(), RequestID: m.id})
+	return public(&apierr.Error{Reason: apierr.InvalidField, Message: m.fault.Error(), Entity: m.entity(), RequestID: m.named()})
 }
 
 // dry reports whether the movement is a dry run.
@@ -223,7 +229,7 @@ func (m *movement) settles(e *apierr.Error) bool {
 // unknown returns the error that tells how to go on.
 func (m *movement) unknown(cause error) *apierr.Error {
 	e := &apierr.Error{
-		Reason: apierr.OutcomeUnknown, RequestID: m.id, NotAfter: m.notAfter, Entity: m.entity(), Err: cause,
+		Reason: apierr.OutcomeUnknown, RequestID: m.named(), NotAfter: m.notAfter, Entity: m.entity(), Err: cause,
 		Message: fmt.Sprintf("the request may or may not have been done; resume %q as attempt %d to find out", m.id, m.attempt),
 	}
 	if m.last != nil {

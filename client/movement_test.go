@@ -76,6 +76,7 @@ func TestWhereARequestMayHaveRun(t *testing.T) {
 	} {
 		m := newAcquire("e", 1, nil)
 		m.notAfter = time.Unix(1000, 0)
+		m.named()
 		for i, o := range c.tries {
 			if m.judge(o.result, o.fate, o.err, o.site) {
 				t.Errorf("%s: try %d settles it: %v", what, i, m.last)

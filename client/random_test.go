@@ -77,7 +77,7 @@ func TestEveryOperationCountsOnce(t *testing.T) {
 	if testing.Short() {
 		seeds = 10
 	}
-	var stats struct{ calls, resumed, elsewhere int }
+	var stats struct{ calls, resumed, elsewhere, acked int }
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -125,13 +125,16 @@ func TestEveryOperationCountsOnce(t *testing.T) {
 						t.Fatal(err)
 					}
 					w.books(t, held)
+					for _, n := range w.acked {
+						stats.acked += int(n)
+					}
 				})
 			})
 		})
 	}
-	t.Logf("%d calls, %d of them resumed, %d answered elsewhere", stats.calls, stats.resumed, stats.elsewhere)
-	if stats.resumed < seeds || stats.elsewhere < seeds {
-		t.Errorf("of %d calls %d were resumed and %d answered elsewhere: the faults do not bite", stats.calls, stats.resumed, stats.elsewhere)
+	t.Logf("%d calls, %d of them resumed, %d answered elsewhere, %d acknowledged", stats.calls, stats.resumed, stats.elsewhere, stats.acked)
+	if stats.resumed < seeds || stats.elsewhere < seeds || stats.acked < seeds {
+		t.Errorf("of %d calls %d were resumed, %d answered elsewhere and %d acknowledged: the faults do not bite", stats.calls, stats.resumed, stats.elsewhere, stats.acked)
 	}
 }
 

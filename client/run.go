@@ -44,6 +44,13 @@ func (c *Client) move(ctx context.Context, m *movement) (*samyav1.Result, error)
 		return nil, m.final(err)
 	}
 	defer c.leave()
+	result, err := c.tries(ctx, m)
+	c.sessions.over(m, result)
+	return result, err
+}
+
+// tries is move for a client that is open.
+func (c *Client) tries(ctx context.Context, m *movement) (*samyav1.Result, error) {
 	now := time.Now()
 	deadline := c.deadline(ctx, m.wait, now)
 	m.expire(deadline, c.cfg.RepeatTime)

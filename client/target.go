@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -57,7 +58,8 @@ type target struct {
 	home    bool
 	conn    connection
 	mux     *mux.Mux
-	changed func() // tells the client that the health has changed
+	batches atomic.Bool // an answer to a batch told that sessions are known
+	changed func()      // tells the client that the health has changed
 	// took tells the client that the target is the node that runs a site since a take-over,
 	// and reports whether no later take-over of the site is known at a target that answers.
 	took func(site string, term int64) bool
@@ -323,6 +325,16 @@ func (t *target) state() health.Health {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.health
+}
+
+// sessions reports whether the target told that it, and all sites, know sessions.
+func (t *target) sessions() bool { return t.mux.Sessions() || t.batches.Load() }
+
+// told takes in what an answer to a batch tells.
+func (t *target) told(resp *samyav1.BatchResponse) {
+	if resp.GetSessions() {
+		t.batches.Store(true)
+	}
 }
 
 // name returns the name of the site that the target is; empty if it is an app manager or
