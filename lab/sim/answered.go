@@ -187,7 +187,7 @@ func (c *call) refused(n *node, a *answer.Answer) bool {
 	p, q := c.op, &c.op.at[n.i]
 	switch a.Code {
 	case answer.Superseded:
-		return numbered(c.attempt) < numbered(p.tries.latest) && (q.attempt >= numbered(c.attempt) || q.seen > numbered(c.attempt))
+		return p.ticket.acknowledged() || numbered(c.attempt) < numbered(p.tries.latest) && (q.attempt >= numbered(c.attempt) || q.seen > numbered(c.attempt))
 	case answer.Expired:
 		return p.tries.notAfter != 0 && n.calendar > p.tries.notAfter
 	case answer.NoLease:

@@ -267,7 +267,9 @@ func (s *sim) register(p *op) {
 	if p.lease != nil {
 		p.home = p.lease.home.id
 	}
-	p.requestID = fmt.Sprintf("op-%d", p.id)
+	if !p.kind.recorded() || p.kind == commit || !s.sessions.name(p) {
+		p.requestID = fmt.Sprintf("op-%d", p.id)
+	}
 	p.key = attempt.KeyOf(p.requestID)
 	if p.kind.recorded() {
 		s.report.Requests++

@@ -166,6 +166,9 @@ func (s *sim) newNode(i int, id core.SiteID) *node {
 		Bin: 1000, ForecastIdle: 20_000, MaxParked: 20_000,
 		VouchWait: []core.Tick{1, 500, 2000}[s.o.Seed%3],
 	}
+	if s.sessions.often > 0 {
+		n.cfg.MaxOpen = s.maxOpen()
+	}
 	if s.chance(250) {
 		n.cfg.MaxWaiting = 2 + s.r.IntN(20)
 		n.cfg.MaxWaitingAll = n.cfg.MaxWaiting + 1

@@ -45,6 +45,7 @@ type op struct {
 	kind      opKind
 	key       attempt.Key
 	requestID string
+	ticket    ticket
 	entity    string
 	tokens    core.Tokens
 	// parts are the parts of an acquireAll; tokens is their sum.
@@ -150,6 +151,8 @@ type call struct {
 	// attempt is its number, tried the sites that it says were tried before.
 	attempt attempt.Number
 	tried   []core.SiteID
+	// acked is what it acknowledges of its session.
+	acked uint64
 	// arrived numbers the requests handed over to the site.
 	arrived uint64
 }
@@ -258,6 +261,7 @@ func (n *node) hand(c *call) {
 		return
 	}
 	n.calls[c] = true
+	c.acked = max(c.acked, p.ticket.acks())
 	s.handed++
 	c.arrived = s.handed
 	if p.at != nil {
@@ -334,7 +338,7 @@ const slack = 3 * second
 
 func (p *op) input(c *call, tokens, limit core.Tokens) input.Input {
 	wait := core.Tick(p.wait / millisecond)
-	tries := input.Tries{Attempt: c.attempt, Tried: c.tried, NotAfter: p.tries.notAfter}
+	tries := input.Tries{Attempt: c.attempt, Tried: c.tried, NotAfter: p.tries.notAfter, Acked: c.acked}
 	switch p.kind {
 	case acquire:
 		a := &input.Acquire{
@@ -445,6 +449,7 @@ func (p *op) end(a *answer.Answer) {
 	}
 	p.ended = true
 	p.s.pending--
+	p.s.sessions.over(p, a)
 	if p.then != nil {
 		p.then(a)
 	}

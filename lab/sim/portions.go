@@ -17,12 +17,14 @@ import (
 
 // crowd sets a small bound of the table of requests in some long runs.
 func (s *sim) crowd(c *core.Config) {
-	if s.o.Seed%9 != 7 || !s.o.Long || s.o.Calm || s.o.Hungry {
+	if !s.crowded() {
 		return
 	}
 	s.report.Crowded = 1
 	c.MaxRequests = []int{600, 700, 800, 1000}[s.o.Seed/9%4]
 }
+
+func (s *sim) crowded() bool { return s.o.Seed%9 == 7 && s.o.Long && !s.o.Calm && !s.o.Hungry }
 
 // tableShare is the most that a site's table of requests may have: mine of a tenant, and
 // all in total; others are the other tenants that may have something. fresh is how much

@@ -81,6 +81,8 @@ type Report struct {
 	// to run. Superseded are the attempts refused by that, Expired the attempts refused
 	// as too late.
 	Failovers, ManagersLost, Undone, Tombstones, Superseded, Expired int
+	// Sessions are the runs with sessions, Acknowledged the requests acknowledged there.
+	Sessions, Acknowledged int
 	// Parked are the releases that were parked, and credited or dropped in the end.
 	// Forgotten counts how often a site no longer knew.
 	Parked, ParkedCredited, ParkedDropped, Forgotten int
@@ -261,6 +263,8 @@ func (r *Report) counts() []count {
 		{"acquires undone", &r.Undone},
 		{"tombstones", &r.Tombstones},
 		{"late attempts superseded", &r.Superseded},
+		{"runs with sessions", &r.Sessions},
+		{"requests acknowledged", &r.Acknowledged},
 		{"attempts after their time", &r.Expired},
 		{"releases parked", &r.Parked},
 		{"parked credited", &r.ParkedCredited},

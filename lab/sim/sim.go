@@ -49,6 +49,8 @@ type Options struct {
 	// Losses has sites lost for good, beside sites that join, and an administrator who writes
 	// them off; it needs three sites or more.
 	Losses bool
+	// Sessions has clients name requests in sessions, in three of four seeds.
+	Sessions bool
 	// Rates makes some entities rate quotas, in seeds without trees.
 	Rates bool
 	// Upgrades has a third of the seeds begin with a cluster of the version before, with
@@ -198,6 +200,8 @@ type sim struct {
 	operator *operator
 	// loser is nil unless sites are lost.
 	loser *loser
+	// sessions name requests.
+	sessions sessions
 	// upgrade is nil unless the run has an upgrade.
 	upgrade *upgrade
 	// switcher is nil unless the mode is Switching.
@@ -271,6 +275,7 @@ func newSim(o Options) *sim {
 		s.wait = quorumWait
 	}
 	s.observe = newObserver(s)
+	s.startSessions()
 	s.report.Sites = n
 	if s.parted() {
 		s.report.Divided = 1

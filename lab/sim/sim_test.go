@@ -58,7 +58,7 @@ func TestSeeds(t *testing.T) {
 	var all sim.Report
 	n := first
 	for ; n <= last || judged && n <= 5*last && len(missing(&all)) > 0; n++ {
-		all.Add(run(t, sim.Options{Seed: n, Protocol: *mode, Strategy: *strategy, Long: *long, Joins: n%8 == 3, Leaves: n%8 == 5, Losses: n%8 == 7, Rates: n%4 == 2, Upgrades: true}))
+		all.Add(run(t, sim.Options{Seed: n, Protocol: *mode, Strategy: *strategy, Long: *long, Joins: n%8 == 3, Leaves: n%8 == 5, Losses: n%8 == 7, Rates: n%4 == 2, Sessions: true, Upgrades: true}))
 	}
 	t.Logf("%d runs: %v", n-first, &all)
 	if never := missing(&all); judged && len(never) > 0 {

@@ -37,6 +37,7 @@ type simOptions struct {
 	losses       bool
 	rates        bool
 	upgrades     bool
+	sessions     bool
 	json         bool
 }
 
@@ -78,6 +79,7 @@ also tells what happened before.`,
 	f.BoolVar(&o.leaves, "drains", false, "members leave while the cluster runs, and some sites join")
 	f.BoolVar(&o.losses, "losses", false, "members are lost for good and written off, and some sites join")
 	f.BoolVar(&o.rates, "rates", false, "some entities of half of the seeds are rate quotas")
+	f.BoolVar(&o.sessions, "sessions", true, "three of four seeds name requests in sessions, and acknowledge them; --sessions=false leaves sessions out")
 	f.BoolVar(&o.upgrades, "upgrades", true, "a third of the seeds with sites of two builds, and a raise of the version; --upgrades=false leaves them out")
 	f.BoolVar(&o.short, "short", false, "shorter seeds, none refused as trivial")
 	f.IntVar(&o.history, "history", sim.DefaultHistory, "how many of the last things that happened a violation of a single seed tells")
@@ -107,7 +109,7 @@ func (l *lab) sim(ctx context.Context, o *simOptions) error {
 		// A node reads what its own disk lacks from the others.
 		faults &^= 1 << sim.DamagedLog
 	}
-	options := sim.Options{Protocol: o.mode, Strategy: o.strategy, Nodes: o.nodes, Sites: o.sites, Faults: faults, Calm: faults == 0, Long: !o.short, Trees: o.trees, Joins: o.joins, Leaves: o.leaves, Losses: o.losses, Rates: o.rates, Upgrades: o.upgrades, Bounds: o.bounds, History: o.history}
+	options := sim.Options{Protocol: o.mode, Strategy: o.strategy, Nodes: o.nodes, Sites: o.sites, Faults: faults, Calm: faults == 0, Long: !o.short, Trees: o.trees, Joins: o.joins, Leaves: o.leaves, Losses: o.losses, Rates: o.rates, Sessions: o.sessions, Upgrades: o.upgrades, Bounds: o.bounds, History: o.history}
 	offers := []string{o.offer}
 	switch o.offer {
 	case "mixed":

@@ -35,7 +35,7 @@ func main() {
 
 func run() error {
 	mode := flag.String("mode", "", "simulate clusters of this mode")
-	o := sim.Options{Trees: true}
+	o := sim.Options{Trees: true, Sessions: true}
 	flag.StringVar(&o.Strategy, "strategy", "", "the strategy of all sites; empty lets the seed choose")
 	flag.IntVar(&o.Sites, "sites", 0, "clusters of so many sites; 0 lets the seed choose")
 	flag.BoolVar(&o.Hungry, "hungry", false, "nothing fails, and clients ask for all there is")
