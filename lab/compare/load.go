@@ -21,7 +21,8 @@ type Load struct {
 	// turn.
 	Entities []string
 	Draws    []uint32
-	// Prefix begins every request id; each load on a system has its own.
+	// Prefix begins every request id; each load on a system has its own. Empty: the driver
+	// names the requests.
 	Prefix string
 	// Warmup is the time before the measured Time.
 	Warmup, Time time.Duration
@@ -201,8 +202,11 @@ func (c *caller) run(ctx context.Context, d Driver, phase *atomic.Int32) (int64,
 			asked[i] = l.Draws[at%len(l.Draws)]
 			at++
 			next++
-			id = strconv.AppendUint(append(id[:0], prefix...), next, 36)
-			requests[i] = Request{Entity: l.Entities[asked[i]], ID: string(id)}
+			requests[i].Entity = l.Entities[asked[i]]
+			if l.Prefix != "" {
+				id = strconv.AppendUint(append(id[:0], prefix...), next, 36)
+				requests[i].ID = string(id)
+			}
 		}
 		began := time.Now()
 		if l.Offered > 0 {

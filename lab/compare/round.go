@@ -117,6 +117,9 @@ func (m *rounds) cell(ctx context.Context, running Running, about *About, w Way,
 		Warmup: m.options.Warmup, Time: m.options.Time,
 		Usage: func() (Usage, error) { return usage(pids) },
 	}
+	if w.Sessions {
+		l.Prefix = ""
+	}
 	if own, ok := d.(Selfmade); ok {
 		return own.Measure(ctx, l)
 	}

@@ -69,11 +69,11 @@ func (s SamyaSystem) About() About {
 		Settings: strings.Join(s.settings(), " "),
 		Ways: []Way{
 			{Name: WayUnary, Callers: manyCallers, Batch: 1},
-			{Name: WayStream64, Callers: manyCallers, Batch: 1},
-			{Name: WayStream1024, Callers: streamCallers, Batch: 1, Even: true},
-			{Name: WayBatch, Callers: batchCallers, Batch: batchSize, Even: true},
+			{Name: WayStream64, Callers: manyCallers, Batch: 1, Sessions: true},
+			{Name: WayStream1024, Callers: streamCallers, Batch: 1, Even: true, Sessions: true},
+			{Name: WayBatch, Callers: batchCallers, Batch: batchSize, Even: true, Sessions: true},
 			{Name: WayHTTP, Callers: manyCallers, Batch: 1},
-			{Name: WayStreamOpen, Callers: openCallers, Batch: 1, Offered: offered},
+			{Name: WayStreamOpen, Callers: openCallers, Batch: 1, Offered: offered, Sessions: true},
 		},
 	}
 }

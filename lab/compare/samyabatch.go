@@ -2,12 +2,14 @@ package compare
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/samya-db/samya/client"
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/session"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -29,6 +31,9 @@ func granted(result *samyav1.Result) (bool, error) {
 	return false, nil
 }
 
+// longestID is the length of the longest id of a session's request, in bytes.
+const longestID = 32
+
 // sdkDriver has all callers share a client, and thus a stream.
 type sdkDriver struct{ client *client.Client }
 
@@ -45,7 +50,11 @@ func openSDK(addr string, patience time.Duration) (*sdkDriver, error) {
 // Acquire makes the operations in turn.
 func (d *sdkDriver) Acquire(ctx context.Context, _ int, requests []Request, got []bool) error {
 	for i, r := range requests {
-		grant, err := d.client.Acquire(ctx, r.Entity, 1, client.RequestID(r.ID), client.Wait(0))
+		options := []client.AcquireOption{client.Wait(0), client.RequestID(r.ID)}
+		if r.ID == "" {
+			options = options[:1]
+		}
+		grant, err := d.client.Acquire(ctx, r.Entity, 1, options...)
 		switch {
 		case err == nil:
 			got[i] = grant.Tokens == 1
@@ -65,10 +74,19 @@ func (d *sdkDriver) Close() error {
 	return d.client.Close(ctx)
 }
 
-// batchDriver makes a call for each batch. Each caller reuses its own message.
+// batchDriver makes a call for each batch. Each caller reuses its own message, and has a session
+// of its own.
 type batchDriver struct {
 	unaryDriver
-	messages []samyav1.BatchRequest
+	callers []batchCaller
+}
+
+type batchCaller struct {
+	message samyav1.BatchRequest
+	// session begins the ids of the caller's requests, of which next is the sequence of the
+	// next request.
+	session string
+	next    uint64
 }
 
 func openBatches(addr string) (*batchDriver, error) {
@@ -76,21 +94,35 @@ func openBatches(addr string) (*batchDriver, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &batchDriver{unaryDriver: *d, messages: make([]samyav1.BatchRequest, batchCallers)}, nil
+	callers := make([]batchCaller, batchCallers)
+	for i := range callers {
+		var id session.ID
+		// Read never fails: see package rand.
+		_, _ = rand.Read(id[:])
+		callers[i].session = id.Text()
+	}
+	return &batchDriver{unaryDriver: *d, callers: callers}, nil
 }
 
 // Acquire makes all operations in a single call.
 func (d *batchDriver) Acquire(ctx context.Context, caller int, requests []Request, got []bool) error {
-	in := &d.messages[caller]
+	c := &d.callers[caller]
+	in := &c.message
 	for len(in.Operations) < len(requests) {
 		in.Operations = append(in.Operations, &samyav1.Operation{Operation: &samyav1.Operation_Acquire{
 			Acquire: &samyav1.AcquireRequest{Tokens: 1, Wait: noWait},
 		}})
 	}
 	in.Operations = in.Operations[:len(requests)]
+	acknowledged := c.next
 	for i, r := range requests {
 		acquire := in.Operations[i].GetAcquire()
-		acquire.Entity, acquire.RequestId = r.Entity, r.ID
+		acquire.Entity, acquire.RequestId, acquire.Acknowledged = r.Entity, r.ID, 0
+		if r.ID == "" {
+			id := session.Append(append(make([]byte, 0, longestID), c.session...), c.next)
+			acquire.RequestId, acquire.Acknowledged = string(id), acknowledged
+			c.next++
+		}
 	}
 	out, err := d.client.Batch(ctx, in)
 	if err != nil {

@@ -72,6 +72,8 @@ type Way struct {
 	HotOnly bool
 	// Even adds the workload of 100,000 entities.
 	Even bool
+	// Sessions: the driver names the requests of a load itself, in sessions.
+	Sessions bool
 	// Offered makes an open loop: so many operations a second are due, evenly, whether or
 	// not those before are answered. 0: each caller asks again after its answer.
 	Offered int
@@ -128,6 +130,6 @@ type Selfmade interface {
 type Request struct {
 	// Entity is the entity's name.
 	Entity string
-	// ID is the request's own id; see [Load].
+	// ID is the request's own id; see [Load]. Empty: the driver names the request.
 	ID string
 }
