@@ -51,3 +51,13 @@ func FuzzParse(tf *testing.F) {
 		}
 	})
 }
+
+func BenchmarkParse(b *testing.B) {
+	text := session.ID{1, 2, 3}.Text() + "1f42"
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, ok := session.Parse(text); !ok {
+			b.Fatal(text)
+		}
+	}
+}
