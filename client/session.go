@@ -102,7 +102,7 @@ func (m *movement) named() string {
 	return m.id
 }
 
-// over ends a movement, whose last answer is result.
+// over ends a movement. result is its last answer.
 func (s *sessions) over(m *movement, result *samyav1.Result) {
 	if m.ticket.of != nil {
 		s.end(m.ticket, m.once() && !result.GetRelease().GetParked())
@@ -110,10 +110,10 @@ func (s *sessions) over(m *movement, result *samyav1.Result) {
 }
 
 // once reports whether no site asks another about the movement, and no attempt follows: at most
-// one attempt was begun, at a site that was chosen by this client, and its outcome is known.
+// a single attempt was begun, at a site that was chosen by this client, and its outcome is known.
 func (m *movement) once() bool { return m.attempt == 1 && !m.indeterminate && !m.beyond }
 
-// acknowledges returns what the next try acknowledges, if its id is of a session.
+// acknowledges returns the bound below which the next try acknowledges requests.
 func (m *movement) acknowledges() uint64 {
 	if m.beyond {
 		return 0

@@ -28,7 +28,7 @@ func (s tokens) acquireAll(ctx context.Context, r *samyav1.BatchRequest) (*samya
 		return nil, err
 	}
 	resp := &samyav1.BatchResponse{
-		Results: make([]*samyav1.Result, len(in.Parts)), RequestId: q.requestID, Site: s.cfg.Name, Sessions: s.sessions(),
+		Results: make([]*samyav1.Result, len(in.Parts)), RequestId: q.requestID, Site: s.cfg.Name, Sessions: knowSessions(s.speaks.Load()),
 	}
 	for i, p := range in.Parts {
 		resp.Results[i] = &samyav1.Result{Result: &samyav1.Result_Acquire{

@@ -107,7 +107,7 @@ func (b *batch) giveUp(cause error) {
 // response reports and counts the results of the operations.
 func (b *batch) response(began time.Time) *samyav1.BatchResponse {
 	all := make([]samyav1.Result, len(b.operations))
-	resp := &samyav1.BatchResponse{Results: make([]*samyav1.Result, len(b.operations)), Sessions: b.site.sessions()}
+	resp := &samyav1.BatchResponse{Results: make([]*samyav1.Result, len(b.operations)), Sessions: knowSessions(b.site.speaks.Load())}
 	var made results
 	t := b.site.metrics.tally(b.site.metrics.batches, len(b.operations))
 	for i := range b.operations {

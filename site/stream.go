@@ -45,7 +45,8 @@ type stream struct {
 func newStream(s *Site, e starter) *stream {
 	st := &stream{site: s, engine: e}
 	st.Handler, st.Window, st.MaxReplies, st.Expires, st.Passing = st, streamWindow, maxReplies, true, true
-	st.Stopping, st.Sessions = s.closing, s.sessions
+	st.Stopping = s.closing
+	st.Sessions = func() bool { return knowSessions(s.speaks.Load()) }
 	st.Stopped = apierr.New(apierr.ShuttingDown, "site %s is about to stop; what has no answer was not begun", s.cfg.Name)
 	return st
 }

@@ -29,13 +29,10 @@ func (s cluster) GetVersion(ctx context.Context, _ *samyav1.GetVersionRequest) (
 	}, nil
 }
 
-// sessions reports whether all sites know sessions, now and from now on: the cluster has come to
-// the version of builds that do. To an older site the id of a session's request is another key,
-// and the two sites could each execute the request.
-func (s *Site) sessions() bool {
-	v := s.speaks.Load()
-	return v.Begun && v.Cluster >= versions.Members
-}
+// knowSessions reports whether all sites know sessions, now and from now on: the cluster has come
+// to the version of builds that do. To an older site the id of a session's request is another
+// key, and the two sites could each execute the request.
+func knowSessions(v *versions.Speaker) bool { return v.Begun && v.Cluster >= versions.Members }
 
 // RaiseVersion implements samyav1.ClusterServiceServer.
 func (s cluster) RaiseVersion(ctx context.Context, r *samyav1.RaiseVersionRequest) (*samyav1.RaiseVersionResponse, error) {

@@ -1,10 +1,10 @@
 // Package session names requests by a session and a sequence: a client draws the name of a
 // session once and counts its requests. A site finds the requests of a session by their
-// sequences, and drops those that the client has the answers of. The package refuses to know
-// what a request asks for, and whether it was answered.
+// sequences, and drops the records of answers that the client has received. The package refuses
+// to know requests and answers.
 //
-// The scheme is that of RIFL (Lee et al., SOSP 2015, section 3) and of the sessions in
-// Ongaro's thesis on Raft (section 6.3). There, a server leases sessions; here, a request's
+// RIFL (Lee et al., SOSP 2015, section 3) and the sessions in Ongaro's thesis on Raft
+// (section 6.3) work alike. There, a server leases sessions; here, a request's
 // not_after bounds the time for which a site has to remember the request.
 package session
 
@@ -39,8 +39,8 @@ func (id ID) Text() string { return prefix + base64.RawURLEncoding.EncodeToStrin
 // Append appends a sequence, at most MaxSequence, to the Text of a session.
 func Append(text []byte, sequence uint64) []byte { return strconv.AppendUint(text, sequence, 16) }
 
-// Parse is the inverse: the session and the sequence of a request id. Each request of a session
-// has one id: another id with the same numbers is no id of a session.
+// Parse is the inverse: the session and the sequence of a request id. A request has a single id:
+// another id with the same numbers is no id of a session.
 func Parse(requestID string) (id ID, sequence uint64, ok bool) {
 	if len(requestID) <= head || len(requestID) > head+mostDigits || requestID[:len(prefix)] != prefix || requestID[head-1] != '.' {
 		return ID{}, 0, false
@@ -72,7 +72,7 @@ func Parse(requestID string) (id ID, sequence uint64, ok bool) {
 	return id, sequence, true
 }
 
-// none is the value of what is no letter of base64: all others are below.
+// none is the value of bytes that are no letter of base64. The values of letters are lower.
 const none = 0xff
 
 // sextet is the value of each letter of base64 for URLs (RFC 4648, section 5).

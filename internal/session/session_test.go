@@ -10,7 +10,7 @@ import (
 	"github.com/samya-db/samya/internal/testfuzz"
 )
 
-// TestParse: a session and a sequence have one request id, which sites take.
+// TestParse: a session and a sequence make up a request id, which sites take.
 func TestParse(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{1})
 	for _, want := range []uint64{0, 1, 9, 10, 15, 16, 255, 1 << 14, session.MaxSequence} {
@@ -40,7 +40,7 @@ func TestNoSession(t *testing.T) {
 	}
 }
 
-// FuzzParse: what is parsed is written in the same way.
+// FuzzParse: a parsed id is written in the same way.
 func FuzzParse(tf *testing.F) {
 	f := testfuzz.On(tf)
 	f.Add(session.ID{1, 2, 3}.Text() + "1f")

@@ -34,7 +34,7 @@ type ticket struct {
 const mostSessions = 4
 
 // startSessions has three of four seeds name requests in sessions, in some of them all. Seeds
-// with small tables judge the number of records, which is not that of the places of rings.
+// with small tables judge the number of records, and rings have more places than records.
 func (s *sim) startSessions() {
 	s.sessions.r = rand.New(rand.NewPCG(s.o.Seed, 0x5e55))
 	if s.o.Sessions && s.o.Seed%4 > 0 && !s.crowded() {
@@ -65,7 +65,7 @@ func (s *sessions) name(p *op) bool {
 	return true
 }
 
-// acks is what an attempt sent now acknowledges.
+// acks is the bound below which an attempt sent now acknowledges requests.
 func (t *ticket) acks() uint64 {
 	if t.of == nil {
 		return 0
@@ -77,7 +77,7 @@ func (t *ticket) acks() uint64 {
 func (t *ticket) acknowledged() bool { return t.of != nil && t.sequence < t.of.acked }
 
 // over takes in the end of a request, with its answer or nil. Answered for good at the only site
-// that it was sent to, it is acknowledged. Else its session ends, but for one in eight: some
+// that it was sent to, it is acknowledged. Else its session ends, but for an eighth: some
 // clients acknowledge late.
 func (s *sessions) over(p *op, a *answer.Answer) {
 	o := p.ticket.of
@@ -105,7 +105,7 @@ func (s *sessions) drop(gone *openSession) {
 	}
 }
 
-// answeredForGood reports whether no attempt follows, and no site asks another about one.
+// answeredForGood reports whether no attempt follows, and no site asks another about an attempt.
 func (p *op) answeredForGood(a *answer.Answer) bool {
 	if a == nil || a.Parked || p.tries.count > 1 || len(p.tries.sites) > 1 || p.tries.blind || p.tries.manager != nil && len(p.tries.manager.sites) > 1 {
 		return false

@@ -27,7 +27,7 @@ type ring struct {
 	block uint64
 	// moved says that the ring is in rings.moved.
 	moved bool
-	// before and next are rings of which the last record is older, and newer.
+	// before and next are rings with an older and a newer last record.
 	before, next *ring
 }
 
@@ -84,7 +84,7 @@ type rings struct {
 	oldest, newest *ring
 	// records and places are the sums over the rings.
 	records, places int
-	// moved are the rings of which blocks do not tell all yet.
+	// moved are the rings with news for the next block.
 	moved []*ring
 	// acked is the last acknowledgement of a session without a ring.
 	acked struct {

@@ -24,7 +24,7 @@ func (t *requestTable) inRing(key *attempt.Key) (*ring, *slot) {
 	return r, r.get(key, sequence)
 }
 
-// inRecall reports whether a key may have a record among those of no ring.
+// inRecall reports whether a key may have a record outside of rings.
 func (t *requestTable) inRecall(key *attempt.Key) bool {
 	of, _, ok := key.Session()
 	return !ok || t.rings.strayed(of)
@@ -41,8 +41,8 @@ func (t *requestTable) acknowledged(key *attempt.Key) bool {
 }
 
 // acknowledge drops the records of requests that the client of a later request of the session
-// has acknowledged: those of sequences below a bound. A client that names its own request, or
-// a later one, is mistaken, and nothing is dropped.
+// has acknowledged: the requests of sequences below a bound. A client that names its own
+// request, or a later request, is mistaken, and nothing is dropped.
 func (t *requestTable) acknowledge(key *attempt.Key, below uint64) {
 	of, sequence, ok := key.Session()
 	if !ok || below > sequence {
@@ -69,7 +69,7 @@ func (t *requestTable) acknowledge(key *attempt.Key, below uint64) {
 	}
 }
 
-// leaveRing stops counting a record of a ring, whose slot is used no more or for another.
+// leaveRing stops counting a record of a ring. The slot is free, or about to have another record.
 func (t *requestTable) leaveRing(r *ring, at *slot) {
 	r.records--
 	t.rings.records--
@@ -106,8 +106,8 @@ func (t *requestTable) resize(r *ring, length int) {
 	r.resize(length)
 }
 
-// ringFor returns the ring for a record of a tenant's: that of its session, or a new one if
-// there is room; else nil.
+// ringFor returns the ring for a record of a tenant's: the ring of its session, or a new
+// ring if there is room; else nil.
 func (t *requestTable) ringFor(of session.ID, tenant portion.Slot) *ring {
 	r := t.rings.find(of)
 	switch {
@@ -129,8 +129,8 @@ func (t *requestTable) ringFor(of session.ID, tenant portion.Slot) *ring {
 	return r
 }
 
-// addToRing adds a record to the ring of its session, where it may replace an earlier one, and
-// takes over its place among the records of its tenant. It reports false if the record has no
+// addToRing adds a record to the ring of its session, where it may replace an earlier record,
+// and takes over its place among the records of its tenant. It reports false if the record has no
 // place in a ring: it has not been added.
 func (t *requestTable) addToRing(m *remembered, parts []stored.Part) bool {
 	of, sequence, ok := m.key.Session()
@@ -215,12 +215,11 @@ func (t *requestTable) tellRings(b *stored.Block) {
 	t.rings.moved = t.rings.moved[:0]
 }
 
-// restoreRings takes up what a block tells of sessions.
+// restoreRings takes up the news of sessions in a block.
 func (t *requestTable) restoreRings(b *stored.Block) {
 	for _, s := range b.Sessions {
-		r := t.rings.find(s.ID)
-		if r == nil {
-			r = t.rings.open(s.ID, t.next)
+		if t.rings.find(s.ID) == nil {
+			t.rings.open(s.ID, t.next)
 			t.held.More(portion.Nobody, ringHead)
 			t.rings.places += ringHead
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/samya-db/samya/site/core/stored"
 )
 
-// appendSessions appends what a block tells of sessions.
+// appendSessions appends the news of sessions in a block.
 func appendSessions(dst []byte, sessions []stored.Session) []byte {
 	for i := range sessions {
 		s := &sessions[i]
@@ -25,7 +25,7 @@ func appendSessions(dst []byte, sessions []stored.Session) []byte {
 	return dst
 }
 
-// readSessions reads what a block tells of sessions.
+// readSessions reads the news of sessions in a block.
 func readSessions(b *stored.Block, marks []*storev1.SessionMark) error {
 	for _, m := range marks {
 		if len(m.GetId()) != session.Bytes || m.GetFirst() > session.MaxSequence {
