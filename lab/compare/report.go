@@ -93,6 +93,8 @@ func rate(s *Sample) float64 { return s.Rate }
 func p99(s *Sample) float64  { return s.P99 }
 func p999(s *Sample) float64 { return s.P999 }
 
+func serverCPU(s *Sample) float64 { return s.ServerCPU }
+
 // figures returns a figure of all samples.
 func (m *Measured) figures(figure func(*Sample) float64) []float64 {
 	values := make([]float64, len(m.Samples))

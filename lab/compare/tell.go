@@ -114,7 +114,7 @@ func (r *Report) goalRows() [][]string {
 			verdict = "met"
 		}
 		if g.Below {
-			bound = "< "
+			bound = "≤ "
 		}
 		if g.Measured {
 			got = g.figure(g.Got)
@@ -130,6 +130,9 @@ func (r *Report) goalRows() [][]string {
 func (g *Goal) figure(v float64) string {
 	if g.Unit == "×" {
 		return fmt.Sprintf("%.2f ×", v)
+	}
+	if g.Unit == micros && v < 100 {
+		return fmt.Sprintf("%.1f%s", v, g.Unit)
 	}
 	return thousands(v) + g.Unit
 }
