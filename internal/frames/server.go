@@ -67,7 +67,8 @@ func (f *fork) Clone() credentials.TransportCredentials {
 // ServerHandshake implements credentials.TransportCredentials. After an error the gRPC server
 // closes the raw connection alone.
 func (f *fork) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	c, info, err := f.TransportCredentials.ServerHandshake(raw)
+	fast := quick(raw)
+	c, info, err := f.TransportCredentials.ServerHandshake(fast)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -77,6 +78,9 @@ func (f *fork) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, er
 		return nil, nil, errors.Join(err, c.Close())
 	}
 	if string(first) != preface {
+		if c == fast {
+			c = raw
+		}
 		return &peeked{Conn: c, first: first[:n]}, info, nil
 	}
 	if !f.server.take(newConn(c, f.server.MaxMessage), info) {
@@ -189,10 +193,8 @@ func (c *conn) sayEnd(err error) {
 	if err := c.send(end, b); err != nil {
 		return
 	}
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		if err := half.CloseWrite(); err != nil {
-			return
-		}
+	if err := closeWrite(c.Conn); err != nil {
+		return
 	}
 	if err := c.SetReadDeadline(time.Now().Add(farewell)); err != nil {
 		return
