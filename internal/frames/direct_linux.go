@@ -27,6 +27,8 @@ type direction struct {
 	// step makes a system call for what is left of b, and reports whether the socket was
 	// ready. It is made once, as each function value takes memory.
 	step func(fd uintptr) bool
+	// once is step that does not wait for the socket to be ready.
+	once func(fd uintptr) bool
 	// b are the bytes to be read or written, and n how many were.
 	b   []byte
 	n   int
@@ -46,6 +48,10 @@ func quick(c net.Conn) net.Conn {
 	d := &direct{Conn: c}
 	d.in.raw, d.out.raw = raw, raw
 	d.in.step, d.out.step = d.in.receive, d.out.send
+	d.out.once = func(fd uintptr) bool {
+		d.out.send(fd)
+		return true
+	}
 	return d
 }
 
@@ -127,6 +133,16 @@ func (d *direct) Write(b []byte) (int, error) {
 	defer d.out.busy.Unlock()
 	d.out.b = b
 	return d.out.done(d.out.raw.Write(d.out.step))
+}
+
+// attempt implements attempter.
+func (d *direct) attempt(b []byte) (int, error) {
+	if !d.out.busy.TryLock() {
+		return 0, nil
+	}
+	defer d.out.busy.Unlock()
+	d.out.b = b
+	return d.out.done(d.out.raw.Write(d.out.once))
 }
 
 // CloseWrite closes the half of the connection that writes, if it can be closed alone.

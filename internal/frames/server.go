@@ -162,7 +162,8 @@ func (s *Server) serve(ctx context.Context, c *conn) {
 	}
 	ended, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream := &serverStream{conn: c, ctx: ended, broken: cancel}
+	stream := &serverStream{conn: c, broken: cancel}
+	stream.ctx = context.WithValue(ended, quickKey{}, stream)
 	err = s.handle(stream)
 	// A handler that has ended may have left a reader behind.
 	if !stream.isOver() {
@@ -261,7 +262,11 @@ func (s *serverStream) Context() context.Context { return s.ctx }
 
 // SendMsg implements grpc.ServerStream.
 func (s *serverStream) SendMsg(m any) error {
-	err := s.conn.sendMessage(m)
+	return s.ended(s.conn.sendMessage(m))
+}
+
+// ended turns an error of sending into that of SendMsg.
+func (s *serverStream) ended(err error) error {
 	if _, good := status.FromError(err); good {
 		return err
 	}
