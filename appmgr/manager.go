@@ -156,7 +156,7 @@ func (m *Manager) listen(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("listen for gRPC: %w", err), h.Close())
 	}
-	m.http, m.grpc = netutil.LimitListener(h, m.cfg.MaxConns), netutil.LimitListener(g, m.cfg.MaxConns)
+	m.http, m.grpc = netutil.LimitListener(h, m.cfg.MaxConns), frames.Limit(g, m.cfg.MaxConns)
 	if m.cfg.TLS != nil {
 		m.http = m.cfg.TLS.Listen(m.http, headerTime)
 	}

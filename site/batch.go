@@ -81,8 +81,11 @@ func (s *Site) begin(requests []*samyav1.Operation, left time.Duration) *batch {
 	return b
 }
 
-// Answered implements answeree.
-func (b *batch) Answered(*operation) { b.ended(1) }
+// told implements answeree.
+func (b *batch) told(*operation) engine.Flusher {
+	b.ended(1)
+	return nil
+}
 
 func (b *batch) ended(n int) {
 	if b.open.Add(-int64(n)) == 0 {

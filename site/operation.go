@@ -38,18 +38,19 @@ type operation struct {
 	mux.Entry
 }
 
-// answeree is told of every operation that has an answer. It must not block.
+// answeree is told by the engine of every operation that has an answer; see
+// engine.Receiver.
 type answeree interface {
-	Answered(o *operation)
+	told(o *operation) engine.Flusher
 }
 
 // Receive implements engine.Receiver.
-func (o *operation) Receive(_ *engine.Call, a answer.Answer, err error) {
+func (o *operation) Receive(_ *engine.Call, a answer.Answer, err error) engine.Flusher {
 	o.answer, o.err = a, err
 	if errors.Is(err, engine.ErrGivenUp) {
 		o.Keep()
 	}
-	o.to.Answered(o)
+	return o.to.told(o)
 }
 
 // read checks the operation of r and makes it ready to be started.

@@ -178,7 +178,7 @@ func (s *Site) open() error {
 		return fmt.Errorf("listening for HTTP: %w", err)
 	}
 	conns := cmp.Or(s.cfg.MaxConns, node.DefaultMaxConns)
-	s.grpcListener, s.httpListener = netutil.LimitListener(s.grpcListener, conns), netutil.LimitListener(s.httpListener, conns)
+	s.grpcListener, s.httpListener = frames.Limit(s.grpcListener, conns), netutil.LimitListener(s.httpListener, conns)
 	if s.cfg.TLS != nil {
 		s.httpListener = s.cfg.TLS.Listen(s.httpListener, headerPatience)
 	}

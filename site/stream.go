@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/frames"
 	"github.com/samya-db/samya/internal/mux"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site/engine"
@@ -22,7 +23,11 @@ const (
 
 // Stream implements samyav1.TokenServiceServer.
 func (s tokens) Stream(rpc samyav1.TokenService_StreamServer) error {
-	return newStream(s.Site, s.engine).Serve(rpc)
+	st := newStream(s.Site, s.engine)
+	if q := frames.Quickly(rpc.Context()); q != nil {
+		st.Quick = q
+	}
+	return st.Serve(rpc)
 }
 
 // starter is the part of the engine that a stream needs.
@@ -53,7 +58,7 @@ func newStream(s *Site, e starter) *stream {
 
 // Read implements mux.Handler. Malformed operations fail at once.
 func (st *stream) Read(o *operation, c *samyav1.Call) {
-	o.to = &st.Server
+	o.to = st
 	left := forEver
 	if !o.Deadline.IsZero() {
 		left = o.Deadline.Sub(o.Began)
@@ -63,6 +68,14 @@ func (st *stream) Read(o *operation, c *samyav1.Call) {
 		return
 	}
 	st.calls = append(st.calls, &o.Call)
+}
+
+// told implements answeree.
+func (st *stream) told(o *operation) engine.Flusher {
+	if st.Gather(o) {
+		return &st.Server
+	}
+	return nil
 }
 
 // Start implements mux.Handler.

@@ -32,12 +32,19 @@ func (e *fakeEngine) inputs() []input.Input {
 	return all
 }
 
+// receive tells an answer as the engine does.
+func receive(c *engine.Call, a answer.Answer, err error) {
+	if f := c.To.Receive(c, a, err); f != nil {
+		f.Flush(true)
+	}
+}
+
 // stop ends the engine with calls under way.
 func (e *fakeEngine) stop() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, c := range e.calls {
-		c.To.Receive(c, answer.Answer{}, engine.ErrStopped)
+		receive(c, answer.Answer{}, engine.ErrStopped)
 	}
 	e.calls = nil
 }
@@ -51,7 +58,7 @@ func (e *fakeEngine) giveUp() {
 	}
 	for _, c := range e.calls {
 		e.cancelled[c] = true
-		c.To.Receive(c, answer.Answer{}, engine.ErrGivenUp)
+		receive(c, answer.Answer{}, engine.ErrGivenUp)
 	}
 	e.calls = nil
 }

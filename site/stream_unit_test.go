@@ -91,7 +91,7 @@ func (e *fakeEngine) answerOne(pick func(n int) int) bool {
 	case *input.Release:
 		a.Tokens = in.Tokens
 	}
-	c.To.Receive(c, a, nil)
+	receive(c, a, nil)
 	return true
 }
 

@@ -110,6 +110,7 @@ func (o *Over) open(ctx context.Context) (grpc.ClientStream, error) {
 	if err != nil {
 		return nil, fmt.Errorf("frames: connecting: %w", err)
 	}
+	raw = quick(raw)
 	over := context.AfterFunc(begin, func() { _ = raw.Close() })
 	secured, err := o.secure(begin, raw)
 	if err != nil {

@@ -49,11 +49,13 @@ type conn struct {
 	// heard: something has come since the last look.
 	heard atomic.Bool
 
-	// sending guards out and wrote, and keeps frames whole.
+	// sending guards out, left and wrote, and keeps frames whole.
 	sending sync.Mutex
 	// calls, if not nil, decodes messages of calls.
 	calls *requests
 	out   []byte
+	// left is the part of out that the connection has not taken yet.
+	left []byte
 	// wrote is when the deadline of writes was last moved.
 	wrote time.Time
 }
@@ -174,12 +176,29 @@ func (c *conn) watch() (stop func()) {
 func (c *conn) send(k kind, content []byte) error {
 	c.sending.Lock()
 	defer c.sending.Unlock()
+	if err := c.complete(); err != nil {
+		return err
+	}
 	c.out = append(append(c.out[:0], 0, 0, 0, 0), content...)
 	return c.flush(k)
 }
 
 // sendMessage sends a message. The error is a status if the connection is still good.
 func (c *conn) sendMessage(m any) error {
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	if err := c.complete(); err != nil {
+		return err
+	}
+	if err := c.encode(m); err != nil {
+		return err
+	}
+	return c.flush(message)
+}
+
+// encode makes out the frame of a message, but for the head. The error is a status if the
+// connection is still good.
+func (c *conn) encode(m any) error {
 	e, ok := m.(encoded)
 	if !ok {
 		return status.Errorf(codes.Internal, "frames: a message of type %T", m)
@@ -188,29 +207,39 @@ func (c *conn) sendMessage(m any) error {
 	if size > c.theirs {
 		return status.Errorf(codes.ResourceExhausted, "frames: a message of %d bytes, at most %d", size, c.theirs)
 	}
-	c.sending.Lock()
-	defer c.sending.Unlock()
 	c.out = slices.Grow(c.out[:0], headerBytes+size)[:headerBytes+size]
 	if _, err := e.MarshalToSizedBufferVT(c.out[headerBytes:]); err != nil {
 		return fmt.Errorf("frames: encoding %T: %w", m, err)
 	}
-	return c.flush(message)
+	return nil
 }
 
 // flush fills in the head of the frame in out, and sends the frame.
 func (c *conn) flush(k kind) error {
-	putHeader(c.out, k, len(c.out)-headerBytes)
-	if now := time.Now(); now.Sub(c.wrote) > armEvery {
-		c.wrote = now
-		if err := c.SetWriteDeadline(now.Add(writeTime)); err != nil {
-			return err
-		}
+	if err := c.begin(k); err != nil {
+		return err
 	}
 	_, err := c.Write(c.out)
-	if cap(c.out) > roomBytes {
+	c.sent()
+	return err
+}
+
+// begin fills in the head of the frame in out, and sees to the deadline of writes.
+func (c *conn) begin(k kind) error {
+	putHeader(c.out, k, len(c.out)-headerBytes)
+	now := time.Now()
+	if now.Sub(c.wrote) <= armEvery {
+		return nil
+	}
+	c.wrote = now
+	return c.SetWriteDeadline(now.Add(writeTime))
+}
+
+// sent notes that nothing of out is to be sent any more.
+func (c *conn) sent() {
+	if c.left = nil; cap(c.out) > roomBytes {
 		c.out = nil // after a large message
 	}
-	return err
 }
 
 // receiveMessage receives a message, or returns io.EOF at the end of the connection.

@@ -26,4 +26,12 @@
 // the same context: peer, certificate, token. So roles, limits, audit and metrics are the
 // same. A client gets the status with its details. A side that hears nothing for
 // quietTime asks, and ends the connection without an answer within patience.
+//
+// # Less work for the scheduler
+//
+// On Linux connections read and write by system calls that Go's scheduler does not see and
+// that never wait, also beneath TLS. Where a socket is not ready, goroutines wait as usual.
+// A call that the scheduler sees wakes its watching thread, which then looks at all threads
+// every 20 µs: up to three times an exchange of messages, at a cost of two changes of
+// threads each.
 package frames

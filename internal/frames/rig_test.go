@@ -83,6 +83,8 @@ type settings struct {
 	server, client   credentials.TransportCredentials
 	interceptors     []grpc.StreamServerInterceptor
 	connectionExpiry time.Duration
+	// limit bounds the open connections, unless it is 0.
+	limit int
 }
 
 func newRig(t *testing.T, set settings) *rig {
@@ -107,6 +109,9 @@ func newRig(t *testing.T, set settings) *rig {
 		t.Fatal(err)
 	}
 	r.address = l.Addr().String()
+	if set.limit > 0 {
+		l = Limit(l, set.limit)
+	}
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		if err := r.grpc.Serve(l); err != nil && !errors.Is(err, grpc.ErrServerStopped) {

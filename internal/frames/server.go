@@ -67,7 +67,8 @@ func (f *fork) Clone() credentials.TransportCredentials {
 // ServerHandshake implements credentials.TransportCredentials. After an error the gRPC server
 // closes the raw connection alone.
 func (f *fork) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	c, info, err := f.TransportCredentials.ServerHandshake(raw)
+	fast := quick(raw)
+	c, info, err := f.TransportCredentials.ServerHandshake(fast)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -77,6 +78,9 @@ func (f *fork) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, er
 		return nil, nil, errors.Join(err, c.Close())
 	}
 	if string(first) != preface {
+		if c == fast {
+			c = raw
+		}
 		return &peeked{Conn: c, first: first[:n]}, info, nil
 	}
 	if !f.server.take(newConn(c, f.server.MaxMessage), info) {
@@ -158,7 +162,8 @@ func (s *Server) serve(ctx context.Context, c *conn) {
 	}
 	ended, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream := &serverStream{conn: c, ctx: ended, broken: cancel}
+	stream := &serverStream{conn: c, broken: cancel}
+	stream.ctx = context.WithValue(ended, quickKey{}, stream)
 	err = s.handle(stream)
 	// A handler that has ended may have left a reader behind.
 	if !stream.isOver() {
@@ -189,10 +194,8 @@ func (c *conn) sayEnd(err error) {
 	if err := c.send(end, b); err != nil {
 		return
 	}
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		if err := half.CloseWrite(); err != nil {
-			return
-		}
+	if err := closeWrite(c.Conn); err != nil {
+		return
 	}
 	if err := c.SetReadDeadline(time.Now().Add(farewell)); err != nil {
 		return
@@ -259,7 +262,11 @@ func (s *serverStream) Context() context.Context { return s.ctx }
 
 // SendMsg implements grpc.ServerStream.
 func (s *serverStream) SendMsg(m any) error {
-	err := s.conn.sendMessage(m)
+	return s.ended(s.conn.sendMessage(m))
+}
+
+// ended turns an error of sending into that of SendMsg.
+func (s *serverStream) ended(err error) error {
 	if _, good := status.FromError(err); good {
 		return err
 	}

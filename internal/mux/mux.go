@@ -47,10 +47,11 @@ const (
 	maxMessage = 32 << 10
 	// maxOperation bounds an operation, in bytes: beyond it no field can be valid.
 	maxOperation = 16 << 10
-	// manyCalls calls are worth a message, whoever else may join. A larger number needs
-	// fewer messages, but then callers and server work in turns: with 64 callers this
-	// number cost the least.
-	manyCalls = 32
+	// manyCalls calls are worth a message, whoever else may join. Against 64, with a site at
+	// two busy processors: 32: 64 callers cost the site 19 % more processor time and the
+	// client 11 %, for 1.3 messages a commit and not 1.1; 1,024 callers cost 10 % more. 48: in
+	// between. 128, 256: the same within noise.
+	manyCalls = 64
 )
 
 // Options change how a Mux works. The zero Options are the defaults.

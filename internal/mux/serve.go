@@ -62,7 +62,7 @@ type Handler[C any] interface {
 }
 
 // Server serves a stream. One goroutine reads, at all times, so that it hears of cancels.
-// Another sends, in each message, all answers there are by then.
+// Another sends, in each message, all answers there are by then, unless Flush has sent them.
 type Server[T any, C Entered[T]] struct {
 	// Handler runs the calls.
 	Handler Handler[C]
@@ -79,10 +79,28 @@ type Server[T any, C Entered[T]] struct {
 	// Sessions, if not nil, reports whether all sites of the cluster know sessions (package
 	// session). Once it has, it always does. The client is told.
 	Sessions func() bool
+	// Quick, if not nil, sends on the stream without waiting, so that Flush can send answers.
+	Quick Quick
 	// Stopping is closed when the server stops. The stream then begins no call, and ends
 	// with the error Stopped.
 	Stopping <-chan struct{}
 	Stopped  error
+
+	// sending is held while answers are sent, and guards the fields up to turn. It is taken
+	// before turn and mu.
+	sending sync.Mutex
+	// context is the stream's; nil before the window is told, and after the end.
+	context context.Context //nolint:containedctx // it stands for the stream's
+	// left: the stream has taken a part of a message. broken is why Flush could not send.
+	left   bool
+	broken error
+	// flushed is memory of Flush.
+	flushed []C
+	// sessions: the client was told that sessions are known.
+	sessions bool
+	// answers and replies are the memory of the last message, see Passing.
+	answers []replied
+	replies []*samyav1.Reply
 
 	// turn is held while calls are begun or cancelled, so that no call is given out
 	// again meanwhile. It is taken before mu. The sender takes it only when a caller's
@@ -106,12 +124,6 @@ type Server[T any, C Entered[T]] struct {
 	out   []C
 	// wake holds one token when the sender has something to look at.
 	wake chan struct{}
-
-	// sessions: the client was told that sessions are known.
-	sessions bool
-	// answers and replies are the memory of the last message, see Passing.
-	answers []replied
-	replies []*samyav1.Reply
 }
 
 // replied is the memory of an answer.
@@ -123,13 +135,9 @@ type replied struct {
 // keptReplies bounds the answers whose memory is kept for the next message.
 const keptReplies = 512
 
-// Answered notes that a call has its answer. It does not block.
+// Answered notes that a call has its answer, and has it sent. It does not block.
 func (s *Server[T, C]) Answered(c C) {
-	s.outMu.Lock()
-	s.out = append(s.out, c)
-	first := len(s.out) == 1
-	s.outMu.Unlock()
-	if first {
+	if s.Gather(c) {
 		s.nudge()
 	}
 }
@@ -152,6 +160,8 @@ func (s *Server[T, C]) Serve(rpc samyav1.TokenService_StreamServer) error {
 	if err := rpc.Send(&samyav1.StreamResponse{Window: uint32(s.Window), Sessions: s.news()}); err != nil {
 		return fmt.Errorf("telling the window: %w", err)
 	}
+	s.quicken(rpc.Context())
+	defer s.quicken(nil) //nolint:staticcheck // nil: the stream has ended
 	// The goroutine ends with the stream, perhaps after this function has returned.
 	ended := make(chan error, 1)
 	go func() { ended <- s.read(rpc) }()
@@ -161,8 +171,8 @@ func (s *Server[T, C]) Serve(rpc samyav1.TokenService_StreamServer) error {
 	defer timer.Stop()
 	var taken []C
 	for {
-		taken = s.take(taken)
-		if err := s.send(rpc, taken); err != nil {
+		var err error
+		if taken, err = s.sendAll(rpc, taken); err != nil {
 			return err
 		}
 		if len(taken) > 0 {
@@ -341,7 +351,18 @@ func (s *Server[T, C]) take(into []C) []C {
 	return taken
 }
 
-// send sends the answers of calls, in as many messages as necessary.
+// sendAll sends all answers there are, and returns their calls in the memory of others.
+func (s *Server[T, C]) sendAll(rpc samyav1.TokenService_StreamServer, memory []C) (taken []C, _ error) {
+	s.sending.Lock()
+	defer s.sending.Unlock()
+	if err := s.complete(); err != nil {
+		return nil, err
+	}
+	taken = s.take(memory)
+	return taken, s.send(rpc, taken)
+}
+
+// send sends the answers of calls, in as many messages as necessary. s.sending is held.
 func (s *Server[T, C]) send(rpc samyav1.TokenService_StreamServer, taken []C) error {
 	for len(taken) > 0 {
 		resp := s.response(taken)
@@ -355,7 +376,7 @@ func (s *Server[T, C]) send(rpc samyav1.TokenService_StreamServer, taken []C) er
 	return nil
 }
 
-// response returns a message with the answers of the first calls.
+// response returns a message with the answers of the first calls. s.sending is held.
 func (s *Server[T, C]) response(taken []C) *samyav1.StreamResponse {
 	taken = taken[:min(len(taken), s.MaxReplies)]
 	if n := len(taken); !s.Passing || n > len(s.answers) || len(s.answers) > keptReplies {
@@ -369,7 +390,8 @@ func (s *Server[T, C]) response(taken []C) *samyav1.StreamResponse {
 	return &samyav1.StreamResponse{Replies: replies[:s.Handler.Answer(taken, replies)], Sessions: s.news()}
 }
 
-// news reports whether the client is to be told that sessions are known: once.
+// news reports whether the client is to be told that sessions are known: once. s.sending is
+// held, or nothing is sent yet.
 func (s *Server[T, C]) news() bool {
 	if s.sessions || s.Sessions == nil || !s.Sessions() {
 		return false
@@ -382,6 +404,11 @@ func (s *Server[T, C]) news() bool {
 func (s *Server[T, C]) reuse(sent []C) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.remove(sent)
+}
+
+// remove is reuse with s.mu held.
+func (s *Server[T, C]) remove(sent []C) {
 	for i, c := range sent {
 		e := c.entry()
 		delete(s.open, e.Tag)

@@ -217,7 +217,7 @@ type batch struct {
 }
 
 // Receive implements engine.Receiver.
-func (s *batch) Receive(_ *engine.Call, a answer.Answer, err error) {
+func (s *batch) Receive(_ *engine.Call, a answer.Answer, err error) engine.Flusher {
 	if err != nil || a.Code != answer.OK {
 		err = fmt.Errorf("acquire: %v, %w", a.Code, err)
 		s.failed.Store(&err)
@@ -225,6 +225,7 @@ func (s *batch) Receive(_ *engine.Call, a answer.Answer, err error) {
 	if s.open.Add(-1) == 0 {
 		s.answered <- struct{}{}
 	}
+	return nil
 }
 
 // inBatches has callers acquire n tokens in all, each with size operations at once.

@@ -27,8 +27,33 @@ type Call struct {
 type Receiver interface {
 	// Receive takes the answer of a call, which is durable, or ErrStopped or ErrGivenUp.
 	// It is called from the engine's goroutines, or from that of GiveUp, and must not
-	// block or call the engine.
-	Receive(c *Call, a answer.Answer, err error)
+	// block or call the engine. Unless it returns nil, the engine calls Flush once it has no
+	// further answers at hand.
+	Receive(c *Call, a answer.Answer, err error) Flusher
+}
+
+// Flusher sends on answers that receivers were told.
+type Flusher interface {
+	// Flush has the answers sent. With now the calling goroutine may send them itself, if
+	// it need not wait. Flush must not block or call the engine.
+	Flush(now bool)
+}
+
+// flushers are to flush once all answers at hand are told.
+type flushers []Flusher
+
+// tell tells a receiver an answer.
+func (f *flushers) tell(c *Call, a answer.Answer, err error) {
+	if by := c.To.Receive(c, a, err); by != nil {
+		*f = append(*f, by)
+	}
+}
+
+// flush has all answers sent. The answers of many streams are sent by others, side by side.
+func (f flushers) flush() {
+	for _, by := range f {
+		by.Flush(len(f) <= mostFlushed)
+	}
 }
 
 // openCalls is a list, in a ring, of the calls that have no answer yet.
@@ -74,9 +99,10 @@ type blocked struct {
 }
 
 // Receive implements Receiver.
-func (b *blocked) Receive(_ *Call, a answer.Answer, err error) {
+func (b *blocked) Receive(_ *Call, a answer.Answer, err error) Flusher {
 	b.answer, b.err = a, err
 	b.done <- struct{}{}
+	return nil
 }
 
 // blockedCall returns a call for a caller that blocks. The engine has its own pool, so
@@ -189,9 +215,11 @@ func (e *Engine) GiveUp() {
 		e.inbox = append(e.inbox, &input.Cancel{Call: c})
 	}
 	e.handedOver()
+	var told flushers
 	for _, c := range given {
-		c.To.Receive(c, answer.Answer{}, ErrGivenUp)
+		told.tell(c, answer.Answer{}, ErrGivenUp)
 	}
+	told.flush()
 }
 
 // cancelled reports whether the call of an unhandled input was given up. The core may

@@ -8,7 +8,7 @@
 //
 // Three things overlap. While a commit is under way, requests are served, and
 // goroutines that hand over many other inputs step the core with them. Meanwhile the
-// messages and replies of earlier commits leave. Everything done until a commit ends is
+// messages and replies of earlier commits leave, see Flusher. Everything done until a commit ends is
 // in the next commit, which is a single transaction over all partitions.
 package engine
 
@@ -254,9 +254,11 @@ func (e *Engine) Run(ctx context.Context) error {
 	e.inbox = nil
 	unanswered := e.open.takeAll()
 	e.mu.Unlock()
+	var told flushers
 	for _, c := range unanswered {
-		c.To.Receive(c, answer.Answer{}, ErrStopped)
+		told.tell(c, answer.Answer{}, ErrStopped)
 	}
+	told.flush()
 	return e.failure
 }
 

@@ -16,7 +16,10 @@ import (
 type ends chan error
 
 // Receive implements engine.Receiver.
-func (c ends) Receive(_ *engine.Call, _ answer.Answer, err error) { c <- err }
+func (c ends) Receive(_ *engine.Call, _ answer.Answer, err error) engine.Flusher {
+	c <- err
+	return nil
+}
 
 // TestGiveUp: a commit hangs. All calls are given up: the call in the commit, a call that
 // waits for the next, and an acquire that waits for tokens. Each is told so once. A later

@@ -137,11 +137,16 @@ type leaving struct{ messages, answers, events int }
 // Confirm implements engine.Store.
 func (l *leaving) Confirm() error { return nil }
 
-func (l *leaving) Commit(*stored.Records) error        { return nil }
-func (l *leaving) Send(messages []message.Envelope)    { l.messages += len(messages) }
-func (l *leaving) Committed(int, time.Duration)        {}
-func (l *leaving) Happened(event.Event)                { l.events++ }
-func (l *leaving) Receive(*Call, answer.Answer, error) { l.answers++ }
+func (l *leaving) Commit(*stored.Records) error     { return nil }
+func (l *leaving) Send(messages []message.Envelope) { l.messages += len(messages) }
+func (l *leaving) Committed(int, time.Duration)     {}
+func (l *leaving) Happened(event.Event)             { l.events++ }
+
+// Receive implements Receiver.
+func (l *leaving) Receive(*Call, answer.Answer, error) Flusher {
+	l.answers++
+	return nil
+}
 
 // TestWhatLeaves: all durable effects leave, but none of a core refused by then, and no
 // answer to a call that was given up. The memory comes back.

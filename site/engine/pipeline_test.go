@@ -28,7 +28,7 @@ type told struct {
 }
 
 // Receive implements engine.Receiver.
-func (r *told) Receive(c *engine.Call, a answer.Answer, err error) {
+func (r *told) Receive(c *engine.Call, a answer.Answer, err error) engine.Flusher {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -39,6 +39,7 @@ func (r *told) Receive(c *engine.Call, a answer.Answer, err error) {
 	default:
 		r.got = append(r.got, number(c.Input.(*input.Acquire)))
 	}
+	return nil
 }
 
 // acquire asks for a token.

@@ -284,12 +284,14 @@ func (e *Engine) leave(batch *core.Effects) {
 	if len(batch.Messages) > 0 {
 		e.cfg.Sender.Send(batch.Messages)
 	}
+	var memory [mostFlushed]Flusher
+	told := flushers(memory[:0])
 	for i := range batch.Replies {
 		if r := &batch.Replies[i]; r.Call != nil {
-			c := r.Call.(*Call)
-			c.To.Receive(c, r.Answer, nil)
+			told.tell(r.Call.(*Call), r.Answer, nil)
 		}
 	}
+	told.flush()
 	for _, ev := range batch.Events {
 		e.cfg.Observer.Happened(ev)
 	}

@@ -49,7 +49,7 @@ type batch struct {
 }
 
 // Receive implements engine.Receiver.
-func (b *batch) Receive(c *engine.Call, a answer.Answer, err error) {
+func (b *batch) Receive(c *engine.Call, a answer.Answer, err error) engine.Flusher {
 	s := b.slots[c]
 	if err == nil && a.Code != answer.OK {
 		err = fmt.Errorf("a request of %q was answered %v", s.acquire.Entity, a.Code)
@@ -62,6 +62,7 @@ func (b *batch) Receive(c *engine.Call, a answer.Answer, err error) {
 	if b.open.Add(-1) == 0 {
 		b.answered <- struct{}{}
 	}
+	return nil
 }
 
 // silence is a sender and an observer that do nothing.
