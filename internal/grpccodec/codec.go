@@ -9,6 +9,8 @@ import (
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
+
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
 // Codec returns the codec, for grpc.ForceServerCodecV2 and grpc.ForceCodecV2.
@@ -55,7 +57,13 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	}
 	b := data.MaterializeToBuffer(mem.DefaultBufferPool())
 	defer b.Free()
-	if err := m.UnmarshalVT(b.ReadOnlyData()); err != nil {
+	var err error
+	if batch, ok := v.(*samyav1.BatchRequest); ok {
+		err = readBatch(batch, b.ReadOnlyData())
+	} else {
+		err = m.UnmarshalVT(b.ReadOnlyData())
+	}
+	if err != nil {
 		return fmt.Errorf("decoding %T: %w", v, err)
 	}
 	return nil

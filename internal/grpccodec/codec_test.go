@@ -1,6 +1,7 @@
 package grpccodec_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -47,6 +48,7 @@ func messages() []proto.Message {
 	}
 	return []proto.Message{
 		acquire.GetAcquire(), release.GetRelease(), &samyav1.BatchRequest{Operations: []*samyav1.Operation{{}, acquire, release}},
+		&samyav1.BatchRequest{Operations: []*samyav1.Operation{acquire, acquire, acquire}, Wait: durationpb.New(time.Second), RequestId: "id"},
 		&samyav1.BatchResponse{Results: results}, stream, replies, &samyav1.AcquireRequest{},
 		&samyav1.CreateEntityRequest{Name: "acme/vm", Limit: 5},
 	}
@@ -140,4 +142,25 @@ func forget(m protoreflect.Message) {
 		}
 		return true
 	})
+}
+
+// BenchmarkBatch decodes a batch of 100 acquires.
+func BenchmarkBatch(b *testing.B) {
+	in := &samyav1.BatchRequest{}
+	for i := range 100 {
+		in.Operations = append(in.Operations, &samyav1.Operation{Operation: &samyav1.Operation_Acquire{Acquire: &samyav1.AcquireRequest{
+			Entity: "acme/vm", Tokens: 1, RequestId: fmt.Sprintf("s.k3J9x_-Qa1Zb.%x", i), Wait: durationpb.New(0), Acknowledged: 1000,
+		}}})
+	}
+	codec := grpccodec.Codec()
+	data, err := codec.Marshal(in)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := codec.Unmarshal(data, &samyav1.BatchRequest{}); err != nil {
+			b.Fatal(err)
+		}
+	}
 }
