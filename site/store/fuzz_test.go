@@ -19,6 +19,7 @@ import (
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/packed"
 	"github.com/samya-db/samya/site/core/stored"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -66,7 +67,7 @@ var codecs = map[string]func(raw []byte) (decoded any, encode func() ([]byte, er
 }
 
 func encodeBlock(b *stored.Block) []byte {
-	return appendTenants(appendBlock(nil, b.Wall, packRequests(nil, b.Records)), b.Records)
+	return appendTenants(appendBlock(nil, b.Wall, packed.Block(nil, b)), b.Records)
 }
 
 // TestByHand: encoding by hand gives the bytes of the proto package.
@@ -90,8 +91,8 @@ func TestByHand(t *testing.T) {
 			new(encodeBooks([]byte{1}, &books)): &storev1.Books{
 				Generation: books.Generation, Left: int64(books.Left), Net: int64(books.Net),
 			},
-			new(appendTenants(appendBlock([]byte{1}, block.Wall, packRequests(nil, block.Records)), block.Records)): &storev1.RequestBlock{
-				Wall: block.Wall, Records: packRequests(nil, block.Records), Tenants: tenants,
+			new(appendTenants(appendBlock([]byte{1}, block.Wall, packed.Block(nil, &block)), block.Records)): &storev1.RequestBlock{
+				Wall: block.Wall, Records: packed.Block(nil, &block), Tenants: tenants,
 			},
 		} {
 			raw, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend([]byte{1}, want)
