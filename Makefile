@@ -348,6 +348,13 @@ rls: build bin/samya-lab bin/ratelimit bin/gubernator ## Measure decisions of En
 	mkdir -p bin/compare
 	bin/samya-lab rls --dir bin/compare --gubernator bin/gubernator $(RLS_FLAGS)
 
+# Handed to `samya-lab cores`, e.g. `make cores CORES_FLAGS="--quick"`.
+CORES_FLAGS ?=
+
+.PHONY: cores
+cores: build bin/samya-lab ## Tell by a model what more cores bring a site, with costs measured here, beside real sites (3 minutes)
+	bin/samya-lab cores $(CORES_FLAGS)
+
 # Handed to `samya-lab transports`, e.g. `make transports TRANSPORTS_FLAGS="--rounds 9"`.
 TRANSPORTS_FLAGS ?=
 

@@ -88,6 +88,7 @@ func (c *Core) withhold() {
 	gone := c.halt.generations
 	r := &c.out.Records
 	r.Leases = slices.DeleteFunc(r.Leases, func(l stored.Lease) bool { return gone[l.Generation] })
+	r.Block.Unpack()
 	r.Block.Records = slices.DeleteFunc(r.Block.Records, func(q stored.Request) bool { return gone[q.Generation] })
 	c.out.Messages = slices.DeleteFunc(c.out.Messages, func(m message.Envelope) bool {
 		if m.Gossip != nil {

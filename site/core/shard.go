@@ -75,6 +75,8 @@ type shard struct {
 	now     input.Now
 	replies []Reply
 	records []stored.Request
+	// packed is the stored form of records.
+	packed []byte
 	// touched are the machines with something to persist. looks may have to ask for
 	// tokens, or this site to tell others of them. freed got tokens back, and this site
 	// may have to tell others of them. closed had bins of demand closed.

@@ -39,6 +39,7 @@ func (c *serving) Resume() {
 // joinShards gathers the shards' results for Step and Drain, before these do anything else.
 func (c *serving) joinShards() {
 	c.shards.open, c.shards.apart = false, false
+	block := &c.out.Records.Block
 	for i := range c.shards.all {
 		l := &c.shards.all[i]
 		l.served = 0
@@ -49,12 +50,12 @@ func (c *serving) joinShards() {
 			c.now = l.now
 		}
 		c.out.Replies = append(c.out.Replies, l.replies...)
-		c.out.Records.Block.Records = append(c.out.Records.Block.Records, l.records...)
+		block.Join(l.records, l.packed)
 		c.touched = append(c.touched, l.touched...)
 		clear(l.replies)
 		clear(l.records)
 		clear(l.touched)
-		l.replies, l.records, l.touched = l.replies[:0], l.records[:0], l.touched[:0]
+		l.replies, l.records, l.packed, l.touched = l.replies[:0], l.records[:0], l.packed[:0], l.touched[:0]
 	}
 	for i := range c.shards.all {
 		for _, e := range c.shards.all[i].checks {

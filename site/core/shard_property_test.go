@@ -177,6 +177,9 @@ func sameEffects(a, b *Effects) error {
 		}
 		return m
 	}
+	if err := samePacked(&b.Records.Block); err != nil {
+		return err
+	}
 	switch x, y := answers(a), answers(b); {
 	case !reflect.DeepEqual(x, y):
 		return fmt.Errorf("answers %+v, by shards %+v", x, y)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/samya-db/samya/site/core/input"
+	"github.com/samya-db/samya/site/core/packed"
 )
 
 // serving serves requests on shards, side by side, and joins what they have done.
@@ -31,15 +32,20 @@ func (c *serving) Serve(number int, now input.Now, in input.Input, ms []*Machine
 	}
 	l := &c.shards.all[number]
 	l.now.Tick, l.now.Wall = max(l.now.Tick, now.Tick), now.Wall
+	served := false
 	switch in := in.(type) {
 	case *input.Acquire:
-		return c.serveAcquire(l, in, ms)
+		served = c.serveAcquire(l, in, ms)
 	case *input.Release:
-		return c.serveRelease(l, in, ms)
+		served = c.serveRelease(l, in, ms)
 	case *input.AcquireAll:
-		return c.serveAll(l, in, ms)
+		served = c.serveAll(l, in, ms)
 	}
-	return false
+	if served {
+		// Here, beside other shards, and not by the committer for all of them.
+		l.packed = packed.Append(l.packed, &l.records[len(l.records)-1])
+	}
+	return served
 }
 
 // inTime reports whether a request may run now and needs no other site to be asked.

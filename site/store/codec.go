@@ -231,36 +231,6 @@ const requestFixed = 16 + 8 + 1
 
 var errBlockCut = errors.New("its records are cut off or out of range")
 
-// packRequests packs records as store.proto describes.
-func packRequests(packed []byte, records []stored.Request) []byte {
-	for i := range records {
-		r := &records[i]
-		packed = append(packed, r.Key[:]...)
-		packed = binary.BigEndian.AppendUint64(packed, r.Body)
-		packed = append(packed, byte(r.Kind)<<4|byte(r.State))
-		packed = binary.AppendUvarint(packed, uint64(r.Attempt))
-		packed = binary.AppendUvarint(packed, r.Generation)
-		packed = binary.AppendUvarint(packed, uint64(r.Tokens))
-		packed = binary.AppendVarint(packed, int64(r.Left))
-		if r.Kind == stored.AllRequest {
-			packed = packParts(packed, r.Parts)
-		}
-	}
-	return packed
-}
-
-func packParts(packed []byte, parts []stored.Part) []byte {
-	packed = binary.AppendUvarint(packed, uint64(len(parts)))
-	for i := range parts {
-		p := &parts[i]
-		packed = binary.AppendUvarint(packed, uint64(len(p.Entity)))
-		packed = append(packed, p.Entity...)
-		packed = binary.AppendUvarint(packed, p.Generation)
-		packed = binary.AppendUvarint(packed, uint64(p.Tokens))
-	}
-	return packed
-}
-
 // appendBlock writes a storev1.RequestBlock by hand: every commit has one.
 func appendBlock(dst []byte, b *stored.Block, packed []byte) []byte {
 	dst = appendField(dst, 1, uint64(b.Wall))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/samya-db/samya/site/core/packed"
 	"github.com/samya-db/samya/site/core/stored"
 	"github.com/samya-db/samya/site/journal"
 )
@@ -137,9 +138,12 @@ func (s *Store) encodeCatalogue(r *stored.Records) error {
 
 func (s *Store) encodeRequests(r *stored.Records) error {
 	if len(r.Block.Records) > 0 {
-		s.packed = packRequests(s.packed[:0], r.Block.Records)
+		records := packed.Block(s.packed, &r.Block)
+		if !r.Block.Whole() {
+			s.packed = records
+		}
 		s.batch.PutWith(bucketRequests, s.numbered(r.Block.Sequence), func(dst []byte) []byte {
-			return appendBlock(dst, &r.Block, s.packed)
+			return appendBlock(dst, &r.Block, records)
 		})
 	}
 	if r.ForgetBlocks != 0 {

@@ -16,6 +16,8 @@ import (
 func TestFullHasEveryField(t *testing.T) {
 	// Fields that only remove records are not stored.
 	removals := []string{"Deleted", "SettledClaims", "EndedLeases", "ForgetBlocks", "ForgetChanges"}
+	// The stored form of records has nothing that the records lack.
+	forms := []string{"Packed", "Runs"}
 	set := make(map[string]bool)
 	var look func(at string, v reflect.Value)
 	look = func(at string, v reflect.Value) {
@@ -31,7 +33,7 @@ func TestFullHasEveryField(t *testing.T) {
 		case reflect.Struct:
 			for i := range v.NumField() {
 				f := v.Type().Field(i)
-				if !f.IsExported() || at == "Records" && slices.Contains(removals, f.Name) {
+				if !f.IsExported() || at == "Records" && slices.Contains(removals, f.Name) || v.Type().Name() == "Block" && slices.Contains(forms, f.Name) {
 					continue
 				}
 				name := v.Type().Name() + "." + f.Name

@@ -20,6 +20,7 @@ import (
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/packed"
 	"github.com/samya-db/samya/site/core/stored"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -67,7 +68,7 @@ var codecs = map[string]func(raw []byte) (decoded any, encode func() ([]byte, er
 }
 
 func encodeBlock(b *stored.Block) []byte {
-	return appendBlock(nil, b, packRequests(nil, b.Records))
+	return appendBlock(nil, b, packed.Block(nil, b))
 }
 
 // TestByHand: encoding by hand gives the bytes of the proto package.
@@ -97,8 +98,8 @@ func TestByHand(t *testing.T) {
 			new(encodeBooks([]byte{1}, &books)): &storev1.Books{
 				Generation: books.Generation, Left: int64(books.Left), Net: int64(books.Net),
 			},
-			new(appendBlock([]byte{1}, &block, packRequests(nil, block.Records))): &storev1.RequestBlock{
-				Wall: block.Wall, Records: packRequests(nil, block.Records), Tenants: tenants, Sessions: sessions,
+			new(appendBlock([]byte{1}, &block, packed.Block(nil, &block))): &storev1.RequestBlock{
+				Wall: block.Wall, Records: packed.Block(nil, &block), Tenants: tenants, Sessions: sessions,
 			},
 		} {
 			raw, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend([]byte{1}, want)

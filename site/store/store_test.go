@@ -22,6 +22,7 @@ import (
 	"github.com/samya-db/samya/site/core/coretest"
 	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/packed"
 	"github.com/samya-db/samya/site/core/stored"
 	"github.com/samya-db/samya/site/journal"
 	"github.com/samya-db/samya/site/store"
@@ -285,11 +286,16 @@ func TestAgainstMaps(t *testing.T) {
 				}
 			}
 			for range rapid.IntRange(0, 40).Draw(rt, "requests") {
-				r.Block.Records = append(r.Block.Records, stored.Request{
+				q := stored.Request{
 					Key: attempt.Key(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(rt, "key")), Body: rapid.Uint64().Draw(rt, "body"),
 					Left: core.Tokens(rapid.Int64().Draw(rt, "left after")), State: stored.RequestState(rapid.IntRange(0, 15).Draw(rt, "state of it")),
 					Tokens: core.Tokens(rapid.Int64Min(0).Draw(rt, "moved")), Attempt: attempt.Number(rapid.Uint32().Draw(rt, "attempt")),
-				})
+				}
+				if rapid.Bool().Draw(rt, "packed") {
+					r.Block.Join([]stored.Request{q}, packed.Append(nil, &q))
+				} else {
+					r.Block.Records = append(r.Block.Records, q)
+				}
 			}
 			if len(r.Block.Records) > 0 {
 				block++

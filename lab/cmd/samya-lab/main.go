@@ -98,7 +98,7 @@ Exit status:
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	root.AddCommand(l.exploreCommand(), l.simCommand(), l.scenariosCommand(), l.mutantsCommand(), l.predictCommand(), l.traceCommand(), l.replayCommand(),
 		l.compareCommand(), l.echoCommand(), l.ycsbCommand(), l.kvCommand(), l.partitionCommand())
-	root.AddCommand(l.experimentCommand(), l.hierarchyCommand(), l.earlyCommand(), l.ratesCommand(), l.rlsCommand(), l.rlsEchoCommand(),
+	root.AddCommand(l.experimentCommand(), l.hierarchyCommand(), l.earlyCommand(), l.coresCommand(), l.ratesCommand(), l.rlsCommand(), l.rlsEchoCommand(),
 		l.transportsCommand(), l.transportsServeCommand())
 	return root
 }

@@ -4,6 +4,8 @@
 package coretest
 
 import (
+	"bytes"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -11,6 +13,7 @@ import (
 	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/message"
+	"github.com/samya-db/samya/site/core/packed"
 	"github.com/samya-db/samya/site/core/stored"
 )
 
@@ -85,6 +88,10 @@ func (m *Memory) Commit(r *stored.Records) error {
 	}
 	if len(r.Block.Records) > 0 {
 		b := r.Block
+		if !bytes.Equal(packed.Block(nil, &b), packed.Block(nil, &stored.Block{Records: b.Records})) {
+			return fmt.Errorf("block %d: the packed records are not its records", b.Sequence)
+		}
+		b.Packed, b.Runs = nil, nil
 		b.Records, b.Sessions = slices.Clone(b.Records), append([]stored.Session(nil), b.Sessions...)
 		m.Blocks.Set(b.Sequence, b)
 	}

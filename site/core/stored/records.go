@@ -73,7 +73,9 @@ func (r *Records) Reset() {
 	clear(r.Claims)
 	clear(r.Leases)
 	*r = Records{
-		Block:    Block{Records: r.Block.Records[:0], Sessions: r.Block.Sessions[:0]},
+		Block: Block{
+			Records: r.Block.Records[:0], Packed: r.Block.Packed[:0], Runs: r.Block.Runs[:0], Sessions: r.Block.Sessions[:0],
+		},
 		Books:    r.Books[:0],
 		Entities: r.Entities[:0],
 		Deleted:  r.Deleted[:0],

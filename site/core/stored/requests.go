@@ -93,7 +93,38 @@ type Block struct {
 	Records []Request
 	// Sessions are the sessions that began, or were acknowledged, since the block before.
 	Sessions []Session
+	// Packed is the stored form of the Records in Runs, one after the other; see package
+	// packed. It is empty for blocks that were read.
+	Packed []byte
+	// Runs are in the order of the Records, and share none.
+	Runs []Run
 }
+
+// Run is a part of the records of a block that is encoded already.
+type Run struct {
+	// First is the index of its first record, Count the number of its records, and Bytes the
+	// length of their stored form.
+	First, Count, Bytes int
+}
+
+// Join appends records with their stored form.
+func (b *Block) Join(records []Request, packed []byte) {
+	first := len(b.Records)
+	b.Records = append(b.Records, records...)
+	b.Packed = append(b.Packed, packed...)
+	if n := len(b.Runs); n > 0 && b.Runs[n-1].First+b.Runs[n-1].Count == first {
+		b.Runs[n-1].Count += len(records)
+		b.Runs[n-1].Bytes += len(packed)
+		return
+	}
+	b.Runs = append(b.Runs, Run{First: first, Count: len(records), Bytes: len(packed)})
+}
+
+// Whole reports whether Packed is the stored form of all records.
+func (b *Block) Whole() bool { return len(b.Runs) == 1 && b.Runs[0].Count == len(b.Records) }
+
+// Unpack forgets the stored form, before records are changed or taken out.
+func (b *Block) Unpack() { b.Packed, b.Runs = b.Packed[:0], b.Runs[:0] }
 
 // Session is what a block tells of a session.
 type Session struct {
