@@ -77,7 +77,8 @@ type remembered struct {
 // records leave it oldest first.
 type requestTable struct {
 	recall
-	rings rings
+	// rings are in parts, by session.
+	rings *[stripes]rings
 	// most bounds what tenants hold in the table, longest the places of a ring.
 	most, longest int
 	// held counts, for each tenant, the bounded contents of the table: its records, their
@@ -182,7 +183,7 @@ func (t *requestTable) add(r *stored.Request, tenant portion.Slot) {
 	if before, replaced := t.recall.add(m); replaced {
 		t.leave(&before)
 	} else if of, _, ok := r.Key.Session(); ok {
-		t.rings.stray(of, 1)
+		t.ringsOf(of).stray(of, 1)
 	}
 	if len(r.Parts) > 0 {
 		t.keepParts(r.Key, r.Parts, tenant)
@@ -207,7 +208,7 @@ func (t *requestTable) addNew(r *stored.Request, tenant portion.Slot) bool {
 		if t.addToRing(m, r.Parts) {
 			return true
 		}
-		t.rings.stray(of, 1)
+		t.ringsOf(of).stray(of, 1)
 	}
 	if !t.recall.addNew(rememberedOf(r, tenant)) {
 		return false
@@ -292,7 +293,7 @@ func (t *requestTable) expire(now, keep Tick, most int) uint64 {
 			for i := range gone {
 				t.leave(&gone[i])
 				if of, _, ok := gone[i].key.Session(); ok {
-					t.rings.stray(of, -1)
+					t.ringsOf(of).stray(of, -1)
 				}
 			}
 			b.records -= n
@@ -317,7 +318,21 @@ func (t *requestTable) expire(now, keep Tick, most int) uint64 {
 	return oldest
 }
 
-func (t *requestTable) len() int { return t.index.len + t.rings.records }
+func (t *requestTable) len() int {
+	records, _ := t.inRings()
+	return t.index.len + records
+}
+
+// inRings is the number of records in rings, and of all places of rings.
+func (t *requestTable) inRings() (records, places int) {
+	for i := range t.rings {
+		records, places = records+t.rings[i].records, places+t.rings[i].places
+	}
+	return records, places
+}
 
 // size is the bounded size of the table: a part takes about as much memory as a record.
-func (t *requestTable) size() int { return t.index.len + t.rings.places + t.partCount }
+func (t *requestTable) size() int {
+	_, places := t.inRings()
+	return t.index.len + places + t.partCount
+}

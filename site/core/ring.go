@@ -6,6 +6,7 @@ import (
 	"github.com/samya-db/samya/internal/portion"
 	"github.com/samya-db/samya/internal/session"
 	"github.com/samya-db/samya/site/core/attempt"
+	"github.com/samya-db/samya/site/core/stored"
 )
 
 // ring holds the records of a session, each at its sequence. So a request of a session needs no
@@ -19,8 +20,8 @@ type ring struct {
 	// first: requests of lower sequences are acknowledged. No record has a sequence of end or
 	// higher.
 	first, end uint64
-	// records is the number of records.
-	records int
+	// records is the number of records, several those of requests of several entities.
+	records, several int
 	// tenant is the slot in which the places of the ring are counted.
 	tenant portion.Slot
 	// block is the sequence of the block of the last record.
@@ -63,6 +64,12 @@ func (r *ring) needs(sequence uint64, longest int) int {
 	return max(leastPlaces, len(r.slots), 1<<bits.Len64(span-1))
 }
 
+// spare reports whether the ring is far longer than it needs to be once the requests below first
+// are acknowledged.
+func (r *ring) spare(first uint64) bool {
+	return len(r.slots) >= 2*leastPlaces && max(r.end, first)-first < uint64(len(r.slots)/spareRing)
+}
+
 // resize gives the ring another length, which must hold its records.
 func (r *ring) resize(length int) {
 	old := r.slots
@@ -75,7 +82,7 @@ func (r *ring) resize(length int) {
 	}
 }
 
-// rings are the rings of the sessions that a site knows.
+// rings are a part of the rings of the sessions that a site knows.
 type rings struct {
 	of map[session.ID]*ring
 	// recent is the ring that was last found.
@@ -96,8 +103,12 @@ type rings struct {
 	strays map[session.ID]int
 }
 
-func newRings() rings {
-	return rings{of: make(map[session.ID]*ring), strays: make(map[session.ID]int)}
+func newRings() *[stripes]rings {
+	all := new([stripes]rings)
+	for i := range all {
+		all[i] = rings{of: make(map[session.ID]*ring), strays: make(map[session.ID]int)}
+	}
+	return all
 }
 
 // find returns the ring of a session, nil for none.
@@ -138,6 +149,56 @@ func (t *rings) used(r *ring, block uint64) {
 		t.unlink(r)
 		t.append(r)
 	}
+}
+
+// put puts a record in a slot of a ring that is free.
+func (t *rings) put(r *ring, at *slot, m *remembered, sequence, block uint64) {
+	m.tenant = r.tenant
+	at.pack(m)
+	r.records++
+	t.records++
+	r.end = max(r.end, sequence+1)
+	t.used(r, block)
+}
+
+// leave stops counting a record of a ring.
+func (t *rings) leave(r *ring) {
+	r.records--
+	t.records--
+}
+
+// advance notes that the requests of a ring below a sequence are acknowledged.
+func (t *rings) advance(r *ring, below uint64) {
+	r.first, r.end = below, max(below, r.end)
+	t.tell(r)
+}
+
+// serve does for a shard what acknowledge and addToRing do, for a new request whose record has a
+// place in a ring. It changes nothing beside its part of the rings. It returns false if it has
+// done nothing, as the request needs more, or is not new.
+func (t *rings) serve(m *remembered, acked, block uint64) bool {
+	of, sequence, ok := m.key.Session()
+	if !ok || !m.narrow() || m.kind == stored.AllRequest || acked > sequence {
+		return false
+	}
+	r := t.find(of)
+	if r == nil || r.several > 0 || t.strayed(of) {
+		return false
+	}
+	first := max(r.first, acked)
+	if sequence < first || sequence-r.first >= uint64(len(r.slots)) || r.get(&m.key, sequence) != nil || first > r.first && r.spare(first) {
+		return false
+	}
+	for s, end := r.first, min(first, r.end); s < end; s++ {
+		if key := attempt.OfSession(of, s); r.get(&key, s) != nil {
+			t.leave(r)
+		}
+	}
+	if first > r.first {
+		t.advance(r, first)
+	}
+	t.put(r, r.place(sequence), m, sequence, block)
+	return true
 }
 
 // close drops an empty ring.

@@ -11,13 +11,21 @@ import (
 // session lies in the ring of the session, if there is room, else among the other records: all
 // rules hold for it there, but no acknowledgement drops it.
 
+// stripes is the number of parts of the rings. Shards change a part under its own lock.
+const stripes = 64
+
+// stripeOf is the part of the rings with a session. Its id is random.
+func stripeOf(of session.ID) int { return int(of[0]) % stripes }
+
+func (t *requestTable) ringsOf(of session.ID) *rings { return &t.rings[stripeOf(of)] }
+
 // inRing returns the slot of a session's record in its ring; nil if it has none there.
 func (t *requestTable) inRing(key *attempt.Key) (*ring, *slot) {
 	of, sequence, ok := key.Session()
 	if !ok {
 		return nil, nil
 	}
-	r := t.rings.find(of)
+	r := t.ringsOf(of).find(of)
 	if r == nil {
 		return nil, nil
 	}
@@ -27,7 +35,7 @@ func (t *requestTable) inRing(key *attempt.Key) (*ring, *slot) {
 // inRecall reports whether a key may have a record outside of rings.
 func (t *requestTable) inRecall(key *attempt.Key) bool {
 	of, _, ok := key.Session()
-	return !ok || t.rings.strayed(of)
+	return !ok || t.ringsOf(of).strayed(of)
 }
 
 // acknowledged reports whether the client of a session has acknowledged a request.
@@ -36,7 +44,7 @@ func (t *requestTable) acknowledged(key *attempt.Key) bool {
 	if !ok {
 		return false
 	}
-	r := t.rings.find(of)
+	r := t.ringsOf(of).find(of)
 	return r != nil && sequence < r.first
 }
 
@@ -48,9 +56,10 @@ func (t *requestTable) acknowledge(key *attempt.Key, below uint64) {
 	if !ok || below > sequence {
 		return
 	}
-	r := t.rings.find(of)
+	in := t.ringsOf(of)
+	r := in.find(of)
 	if r == nil {
-		t.rings.acked.of, t.rings.acked.below = of, below
+		in.acked.of, in.acked.below = of, below
 		return
 	}
 	if below <= r.first {
@@ -59,27 +68,26 @@ func (t *requestTable) acknowledge(key *attempt.Key, below uint64) {
 	for s, end := r.first, min(below, r.end); s < end; s++ {
 		acked := attempt.OfSession(of, s)
 		if at := r.get(&acked, s); at != nil {
-			t.leaveRing(r, at)
+			t.leaveRing(in, r, at)
 		}
 	}
-	r.first, r.end = below, max(below, r.end)
-	t.rings.tell(r)
-	if spare := len(r.slots) / 2; spare >= leastPlaces && r.end-r.first < uint64(len(r.slots)/spareRing) {
-		t.resize(r, spare)
+	in.advance(r, below)
+	if r.spare(below) {
+		t.resize(in, r, len(r.slots)/2)
 	}
 }
 
 // leaveRing stops counting a record of a ring. The slot is free, or about to have another record.
-func (t *requestTable) leaveRing(r *ring, at *slot) {
-	r.records--
-	t.rings.records--
+func (t *requestTable) leaveRing(in *rings, r *ring, at *slot) {
+	in.leave(r)
 	if gone := at.unpack(at); gone.kind == stored.AllRequest {
 		t.dropParts(&gone)
+		r.several--
 	}
 }
 
 // reach returns the slot in a ring for a new record of the sequence; nil if it has no room.
-func (t *requestTable) reach(r *ring, sequence uint64) *slot {
+func (t *requestTable) reach(in *rings, r *ring, sequence uint64) *slot {
 	length := r.needs(sequence, t.longest)
 	switch {
 	case length == 0:
@@ -88,7 +96,7 @@ func (t *requestTable) reach(r *ring, sequence uint64) *slot {
 		if !t.fits(r.tenant, length-len(r.slots)) {
 			return nil
 		}
-		t.resize(r, length)
+		t.resize(in, r, length)
 	}
 	return r.place(sequence)
 }
@@ -99,33 +107,33 @@ func (t *requestTable) fits(tenant portion.Slot, n int) bool {
 }
 
 // resize gives a ring another length, and counts the places for its tenant.
-func (t *requestTable) resize(r *ring, length int) {
+func (t *requestTable) resize(in *rings, r *ring, length int) {
 	more := length - len(r.slots)
 	t.held.More(r.tenant, more)
-	t.rings.places += more
+	in.places += more
 	r.resize(length)
 }
 
 // ringFor returns the ring for a record of a tenant's: the ring of its session, or a new
 // ring if there is room; else nil.
-func (t *requestTable) ringFor(of session.ID, tenant portion.Slot) *ring {
-	r := t.rings.find(of)
+func (t *requestTable) ringFor(in *rings, of session.ID, tenant portion.Slot) *ring {
+	r := in.find(of)
 	switch {
 	case r == nil:
 		if !t.fits(tenant, ringHead+leastPlaces) {
 			return nil
 		}
-		r = t.rings.open(of, t.next)
+		r = in.open(of, t.next)
 	case r.slots != nil:
 		return r
 	default:
 		// It was restored without a record.
 		t.held.Give(r.tenant, ringHead)
-		t.rings.places -= ringHead
+		in.places -= ringHead
 	}
 	r.tenant = tenant
 	t.held.More(tenant, ringHead)
-	t.rings.places += ringHead
+	in.places += ringHead
 	return r
 }
 
@@ -137,12 +145,13 @@ func (t *requestTable) addToRing(m *remembered, parts []stored.Part) bool {
 	if !ok || !m.narrow() {
 		return false
 	}
-	if t.rings.strayed(of) {
+	in := t.ringsOf(of)
+	if in.strayed(of) {
 		if _, found := t.recall.find(&m.key); found {
 			return false
 		}
 	}
-	r := t.ringFor(of, m.tenant)
+	r := t.ringFor(in, of, m.tenant)
 	if r == nil {
 		return false
 	}
@@ -153,19 +162,17 @@ func (t *requestTable) addToRing(m *remembered, parts []stored.Part) bool {
 		t.held.Give(m.tenant, 1)
 		return true
 	case at != nil:
-		t.leaveRing(r, at)
+		t.leaveRing(in, r, at)
 	default:
-		if at = t.reach(r, sequence); at == nil {
+		if at = t.reach(in, r, sequence); at == nil {
 			return false
 		}
-		r.end = max(r.end, sequence+1)
 	}
 	counted := m.tenant
-	m.tenant = r.tenant
-	at.pack(m)
-	r.records++
-	t.rings.records++
-	t.rings.used(r, t.next)
+	in.put(r, at, m, sequence, t.next)
+	if m.kind == stored.AllRequest {
+		r.several++
+	}
 	if len(parts) > 0 {
 		t.keepParts(m.key, parts, r.tenant)
 	}
@@ -177,7 +184,7 @@ func (t *requestTable) addToRing(m *remembered, parts []stored.Part) bool {
 // place there follows.
 func (t *requestTable) takeOut(key *attempt.Key) {
 	if r, at := t.inRing(key); at != nil {
-		t.leaveRing(r, at)
+		t.leaveRing(t.ringsOf(r.of), r, at)
 		*at = slot{}
 	}
 }
@@ -189,39 +196,45 @@ func (t *requestTable) expireRings(most int) {
 	if t.blocks.len() > 0 {
 		kept = t.blocks.at(t.blocks.begin).sequence
 	}
-	for r := t.rings.oldest; r != nil && most > 0 && r.block < kept; r = t.rings.oldest {
-		for s := r.first; s < r.end && r.records > 0; s++ {
-			key := attempt.OfSession(r.of, s)
-			if at := r.get(&key, s); at != nil {
-				t.leaveRing(r, at)
+	for i := range t.rings {
+		in := &t.rings[i]
+		for r := in.oldest; r != nil && most > 0 && r.block < kept; r = in.oldest {
+			for s := r.first; s < r.end && r.records > 0; s++ {
+				key := attempt.OfSession(r.of, s)
+				if at := r.get(&key, s); at != nil {
+					t.leaveRing(in, r, at)
+				}
 			}
+			places := ringHead + len(r.slots)
+			t.held.Give(r.tenant, places)
+			in.places -= places
+			in.close(r)
+			most -= places
 		}
-		places := ringHead + len(r.slots)
-		t.held.Give(r.tenant, places)
-		t.rings.places -= places
-		t.rings.close(r)
-		most -= places
 	}
 }
 
 // tellRings has a block tell of the rings that moved.
 func (t *requestTable) tellRings(b *stored.Block) {
-	for i, r := range t.rings.moved {
-		if t.rings.of[r.of] == r {
-			b.Sessions = append(b.Sessions, stored.Session{ID: r.of, First: r.first})
+	for i := range t.rings {
+		in := &t.rings[i]
+		for j, r := range in.moved {
+			if in.of[r.of] == r {
+				b.Sessions = append(b.Sessions, stored.Session{ID: r.of, First: r.first})
+			}
+			r.moved, in.moved[j] = false, nil
 		}
-		r.moved, t.rings.moved[i] = false, nil
+		in.moved = in.moved[:0]
 	}
-	t.rings.moved = t.rings.moved[:0]
 }
 
 // restoreRings takes up the news of sessions in a block.
 func (t *requestTable) restoreRings(b *stored.Block) {
 	for _, s := range b.Sessions {
-		if t.rings.find(s.ID) == nil {
-			t.rings.open(s.ID, t.next)
+		if in := t.ringsOf(s.ID); in.find(s.ID) == nil {
+			in.open(s.ID, t.next)
 			t.held.More(portion.Nobody, ringHead)
-			t.rings.places += ringHead
+			in.places += ringHead
 		}
 		last := attempt.OfSession(s.ID, session.MaxSequence)
 		t.acknowledge(&last, min(s.First, session.MaxSequence))

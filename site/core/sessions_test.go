@@ -29,7 +29,7 @@ type sessionRig struct {
 	clients []*sessionClient
 	longest int
 	most    int
-	seen    struct{ rings, strays, acked, wide, full, moved int }
+	seen    struct{ rings, strays, acked, served int }
 }
 
 // sessionClient is a client: its requests below acked are acknowledged.
@@ -74,14 +74,13 @@ func (r *sessionRig) ask() {
 		sequence += r.random.Uint64N(40) // requests of a session come in any order, and to several sites
 	}
 	key := c.key(sequence)
-	if !c.hashed {
+	shard := !c.hashed && r.random.IntN(2) == 0
+	if !c.hashed && !shard {
 		r.table.acknowledge(&key, min(c.acked, sequence))
 	}
 	r.check(key, sequence < c.acked && !c.hashed)
-	if _, found := r.table.find(key); found || r.table.acknowledged(&key) {
-		return
-	}
-	c.next = max(c.next, sequence+1)
+	_, known := r.table.find(key)
+	known = known || r.table.acknowledged(&key)
 	q := stored.Request{
 		Key: key, Body: r.random.Uint64(), Kind: stored.AcquireRequest, State: stored.Ran, Attempt: attempt.First,
 		Generation: uint64(r.random.IntN(3)), Tokens: Tokens(r.random.IntN(9)), Left: Tokens(r.random.IntN(9) - 4),
@@ -93,13 +92,33 @@ func (r *sessionRig) ask() {
 		q.Kind = stored.AllRequest
 		q.Parts = make([]stored.Part, 1+r.random.IntN(3))
 	}
+	if of, _, _ := key.Session(); shard {
+		if r.table.ringsOf(of).serve(rememberedOf(&q, portion.Nobody), min(c.acked, sequence), r.table.next) {
+			if known {
+				r.t.Fatalf("a shard serves a repeat of sequence %d", sequence)
+			}
+			r.seen.served++
+			r.made(c, &q, sequence)
+			return
+		}
+		r.table.acknowledge(&key, min(c.acked, sequence))
+	}
+	if known {
+		return
+	}
 	tenant := r.table.held.Take(fmt.Sprint("t", r.random.IntN(3)), 1)
 	if r.random.IntN(2) == 0 {
 		r.table.add(&q, tenant)
 	} else if !r.table.addNew(&q, tenant) {
 		r.t.Fatalf("a new request of sequence %d is not taken", sequence)
 	}
-	r.record(&q)
+	r.made(c, &q, sequence)
+}
+
+// made notes a request that was recorded, and mostly has its client have the answer.
+func (r *sessionRig) made(c *sessionClient, q *stored.Request, sequence uint64) {
+	c.next = max(c.next, sequence+1)
+	r.record(q)
 	if r.random.IntN(4) > 0 {
 		c.answered[sequence] = true
 		for ; c.answered[c.acked]; c.acked++ {
@@ -180,11 +199,21 @@ func (r *sessionRig) seal() {
 	r.measure()
 }
 
+// rings are the rings of the table.
+func (r *sessionRig) rings() (all []*ring) {
+	for i := range r.table.rings {
+		for _, ring := range r.table.rings[i].of {
+			all = append(all, ring)
+		}
+	}
+	return all
+}
+
 // measure compares the counts of the table with its contents.
 func (r *sessionRig) measure() {
 	t := &r.table
 	records, places := 0, 0
-	for _, ring := range t.rings.of {
+	for _, ring := range r.rings() {
 		n := 0
 		for s := ring.first; s < ring.end; s++ {
 			key := attempt.OfSession(ring.of, s)
@@ -197,15 +226,17 @@ func (r *sessionRig) measure() {
 		}
 		records, places = records+n, places+ringHead+len(ring.slots)
 	}
-	if records != t.rings.records || places != t.rings.places {
-		r.t.Fatalf("rings hold %d records in %d places, and count %d in %d", records, places, t.rings.records, t.rings.places)
+	if counted, placesCounted := t.inRings(); records != counted || places != placesCounted {
+		r.t.Fatalf("rings hold %d records in %d places, and count %d in %d", records, places, counted, placesCounted)
 	}
 	if all, want := t.held.All(), t.index.len+places+t.partCount; all != want || t.size() != want {
 		r.t.Fatalf("%d are held, want %d; size %d", all, want, t.size())
 	}
 	strays := 0
-	for _, n := range t.rings.strays {
-		strays += n
+	for i := range t.rings {
+		for _, n := range t.rings[i].strays {
+			strays += n
+		}
 	}
 	r.seen.rings += records
 	r.seen.strays += strays
@@ -233,7 +264,7 @@ func (r *sessionRig) restart() {
 // acknowledge requests, blocks are forgotten, and the site restarts: no request is new to the
 // table that is to be remembered, and none is refused as acknowledged that is not.
 func TestSessions(t *testing.T) {
-	var rings, strays, acked int
+	var rings, strays, acked, served int
 	for seed := range uint64(150) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
@@ -269,14 +300,19 @@ func TestSessions(t *testing.T) {
 				r.seal()
 				r.now += sessionKeep
 			}
-			if n := r.table.held.All(); n != 0 || r.table.len() != 0 || len(r.table.rings.of) > 0 || len(r.table.rings.strays) > 0 || r.table.rings.oldest != nil {
-				t.Fatalf("%d are held once all is forgotten: %+v", n, r.table.rings)
+			if n := r.table.held.All(); n != 0 || r.table.len() != 0 {
+				t.Fatalf("%d are held once all is forgotten", n)
 			}
-			rings, strays, acked = rings+r.seen.rings, strays+r.seen.strays, acked+r.seen.acked
+			for i := range r.table.rings {
+				if in := &r.table.rings[i]; len(in.of) > 0 || len(in.strays) > 0 || in.oldest != nil {
+					t.Fatalf("rings are left once all is forgotten: %+v", in)
+				}
+			}
+			rings, strays, acked, served = rings+r.seen.rings, strays+r.seen.strays, acked+r.seen.acked, served+r.seen.served
 		})
 	}
-	t.Logf("%d records in rings, %d outside, %d acknowledged", rings, strays, acked)
-	if rings == 0 || strays == 0 || acked == 0 {
+	t.Logf("%d records in rings, %d outside, %d acknowledged, %d as a shard", rings, strays, acked, served)
+	if rings == 0 || strays == 0 || acked == 0 || served == 0 {
 		t.Error("some of it was never tried")
 	}
 }
@@ -295,7 +331,7 @@ func TestSessionOfABusyClient(t *testing.T) {
 		if n%100 == 0 {
 			table.seal(&stored.Block{Records: []stored.Request{q}}, input.Now{Tick: Tick(n), Wall: 1})
 		}
-		if places := table.rings.places; places > most {
+		if _, places := table.inRings(); places > most {
 			t.Fatalf("%d places after %d requests", places, n)
 		}
 	}
@@ -326,8 +362,8 @@ func TestAfterALongPause(t *testing.T) {
 	q := stored.Request{Key: attempt.OfSession(session.ID{1}, 1<<30)}
 	table.acknowledge(&q.Key, 1<<30-3)
 	table.add(&q, table.held.Take("t", 1))
-	if len(table.rings.of) != 1 || table.rings.records != 1 {
-		t.Errorf("the session has no ring: %+v", table.rings)
+	if in := table.ringsOf(session.ID{1}); len(in.of) != 1 || in.records != 1 {
+		t.Errorf("the session has no ring: %+v", in)
 	}
 	late := attempt.OfSession(session.ID{1}, 1<<30-3)
 	if table.acknowledged(&late) {

@@ -55,15 +55,22 @@ type Home interface {
 }
 
 // shards serve requests side by side. Serve changes its shard, the machines that its caller
-// has to itself, and the table of requests under its lock; nothing else of the core. It
+// has to itself, and the table of requests under its locks; nothing else of the core. It
 // reads data that only Step and Drain change, which run alone.
 type shards struct {
 	all []shard
 	// open says that requests may be served, apart that shards may have served something
 	// since they were last joined.
 	open, apart bool
-	// table guards the requests while the shards are apart.
+	// roomy says that the table of requests is far from full: no tenant is refused soon.
+	roomy bool
+	// table guards the requests while the shards are apart, but for the rings of sessions. Each
+	// part of the rings has a lock, which is taken after table.
 	table sync.Mutex
+	rings [stripes]struct {
+		sync.Mutex
+		_ [56]byte // no two share a cache line
+	}
 	// splits are the split entities, in the order of splitting.
 	splits []*entity
 }

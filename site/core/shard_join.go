@@ -23,6 +23,9 @@ func (c *serving) Partition(n int, home Home) {
 	})
 }
 
+// roomyPart: a table with a fourth of its places free is roomy.
+const roomyPart = 4
+
 // Resume lets shards serve requests, on the present state.
 func (c *serving) Resume() {
 	l := &c.shards
@@ -31,6 +34,7 @@ func (c *serving) Resume() {
 	}
 	l.open = c.fence.open && !c.stopping && !c.roster.leaves && len(c.leases.restored) == 0
 	l.apart = true
+	l.roomy = c.requests.held.All() <= c.cfg.MaxRequests/roomyPart*(roomyPart-1)
 	if l.open {
 		c.scatter()
 	}

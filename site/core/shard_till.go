@@ -1,6 +1,7 @@
 package core
 
 import (
+	"github.com/samya-db/samya/internal/portion"
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/books"
 	"github.com/samya-db/samya/site/core/input"
@@ -159,11 +160,7 @@ func (l *shard) note(r *stored.Request, acked uint64, first *entity) bool {
 			return false
 		}
 	}
-	c.shards.table.Lock()
-	c.requests.acknowledge(&r.Key, acked)
-	added := l.addNew(r, first)
-	c.shards.table.Unlock()
-	if !added {
+	if !l.addToRing(r, acked) && !l.addNew(r, acked, first) {
 		return false
 	}
 	l.records = append(l.records, *r)
@@ -171,9 +168,31 @@ func (l *shard) note(r *stored.Request, acked uint64, first *entity) bool {
 	return true
 }
 
-// addNew makes a record findable, unless its key has a record or there is no room.
-func (l *shard) addNew(r *stored.Request, first *entity) bool {
+// addToRing makes a record findable in a place that its session has already. So shards that
+// serve other sessions go on at the same time.
+func (l *shard) addToRing(r *stored.Request, acked uint64) bool {
 	c := l.c
+	of, _, ok := r.Key.Session()
+	if !ok || !c.shards.roomy {
+		return false
+	}
+	lock := &c.shards.rings[stripeOf(of)]
+	lock.Lock()
+	defer lock.Unlock()
+	return c.requests.ringsOf(of).serve(rememberedOf(r, portion.Nobody), acked, c.requests.next)
+}
+
+// addNew makes a record findable, unless its key has a record or there is no room.
+func (l *shard) addNew(r *stored.Request, acked uint64, first *entity) bool {
+	c := l.c
+	c.shards.table.Lock()
+	defer c.shards.table.Unlock()
+	if of, _, ok := r.Key.Session(); ok {
+		lock := &c.shards.rings[stripeOf(of)]
+		lock.Lock()
+		defer lock.Unlock()
+	}
+	c.requests.acknowledge(&r.Key, acked)
 	held, tenant := &c.requests.held, c.cfg.tenantOf(first.name)
 	if !held.Fits(tenant, c.cfg.MaxRequests, 1+len(r.Parts)) {
 		return false

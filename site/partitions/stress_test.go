@@ -5,13 +5,16 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/samya-db/samya/internal/session"
 	"github.com/samya-db/samya/kvpart/control"
 	"github.com/samya-db/samya/kvpart/sched"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/answer"
+	"github.com/samya-db/samya/site/core/attempt"
 	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/core/stored"
 	"github.com/samya-db/samya/site/partitions"
@@ -38,6 +41,36 @@ func forest(tokens core.Tokens) (from stored.Restored, leaves []string) {
 		from.Books[i].Left = tokens
 	}
 	return from, leaves
+}
+
+// clientSession is a session whose requests below acked are answered.
+type clientSession struct {
+	next, acked atomic.Uint64
+	answered    map[uint64]bool
+}
+
+// acknowledge notes an answer. One goroutine does at a time.
+func acknowledge(sessions []clientSession, call input.Call) {
+	var key attempt.Key
+	switch in := call.(type) {
+	case *input.Acquire:
+		key = in.Request
+	case *input.Release:
+		key = in.Request
+	}
+	of, sequence, ok := key.Session()
+	if !ok {
+		return
+	}
+	s := &sessions[of[0]]
+	if s.answered == nil {
+		s.answered = make(map[uint64]bool)
+	}
+	acked := s.acked.Load()
+	for s.answered[sequence] = true; s.answered[acked]; acked++ {
+		delete(s.answered, acked)
+	}
+	s.acked.Store(acked)
 }
 
 // TestBooksUnderLoad has callers acquire and release on several goroutines while entities
@@ -68,6 +101,8 @@ func TestBooksUnderLoad(t *testing.T) {
 				t.Fatal(err)
 			}
 			w := &underLoad{t: t, out: make(map[string]core.Tokens)}
+			// The callers from 1 on name requests in sessions, the last two in the same.
+			sessions := make([]clientSession, callers)
 			var load, rest sync.WaitGroup
 			for i := range callers {
 				load.Go(func() {
@@ -75,11 +110,16 @@ func TestBooksUnderLoad(t *testing.T) {
 					for n := range perCaller {
 						in := &input.Acquire{Entity: leaves[rnd.IntN(len(leaves))], Tokens: core.Tokens(1 + rnd.IntN(3))}
 						binary.BigEndian.PutUint32(in.Request[:], uint32(i*perCaller+n)) //nolint:gosec // small
+						if of := min(i, callers-2); of > 0 {
+							sequence := sessions[of].next.Add(1) - 1
+							in.Request = attempt.OfSession(session.ID{byte(of)}, sequence)
+							in.Acked = min(sequence, sessions[of].acked.Load())
+						}
 						in.Call = in
 						if rnd.IntN(2) > 0 {
 							back := w.something(rnd)
 							if back != nil {
-								r := &input.Release{Entity: back.Entity, Tokens: back.Tokens, Request: in.Request}
+								r := &input.Release{Entity: back.Entity, Tokens: back.Tokens, Request: in.Request, Tries: in.Tries}
 								r.Call = r
 								if !p.Serve(now(), r) {
 									alone <- r
@@ -112,6 +152,7 @@ func TestBooksUnderLoad(t *testing.T) {
 					c.Drain(&e)
 					for _, r := range e.Replies {
 						w.answered(r)
+						acknowledge(sessions, r.Call)
 					}
 				})
 			}
