@@ -338,7 +338,7 @@ class AsyncClient:
         if outcome is not None:
             return outcome
         late = TimeoutError("no answer in time")
-        return Lost(late, silent=not self._closed) if progress.sent else Unsent(late)
+        return Lost(late, silent=True) if progress.sent else Unsent(late, silent=True)
 
 
 Send = Callable[[int, HttpRequest, Sending], Coroutine[Any, Any, Outcome]]

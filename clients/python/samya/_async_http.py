@@ -16,8 +16,9 @@ from ._requests import Ask, HttpRequest
 from ._sync_http import CONNECT_TIME, MAX_ANSWER
 from ._watch import MAX_LINE
 
-# The most idle connections that are kept to a target.
-_MAX_IDLE = 32
+# The most connections to a target, without watches; further calls wait for one of them. And
+# the most that are kept while they are idle.
+_MAX_CONNECTIONS, _MAX_IDLE = 128, 32
 
 # The longest head of an answer, in bytes.
 _MAX_HEAD = 1 << 16
@@ -133,10 +134,15 @@ class AsyncTransport:
     def __init__(self, targets: "list[Address]") -> None:
         self._targets = targets
         self._idle: list[list[Connection]] = [[] for _ in targets]
+        self._slots = [asyncio.Semaphore(_MAX_CONNECTIONS) for _ in targets]
         self._closed = False
 
     async def send(self, target: int, request: HttpRequest, ask: Ask, progress: Sending) -> Outcome:
         """Makes a try. Exceptions other than a cancellation are failures of the connection."""
+        async with self._slots[target]:
+            return await self._send(target, request, ask, progress)
+
+    async def _send(self, target: int, request: HttpRequest, ask: Ask, progress: Sending) -> Outcome:
         connection = self._kept(target) or await self._connect(target)
         progress.sent = True
         kept = False

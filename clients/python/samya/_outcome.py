@@ -39,16 +39,20 @@ class Refused:
 
 @dataclass(frozen=True)
 class Unsent:
-    """The request was provably not sent."""
+    """The request was provably not sent.
+
+    `silent`: the time of the try was over, and the target has done nothing.
+    """
 
     cause: BaseException | None = None
+    silent: bool = False
 
 
 @dataclass(frozen=True)
 class Lost:
     """The request may have been done, and no answer has come.
 
-    `silent`: the target did not break the connection, the time of the try was over.
+    `silent`: the time of the try was over, and the target has done nothing.
     """
 
     cause: BaseException | None = None

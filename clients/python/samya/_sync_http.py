@@ -121,7 +121,7 @@ class SyncTransport:
             if connection is None:
                 connection = self._connect(target, by)
         except (OSError, HTTPException) as e:
-            return Unsent(e)
+            return Unsent(e, _early(e, by))
         life.uses(connection.sock)
         try:
             response = self._ask(connection, request, by)
@@ -142,7 +142,7 @@ class SyncTransport:
         try:
             connection = self._connect(target, by)
         except (OSError, HTTPException) as e:
-            return Unsent(e)
+            return Unsent(e, _early(e, by))
         life.uses(connection.sock)
         try:
             response = self._ask(connection, request, by)
@@ -229,6 +229,11 @@ class LineStream:
     def close(self) -> None:
         self._response.close()
         self._connection.close()
+
+
+def _early(e: BaseException, by: float) -> bool:
+    """Whether a connection was given up for want of the caller's time alone."""
+    return isinstance(e, TimeoutError) and time.monotonic() >= by
 
 
 def _allow(s: socket.socket, by: float) -> None:

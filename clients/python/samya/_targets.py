@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ._outcome import Lost, Outcome, Refused, Done
+from ._outcome import Done, Outcome, Refused, Unsent
 
 # A target that refused a call as overloaded is passed over for as long as it asks for,
 # within these bounds; for _OVERLOAD_UNSAID if it does not say. All are seconds.
@@ -74,8 +74,9 @@ class Targets:
                     h.overloaded_until = now + min(max(asked, _LEAST_OVERLOAD), _MOST_OVERLOAD)
                 if outcome.refusal.details.reason != "SHUTTING_DOWN":
                     return
-            elif isinstance(outcome, Lost) and outcome.silent and took < patience:
-                # A short time of the caller says nothing of the target.
+            elif outcome.silent and (isinstance(outcome, Unsent) or took < patience):
+                # A short time of the caller says nothing of the target, and neither does a
+                # request that waited for a connection of this client.
                 return
             h.fails += 1
             h.down_until = now + self._down_for(h.fails)

@@ -26,7 +26,7 @@ def outcome(t: dict[str, Any]) -> Outcome:
     if t["kind"] == "done":
         return Done({})
     if t["kind"] == "unsent":
-        return Unsent(OSError("refused"))
+        return Unsent(OSError("refused"), silent=t.get("silent", False))
     if t["kind"] == "lost":
         return Lost(OSError("broken"), silent=t.get("silent", False))
     details = Details(t["reason"], site=t.get("site", ""), retry_after=t.get("retry_after_ms", 0) / 1000)

@@ -206,6 +206,20 @@ class Transports(unittest.TestCase):
 
         self.each(lambda _: endless, check)
 
+    def test_calls_of_asyncio_wait_for_a_connection(self) -> None:
+        server = Server(lambda _: OK)
+
+        async def many() -> list[Outcome]:
+            transport = AsyncTransport([server.address])
+            transport._slots = [asyncio.Semaphore(1)]
+            got = await asyncio.gather(*(transport.send(0, POST, ASK, Sending()) for _ in range(5)))
+            transport.close()
+            return got
+
+        self.assertEqual(asyncio.run(many()), [Done({"tokens": 1})] * 5)
+        self.assertEqual(server.connections, 1)
+        server.close()
+
     def test_a_blocking_call_is_canceled_from_another_thread(self) -> None:
         hang = threading.Event()
 

@@ -13,13 +13,14 @@ export interface Refusal extends ErrorDetails {
  * - done: samya has answered with success.
  * - refused: samya has answered with a problem document.
  * - unsent: the request was provably not sent.
- * - lost: the request may have been done, and no answer has come. `silent`: the target did
- *   not break the connection, its time was over.
+ * - lost: the request may have been done, and no answer has come.
+ *
+ * `silent`: the time of the try was over, and the target has done nothing.
  */
 export type Outcome =
   | { kind: "done"; body: unknown }
   | { kind: "refused"; refusal: Refusal }
-  | { kind: "unsent"; cause: unknown }
+  | { kind: "unsent"; cause: unknown; silent?: boolean }
   | { kind: "lost"; cause: unknown; silent?: boolean };
 
 /** The media type of a problem document. */

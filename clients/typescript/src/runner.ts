@@ -118,7 +118,7 @@ export class Runner {
         return { kind: "unsent", cause };
       }
       const outcome = await send(this.o.targets[step.target] as URL, request, over.signal, step.target);
-      return outcome.kind === "lost" ? { ...outcome, silent } : outcome;
+      return outcome.kind === "lost" || outcome.kind === "unsent" ? { ...outcome, silent } : outcome;
     } finally {
       stopTimer();
       over.unlink();

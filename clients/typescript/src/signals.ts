@@ -1,3 +1,5 @@
+import { setMaxListeners } from "node:events";
+
 /** A signal that is aborted with the first of others; `unlink` forgets them. */
 export function linked(...signals: (AbortSignal | undefined)[]): { signal: AbortSignal; abort: () => void; unlink: () => void } {
   // AbortSignal.any keeps its result for as long as its sources live.
@@ -7,7 +9,11 @@ export function linked(...signals: (AbortSignal | undefined)[]): { signal: Abort
     if (s?.aborted) {
       abort();
     }
-    s?.addEventListener("abort", abort, { once: true });
+    if (s !== undefined) {
+      // Any number of calls may be under way with the same signal: each listens, and none leaks.
+      setMaxListeners(0, s);
+      s.addEventListener("abort", abort, { once: true });
+    }
   }
   return { signal: all.signal, abort, unlink: () => signals.forEach((s) => s?.removeEventListener("abort", abort)) };
 }

@@ -86,6 +86,12 @@ export class Targets {
           h.overloadedUntil = now + Math.min(Math.max(asked, leastOverload), mostOverload);
         }
         return;
+      case "unsent":
+        // The request has waited for a connection of this client: others are busy.
+        if (outcome.silent) {
+          return;
+        }
+        break;
       case "lost":
         // A short time of the caller says nothing of the target.
         if (outcome.silent && took < patience) {

@@ -89,6 +89,22 @@ test("an aborted call ends at once", async () => {
   assert.equal(clock.waiting, 0);
 });
 
+test("many calls under way with the same signal are no leak", async () => {
+  const warnings: Error[] = [];
+  const heard = (w: Error): number => warnings.push(w);
+  process.on("warning", heard);
+  const { c, clock } = client(never);
+  const enough = new AbortController();
+  const calls = Array.from({ length: 40 }, () => assert.rejects(c.entity("acme/vm", { signal: enough.signal }), samya.CanceledError));
+  await settle();
+  enough.abort();
+  await Promise.all(calls);
+  await settle();
+  process.off("warning", heard);
+  assert.deepEqual(warnings, []);
+  assert.equal(clock.waiting, 0);
+});
+
 test("a closed client ends its calls", async () => {
   const { c, transport, clock } = client(() => refused("SITE_UNAVAILABLE", { retryAfter: 1000 }));
   const call = assert.rejects(c.acquire("acme/vm", 3), samya.ClosedError);

@@ -25,7 +25,7 @@ function outcome(t: Told): Outcome {
     case "done":
       return { kind: "done", body: {} };
     case "unsent":
-      return { kind: "unsent", cause: new Error("refused") };
+      return { kind: "unsent", cause: new Error("refused"), silent: t.silent ?? false };
     case "lost":
       return { kind: "lost", cause: new Error("broken"), silent: t.silent ?? false };
     case "refused":
