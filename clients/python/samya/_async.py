@@ -302,7 +302,7 @@ class AsyncClient:
 
     async def _steps(self, ask: Ask[Any], timeout: float | None, send: Send) -> Any:
         begun = self._now()
-        allowed = self._o.timeout + ask.decider.wait if timeout is None else timeout
+        allowed = _requests.allowed(timeout, self._o.timeout + ask.decider.wait)
         call = Call(ask.decider, self._targets, begun.mono + allowed, self._o.try_time, self._o.repeat_time)
         step: Step = call.fail(Over("closed")) if self._closed else call.begin(begun)
         while True:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +26,9 @@ _SITE_WAIT = 5.0
 
 # A little more than the longest time a target waits for all sites, in seconds.
 _APPLIED_WAIT = 11.0
+
+# The longest time that calls can be given, in seconds; the API has bounds of its own below.
+_LONGEST = 365 * 24 * 3600.0
 
 # The largest count that every JSON client can hold exactly.
 _MAX_COUNT = 2**53 - 1
@@ -90,10 +92,19 @@ def entity_path(entity: str, verb: str = "") -> str:
     return "/v1/entities/" + quote(entity, safe="/") + (f":{verb}" if verb else "")
 
 
+def allowed(timeout: float | None, default: float) -> float:
+    """The time of a call, in seconds."""
+    if timeout is None:
+        return default
+    if not 0 < timeout <= _LONGEST:
+        raise invalid("timeout", "must be a number of seconds above 0, at most 365 days")
+    return timeout
+
+
 def duration(field: str, seconds: float) -> str:
     """A duration as the API reads it."""
-    if not math.isfinite(seconds):
-        raise invalid(field, "must be a finite number of seconds")
+    if not abs(seconds) <= _LONGEST:
+        raise invalid(field, "must be a number of seconds, at most 365 days")
     return f"{round(seconds * 1e6)}us"
 
 

@@ -315,7 +315,7 @@ class Client:
         send: Callable[[int, float], Outcome],
     ) -> Any:
         begun = self._now()
-        allowed = self._o.timeout + ask.decider.wait if timeout is None else timeout
+        allowed = _requests.allowed(timeout, self._o.timeout + ask.decider.wait)
         call = Call(ask.decider, self._targets, begun.mono + allowed, self._o.try_time, self._o.repeat_time)
         over = self._over(cancel)
         step: Step = call.begin(begun) if over is None else call.fail(over)

@@ -1,4 +1,5 @@
 import { type Outcome, outcomeOf } from "./outcome.js";
+import { linked } from "./signals.js";
 import { type HttpRequest, type LineStream, type Transport, linesOf } from "./transport.js";
 
 /**
@@ -19,15 +20,18 @@ export class FetchTransport implements Transport {
   }
 
   async open(target: URL, request: HttpRequest, signal: AbortSignal): Promise<LineStream | Outcome> {
+    const end = linked(signal);
     try {
-      const end = new AbortController();
-      const response = await this.ask(target, request, AbortSignal.any([signal, end.signal]));
+      const response = await this.ask(target, request, end.signal);
       if (response.status === 200 && response.body !== null) {
-        return { lines: linesOf(response.body as unknown as AsyncIterable<Uint8Array>), close: () => end.abort() };
+        return { lines: linesOf(response.body as unknown as AsyncIterable<Uint8Array>), close: end.abort };
       }
       return outcomeOf(response.status, response.headers.get("content-type") ?? "", await response.text());
     } catch (cause) {
       return { kind: "lost", cause };
+    } finally {
+      // A stream that has begun ends when it is closed.
+      end.unlink();
     }
   }
 

@@ -22,10 +22,21 @@ export function entityPath(entity: string, verb = ""): string {
   return "/v1/entities/" + entity.split("/").map(encodeURIComponent).join("/") + (verb === "" ? "" : ":" + verb);
 }
 
+/** The longest time that calls can be given; the API has bounds of its own below. */
+const longest = 365 * 24 * 3_600_000;
+
+/** The time of a call that its caller gives, in milliseconds; undefined if it gives none. */
+export function timeoutOf(timeout: number | undefined): number | undefined {
+  if (timeout !== undefined && !(timeout > 0 && timeout <= longest)) {
+    throw invalid("timeout", "must be a number of milliseconds above 0, at most 365 days");
+  }
+  return timeout;
+}
+
 /** A duration as the API reads it. */
 export function duration(field: string, ms: number): string {
-  if (!Number.isFinite(ms)) {
-    throw invalid(field, "must be a finite number of milliseconds");
+  if (!(Math.abs(ms) <= longest)) {
+    throw invalid(field, "must be a number of milliseconds, at most 365 days");
   }
   return `${Math.round(ms * 1000)}us`;
 }
@@ -53,7 +64,7 @@ export function resumeOf(o: MoveOptions): ResumePoint | undefined {
  */
 export function waitOf(o: AcquireOptions): { wait: number; body: Json } {
   const wait = o.wait ?? siteWait;
-  if (o.timeout === undefined) {
+  if (timeoutOf(o.timeout) === undefined || o.timeout === undefined) {
     return { wait, body: o.wait === undefined ? {} : { wait: duration("wait", wait) } };
   }
   const within = Math.max(0, o.timeout - Math.max(20, o.timeout / 10));

@@ -3,7 +3,8 @@ import { type Clock, sleep } from "./clock.js";
 import { ClosedError } from "./errors.js";
 import { type Decider } from "./movement.js";
 import { type Json, type Outcome, type Over } from "./outcome.js";
-import { linked } from "./signals.js";
+import { timeoutOf } from "./requests.js";
+import { linked, within } from "./signals.js";
 import { Targets } from "./targets.js";
 import { type HttpRequest, type LineStream, type Transport } from "./transport.js";
 import { type CallOptions } from "./types.js";
@@ -71,7 +72,7 @@ export class Runner {
     const end = linked(o.signal, this.closed);
     try {
       const begun = clock.now();
-      const deadline = begun.mono + (o.timeout ?? this.o.timeout + ask.decider.wait);
+      const deadline = begun.mono + (timeoutOf(o.timeout) ?? this.o.timeout + ask.decider.wait);
       const call = new Call(ask.decider, this.targets, { deadline, tryTime: this.o.tryTime, repeatTime: this.o.repeatTime });
       let over = this.over(o.signal);
       let step: Step = over === undefined ? call.begin(begun) : call.fail(over);
@@ -112,10 +113,10 @@ export class Runner {
     try {
       let request: HttpRequest;
       try {
-        request = await this.request(ask);
+        request = await within(this.request(ask), over.signal);
       } catch (cause) {
         // Without its token the request is not sent at all.
-        return { kind: "unsent", cause };
+        return { kind: "unsent", cause, silent };
       }
       const outcome = await send(this.o.targets[step.target] as URL, request, over.signal, step.target);
       return outcome.kind === "lost" || outcome.kind === "unsent" ? { ...outcome, silent } : outcome;

@@ -17,3 +17,16 @@ export function linked(...signals: (AbortSignal | undefined)[]): { signal: Abort
   }
   return { signal: all.signal, abort, unlink: () => signals.forEach((s) => s?.removeEventListener("abort", abort)) };
 }
+
+/** The result of a promise; rejects once the signal is aborted. */
+export async function within<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  let abort = (): void => undefined;
+  try {
+    return await Promise.race([promise, new Promise<never>((_, reject) => {
+      abort = () => reject(new Error("its time was over"));
+      signal.addEventListener("abort", abort, { once: true });
+    })]);
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+}

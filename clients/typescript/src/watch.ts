@@ -72,6 +72,9 @@ export async function* watch(runner: Runner, entity: string, o: WatchOptions): A
     const end = linked(o.signal, runner.closed);
     const close = (): void => stream.close();
     end.signal.addEventListener("abort", close, { once: true });
+    if (end.signal.aborted) {
+      close();
+    }
     try {
       for await (const text of stream.lines) {
         const got = watching.line(text);

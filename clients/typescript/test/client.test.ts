@@ -152,12 +152,25 @@ test("a token is shown, and a request without its token is not sent", async () =
   assert.equal(transport.sent.length, 1);
 });
 
+test("a token that does not come ends with the time of the call", async () => {
+  const { c, transport, clock } = client(() => granted(1), { token: () => new Promise(() => undefined) });
+  const call = assert.rejects(c.acquire("acme/vm", 1, { timeout: 5000 }), samya.UnavailableError);
+  await clock.advance(10_000);
+  await call;
+  assert.equal(transport.sent.length, 0);
+  assert.equal(clock.waiting, 0);
+});
+
 test("arguments that cannot be sent are refused with their field", async () => {
   const { c, transport } = client(() => granted(1));
   const field = (name: string) => (e: unknown) => e instanceof samya.InvalidError && e.violations[0]?.field === name;
   await assert.rejects(c.acquire("acme/vm", 1.5), field("tokens"));
   await assert.rejects(c.acquire("acme/vm", 2 ** 53), field("tokens"));
   await assert.rejects(c.acquire("acme/vm", 1, { wait: NaN }), field("wait"));
+  await assert.rejects(c.acquire("acme/vm", 1, { wait: Infinity }), field("wait"));
+  for (const timeout of [0, -1, NaN, Infinity]) {
+    await assert.rejects(c.entity("acme/vm", { timeout }), field("timeout"));
+  }
   for (const name of ["a/../b", ".", "a:release", "a:watch"]) {
     await assert.rejects(c.acquire(name, 1), field("name"));
   }
