@@ -101,7 +101,8 @@ class Driver:
                 self.tasks[of].cancel()
             return {}
         if op == "kept":
-            return {"held": self.kept[a["lease"]].lost is None}
+            lost = self.kept[a["lease"]].lost
+            return {"held": lost is None, "why": "" if lost is None else f"{lost}: {lost.__cause__!r}"}
         if op == "unkeep":
             await self.make(id, self.kept[a["lease"]].stop, cancelable=False)
             return {}

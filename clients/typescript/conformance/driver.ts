@@ -58,7 +58,7 @@ async function call(op: string, a: Args, signal: AbortSignal): Promise<Result> {
       cancels.get(a.of)?.abort();
       return {};
     case "kept":
-      return { held: kept.get(a.lease)?.signal.aborted === false };
+      return { held: kept.get(a.lease)?.signal.aborted === false, why: String(kept.get(a.lease)?.signal.reason ?? "") };
     case "unkeep":
       await kept.get(a.lease)?.stop();
       return {};

@@ -215,7 +215,11 @@ func (d *driver) told(op string, a args) (map[string]any, error) {
 		k.stop()
 		return nil, nil
 	}
-	return map[string]any{"held": k.ctx.Err() == nil}, nil
+	why := ""
+	if k.ctx.Err() != nil {
+		why = context.Cause(k.ctx).Error()
+	}
+	return map[string]any{"held": why == "", "why": why}, nil
 }
 
 // watch tells the states of an entity, until it has a limit or is deleted.
