@@ -69,8 +69,9 @@ func (w *watching) run(ctx context.Context) error {
 			return nil
 		}
 		now = time.Now()
-		settled := w.q.judge(mux.Answered, err)
-		t.learn(at, mux.Answered, w.q.last, now)
+		fate := mux.Ended(err)
+		settled := w.q.judge(fate, err)
+		t.learn(at, fate, w.q.last, now)
 		switch {
 		case ctx.Err() != nil:
 			return w.q.failed(ended(context.Cause(ctx)))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
@@ -156,6 +157,7 @@ func TestWatchEnds(t *testing.T) {
 		"canceled":    {by: func(_ *Client, cancel func()) { cancel() }, want: context.Canceled, asks: 1},
 		"closed":      {by: func(c *Client, _ func()) { _ = c.Close(context.Background()) }, want: ErrClosed, asks: 1},
 		"unavailable": {end: apierr.Unreachable(""), want: ErrUnavailable},
+		"broken":      {end: status.Error(codes.Unavailable, "no connection"), want: ErrUnavailable},
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
