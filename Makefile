@@ -101,6 +101,20 @@ chaos-briefly: ## The short forms of the failure tests that draw their faults, a
 	done; \
 	echo "chaos: $$n of $(words $(CHAOS_TESTS)) tests, $$((SECONDS - began)) s, none failed"
 
+.PHONY: clients
+clients: ## Build and test the clients for TypeScript and Python; they need node 20 with npm, and python3
+	cd clients/typescript && npm ci --no-audit --no-fund --loglevel=error && npm test --silent
+	cd clients/python && python3 -W error::ResourceWarning -m unittest discover -t . -s tests
+
+# The clients that are tried, and the only row; empty for all rows.
+CONFORMANCE ?= Go,TypeScript,Python,Python asyncio
+CONFORMANCE_ROW ?=
+
+.PHONY: conformance
+conformance: clients ## Hold the clients of all languages to the same promises, against real processes that are killed
+	mkdir -p bin/process
+	SAMYA_CONFORMANCE='$(CONFORMANCE)' SAMYA_CONFORMANCE_ROW='$(CONFORMANCE_ROW)' TMPDIR=$(BIN)/process $(BOTH) $(GO) test -count=1 -timeout 10m -v $(TEST_FLAGS) -run 'TestConformance$$' ./lab/conformance
+
 .PHONY: retries
 retries: ## Of those the one in which 100 clients retry through failing sites and app managers
 	mkdir -p bin/process

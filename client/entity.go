@@ -42,6 +42,10 @@ type Entity struct {
 	Complete bool
 	// Consistent: tokens in transit are counted once. Only an exact read tells.
 	Consistent bool
+	// Deleted: the entity was deleted, and ends its watch. ResumeToken continues a later
+	// watch after this state. Only a watch sets them.
+	Deleted     bool
+	ResumeToken string
 }
 
 // ReadOption sets how many sites a read asks.
@@ -75,7 +79,11 @@ func (c *Client) Entity(ctx context.Context, entity string, opts ...ReadOption) 
 	if err := c.ask(ctx, question{method: samyav1.EntityService_GetEntity_FullMethodName, req: req, resp: resp, entity: entity}); err != nil {
 		return Entity{}, err
 	}
-	e, u := resp.GetEntity(), resp.GetUsage()
+	return entityOf(resp.GetEntity(), resp.GetUsage()), nil
+}
+
+// entityOf returns an entity and its books as this package has them.
+func entityOf(e *samyav1.Entity, u *samyav1.Usage) Entity {
 	var ends time.Time
 	if ms := u.GetWindowEndsMs(); ms != 0 {
 		ends = time.UnixMilli(ms)
@@ -86,7 +94,7 @@ func (c *Client) Entity(ctx context.Context, entity string, opts ...ReadOption) 
 		Rate:      Rate{Per: e.GetPer(), Kind: e.GetKind(), TimeZone: e.GetTimeZone(), Durable: e.Durable, Keys: e.GetKeys()},
 		Available: u.GetAvailable(), Acquired: u.GetAcquired(), InTransit: u.GetInTransit(),
 		Complete: u.GetComplete(), Consistent: u.GetConsistent(), MayExceedBy: u.GetMayExceedBy(),
-	}, nil
+	}
 }
 
 // EntityOption changes the creation of an entity.

@@ -115,6 +115,9 @@ type Error struct {
 	NotAfter time.Time
 	// Tried are the sites that may have done the request; none: any site.
 	Tried []string
+	// Violations are the fields at fault, each with the bound that its value breaks. They are
+	// set with ErrInvalid if a target refused the fields.
+	Violations []struct{ Field, Problem string }
 	// Err is the cause, if any: an error of a context or of gRPC, or ErrClosed.
 	Err error
 }
@@ -145,6 +148,9 @@ func public(e *apierr.Error) *Error {
 	}
 	if p.Message == "" {
 		p.Message = e.Reason.Title()
+	}
+	for _, v := range e.Violations {
+		p.Violations = append(p.Violations, struct{ Field, Problem string }{v.Field, v.Problem})
 	}
 	if e.Left != nil {
 		p.Left = *e.Left

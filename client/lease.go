@@ -120,7 +120,7 @@ func (l *Lease) Return(ctx context.Context, tokens int64, opts ...ReleaseOption)
 // keptTimes is how often a kept lease is renewed within its time to live.
 const keptTimes = 3
 
-// keeper renews a lease.
+// keeper is something that ends with the client: the renewals of a lease, or a watch.
 type keeper struct {
 	end context.CancelCauseFunc
 }
@@ -132,22 +132,35 @@ type keeper struct {
 func (l *Lease) Keep(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, end := context.WithCancelCause(ctx)
 	k := &keeper{end: end}
-	l.c.mu.Lock()
-	closed := l.c.closed
-	if !closed {
-		l.c.keeps[k] = struct{}{}
-		l.c.loops.Go(func() {
-			end(l.keep(ctx))
-			l.c.mu.Lock()
-			defer l.c.mu.Unlock()
-			delete(l.c.keeps, k)
-		})
-	}
-	l.c.mu.Unlock()
-	if closed {
+	if !l.c.keep(k, func() { end(l.keep(ctx)) }) {
 		end(ErrClosed)
 	}
 	return ctx, func() { end(context.Canceled) }
+}
+
+// keep has k ended with the client, and runs work, if not nil, in the background before it
+// lets go of k. It reports false if the client is closed.
+func (c *Client) keep(k *keeper, work func()) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	c.keeps[k] = struct{}{}
+	if work != nil {
+		c.loops.Go(func() {
+			work()
+			c.unkeep(k)
+		})
+	}
+	return true
+}
+
+// unkeep lets go of k.
+func (c *Client) unkeep(k *keeper) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.keeps, k)
 }
 
 // keep renews the lease until ctx ends or the lease is lost, and returns the reason.

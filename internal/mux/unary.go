@@ -94,6 +94,15 @@ func Invoke(
 	return Lost, err
 }
 
+// Ended returns the fate of a stream that ended with an error: Answered if the error is
+// provably the server's own, else Lost.
+func Ended(err error) Fate {
+	if ofServer(status.Convert(err)) {
+		return Answered
+	}
+	return Lost
+}
+
 // ofServer reports whether the status is provably the server's own: gRPC itself makes no
 // status with a reason of samya's. A call that the server does not know was not done
 // either.
