@@ -362,7 +362,7 @@ rls: build bin/samya-lab bin/ratelimit bin/gubernator ## Measure decisions of En
 	mkdir -p bin/compare
 	bin/samya-lab rls --dir bin/compare --gubernator bin/gubernator $(RLS_FLAGS)
 
-# Handed to `samya-lab cores`, e.g. `make cores CORES_FLAGS="--quick"`.
+# Handed to `samya-lab cores`, e.g. `make cores CORES_FLAGS="--rough"`.
 CORES_FLAGS ?=
 
 .PHONY: cores

@@ -39,19 +39,19 @@ All that is started is stopped, and all files are removed, also on Ctrl-C.`,
 	}
 	f := cmd.Flags()
 	f.IntSliceVar(&o.Entities, "entities", []int{1, 10_000}, "numbers of entities")
-	f.IntSliceVar(&o.Callers, "callers", []int{64, 1024, 8192}, "numbers of callers, who ask again once answered")
+	f.IntSliceVar(&o.Callers, "closed-loops", []int{64, 1024, 8192}, "numbers of callers, who ask again once answered")
 	f.IntSliceVar(&o.Cores, "cores", []int{1, 2, 4, 8, 16}, "numbers of cores of the model, ascending")
 	f.IntSliceVar(&o.Checked, "check", []int{1, 2}, "numbers of cores of real sites")
 	f.IntVar(&o.Connections, "connections", 16, "connections of all callers")
 	f.IntVar(&o.Remembered, "remembered", 1_000_000, "request ids in the table as costs are measured")
-	f.IntVar(&o.Rounds, "rounds", 200, "how often to measure each cost")
+	f.IntVar(&o.Rounds, "cost-rounds", 200, "how often to measure each cost")
 	f.IntVar(&o.Times, "times", 3, "how often to measure each real site")
 	f.DurationVar(&o.Time, "duration", time.Second, "how long to measure a real site")
-	f.Uint64Var(&o.Seed, "seed", 1, "what is left to chance in the model")
+	f.Uint64Var(&o.Seed, "seed", 1, "what is left to chance: makes the load repeatable")
 	f.StringVar(&o.Dir, "dir", ".", "where to keep data meanwhile: a directory on the disk under test")
 	f.StringVar(&o.bin, "samya", "", "the samya program (default: beside this one)")
 	f.BoolVar(&o.noSite, "no-site", false, "start no real sites: print the model alone")
-	f.BoolVar(&o.quick, "quick", false, "measure little, and start no real sites: the figures are rough")
+	f.BoolVar(&o.quick, "rough", false, "measure little, and start no real sites: the figures are rough")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON, one line on stdout")
 	f.StringVar(&o.markdown, "markdown", "", "also write the tables to this file")
 	return cmd
@@ -61,7 +61,7 @@ All that is started is stopped, and all files are removed, also on Ctrl-C.`,
 func (l *lab) cores(cmd *cobra.Command, o *coresOptions) error {
 	if o.quick {
 		o.noSite = true
-		for flag, quick := range map[string]string{"rounds": "20", "remembered": "100000"} {
+		for flag, quick := range map[string]string{"cost-rounds": "20", "remembered": "100000"} {
 			if f := cmd.Flags().Lookup(flag); !f.Changed {
 				if err := f.Value.Set(quick); err != nil {
 					return fmt.Errorf("--%s: %w", flag, err)

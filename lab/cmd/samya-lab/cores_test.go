@@ -14,7 +14,7 @@ func TestCores(t *testing.T) {
 	var out, said strings.Builder
 	l := &lab{stdout: &out, stderr: &said}
 	page := filepath.Join(t.TempDir(), "page.md")
-	args := []string{"cores", "--quick", "--rounds", "4", "--remembered", "2000", "--entities", "20", "--callers", "64", "--cores", "1,2", "--dir", t.TempDir()}
+	args := []string{"cores", "--rough", "--cost-rounds", "4", "--remembered", "2000", "--entities", "20", "--closed-loops", "64", "--cores", "1,2", "--dir", t.TempDir()}
 	if status := l.run(t.Context(), append(args, "--json", "--markdown", page)); status != exitOK {
 		t.Fatalf("status %d: %s", status, &said)
 	}
