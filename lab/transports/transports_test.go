@@ -58,8 +58,9 @@ func TestRun(t *testing.T) {
 		if row.Rate <= 0 || row.P50 <= 0 || row.P99 < row.P50 || row.P999 < row.P99 || row.ClientCPU <= 0 || row.Times <= 0 || len(row.Samples) != o.Rounds {
 			t.Errorf("%+v", row)
 		}
-		// A message may have left before the measurement whose answer came within.
-		if least, most := .9, float64(row.Callers)*1.5; row.PerMessage < least || row.PerMessage > most {
+		// A message may have left before the measurement whose answer came within: on a busy
+		// machine, of few messages.
+		if least, most := .6, float64(row.Callers)*1.5; row.PerMessage < least || row.PerMessage > most {
 			t.Errorf("%s: %.2f operations a message, want %.1f to %.1f", row.name(), row.PerMessage, least, most)
 		}
 	}

@@ -22,7 +22,9 @@ type repeating struct {
 // a waiting acquire expires.
 func (c *repeating) repeated(call input.Call, r *request, until Tick) bool {
 	at := r.tries.Number()
-	c.requests.acknowledge(&r.key, r.tries.Acked)
+	if r.tries.Acked > 0 {
+		c.requests.acknowledge(&r.key, r.tries.Acked)
+	}
 	old, found := c.requests.find(r.key)
 	if found && old.state == stored.Undone && old.body == r.body && at > old.attempt {
 		found = false

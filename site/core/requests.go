@@ -158,11 +158,13 @@ func (t *requestTable) lasts(now, keep Tick) Tick {
 }
 
 func (t *requestTable) find(key attempt.Key) (remembered, bool) {
-	if _, at := t.inRing(&key); at != nil {
-		return at.unpack(at), true
-	}
-	if !t.inRecall(&key) {
-		return remembered{}, false
+	if key.InSession() {
+		if _, at := t.inRing(&key); at != nil {
+			return at.unpack(at), true
+		}
+		if !t.inRecall(&key) {
+			return remembered{}, false
+		}
 	}
 	number, found := t.recall.find(&key)
 	if !found {
@@ -175,10 +177,12 @@ func (t *requestTable) find(key attempt.Key) (remembered, bool) {
 // 1 for it. The caller gathers the block that persists the record and hands it to seal.
 func (t *requestTable) add(r *stored.Request, tenant portion.Slot) {
 	m := rememberedOf(r, tenant)
-	if t.addToRing(m, r.Parts) {
-		return
+	if r.Key.InSession() {
+		if t.addToRing(m, r.Parts) {
+			return
+		}
+		t.takeOut(&r.Key)
 	}
-	t.takeOut(&r.Key)
 	t.gathered++
 	if before, replaced := t.recall.add(m); replaced {
 		t.leave(&before)

@@ -40,6 +40,14 @@ func (t *requestTable) inRecall(key *attempt.Key) bool {
 
 // acknowledged reports whether the client of a session has acknowledged a request.
 func (t *requestTable) acknowledged(key *attempt.Key) bool {
+	if !key.InSession() {
+		return false
+	}
+	return t.refuses(key)
+}
+
+// refuses is acknowledged for a key of a session.
+func (t *requestTable) refuses(key *attempt.Key) bool {
 	of, sequence, ok := key.Session()
 	if !ok {
 		return false
@@ -53,7 +61,7 @@ func (t *requestTable) acknowledged(key *attempt.Key) bool {
 // request, or a later request, is mistaken, and nothing is dropped.
 func (t *requestTable) acknowledge(key *attempt.Key, below uint64) {
 	of, sequence, ok := key.Session()
-	if !ok || below > sequence {
+	if below == 0 || !ok || below > sequence {
 		return
 	}
 	in := t.ringsOf(of)

@@ -22,10 +22,13 @@ func OfSession(id session.ID, sequence uint64) Key {
 	return k
 }
 
+// InSession reports whether Session finds a session.
+func (k *Key) InSession() bool { return k[0] == mark0 && k[1] == mark1 }
+
 // Session returns the session and the sequence of a request. One of 65,536 hashes looks like
 // the key of a session that nobody knows.
 func (k *Key) Session() (id session.ID, sequence uint64, ok bool) {
-	if k[0] != mark0 || k[1] != mark1 {
+	if !k.InSession() {
 		return id, 0, false
 	}
 	for _, b := range k[sequenceAt:] {
