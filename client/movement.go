@@ -24,8 +24,8 @@ var errNoResult = errors.New("an answer to something else")
 type movement struct {
 	// id is empty until the first try, unless the caller has chosen it.
 	id string
-	// ticket is the place of the id in a session, if it is of one, and acked what it
-	// acknowledges there. beyond: a target that does not know sessions was tried.
+	// ticket is the place of the id in a session, if any. Requests of the session below acked
+	// are acknowledged. beyond: a target that does not know sessions was tried.
 	ticket   ticket
 	acked    uint64
 	beyond   bool

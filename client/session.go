@@ -94,7 +94,7 @@ func (s *sessions) name(m *movement, knows bool) {
 	}
 }
 
-// named returns the id of a movement, which gets one if no try has begun.
+// named returns the id of a movement. Without an id, before the first try, it makes an id.
 func (m *movement) named() string {
 	if m.id == "" {
 		m.id = ulid.Make().String()

@@ -173,8 +173,8 @@ func (t *rings) advance(r *ring, below uint64) {
 	t.tell(r)
 }
 
-// serve does for a shard what acknowledge and addToRing do, for a new request whose record has a
-// place in a ring. It changes nothing beside its part of the rings. It returns false if it has
+// serve acknowledges and adds a record for a shard, in place of acknowledge and addToRing: the
+// record of a new request with a place in a ring. It changes nothing beside its part of the rings. It returns false if it has
 // done nothing, as the request needs more, or is not new.
 func (t *rings) serve(m *remembered, acked, block uint64) bool {
 	of, sequence, ok := m.key.Session()

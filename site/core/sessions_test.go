@@ -151,7 +151,7 @@ func (r *sessionRig) again() {
 	}
 }
 
-// check compares what the table tells of a request with what it was told. acked says that the
+// check compares the table's record of a request with the last record added. acked says that the
 // client has acknowledged the request.
 func (r *sessionRig) check(key attempt.Key, acked bool) {
 	r.t.Helper()
