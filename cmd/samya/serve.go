@@ -92,7 +92,7 @@ func (s *served) complete(p *program, g guardConfig) (*guards, error) {
 	}
 	if p.settled != nil {
 		for _, w := range p.settled.Warnings {
-			s.Logger.Warn(w)
+			s.Logger.Warn("settings", slog.String("warning", w))
 		}
 	}
 	if s.matrix != "" && s.matrix != "none" {

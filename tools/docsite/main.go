@@ -71,7 +71,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 
 // serve serves a directory until ctx ends.
 func serve(ctx context.Context, site, addr string, stdout io.Writer) error {
-	l, err := net.Listen("tcp", addr)
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return fmt.Errorf("serve the site: %w", err)
 	}
