@@ -130,7 +130,7 @@ func render(values map[string]any, provider engine.ClientProvider) ([]object, er
 			continue
 		}
 		for decoder := yaml.NewDecoder(bytes.NewReader([]byte(files[file]))); ; {
-			o := make(object)
+			o := make(map[string]any)
 			err := decoder.Decode(&o)
 			if errors.Is(err, io.EOF) {
 				break
@@ -139,7 +139,7 @@ func render(values map[string]any, provider engine.ClientProvider) ([]object, er
 				return nil, fmt.Errorf("%s: %w\n%s", file, err, files[file])
 			}
 			if len(o) > 0 {
-				all = append(all, o)
+				all = append(all, object(o))
 			}
 		}
 	}
