@@ -481,9 +481,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-
 // setLog sends the log of libraries to w.
 func setLog(w io.Writer) {
 	log.SetOutput(w)
 	slog.SetDefault(slog.New(slog.NewTextHandler(w, nil)))
 }
+
+// sortedKeys returns the keys of m in their order.
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -67,7 +67,7 @@ func (n *network) address() string {
 // longer name goes before its own beginning.
 func (n *network) resolve(s string) string {
 	for name, address := range n.hosts {
-		s = regexp.MustCompile(`(^|[,/@])`+regexp.QuoteMeta(name)+`:`).ReplaceAllString(s, "${1}"+address+":")
+		s = regexp.MustCompile(`(^|[=,/@])`+regexp.QuoteMeta(name)+`:`).ReplaceAllString(s, "${1}"+address+":")
 	}
 	return s
 }
@@ -112,13 +112,30 @@ func (p *process) stop(t *testing.T) {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err == nil {
 		select {
 		case err := <-p.done:
-			if err != nil {
+			// etcd ends by the signal itself.
+			if err != nil && p.name != "etcd" {
 				t.Errorf("%s ended with %v", p.name, err)
 			}
 		case <-time.After(patience):
 			t.Errorf("%s does not stop", p.name)
 			_ = p.cmd.Process.Kill() // it was given its time
 		}
+	}
+	p.done = nil
+}
+
+// left waits for the end of a site that has left, which ends by itself once another site
+// tells it so, or as it is told to stop.
+func (p *process) left(t *testing.T) {
+	t.Helper()
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // unless it has ended
+	select {
+	case err := <-p.done:
+		if err != nil && !strings.Contains(p.log.String(), "it has left") {
+			t.Errorf("%s ended with %v", p.name, err)
+		}
+	case <-time.After(patience):
+		t.Errorf("%s does not stop", p.name)
 	}
 	p.done = nil
 }

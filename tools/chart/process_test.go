@@ -234,7 +234,7 @@ func TestProcesses(t *testing.T) {
 		}
 	}
 	m.commands(m.job())
-	m.running[release+"-eu-0"].stop(t)
+	m.running[release+"-eu-0"].left(t)
 	eventually(t, "the books after a drain", func() error { return acquired(m, 30) })
 	t.Log("the site eu has left by its preStop, and us has its tokens")
 
