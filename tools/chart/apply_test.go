@@ -230,6 +230,7 @@ func (s *server) define(t *testing.T) {
 // server-side apply, twice: the second time changes nothing. Each pod of a template is
 // admitted to a namespace of the restricted standard, and each claim is valid.
 func TestApply(t *testing.T) {
+	t.Parallel()
 	program := os.Getenv(apiserverVariable)
 	if program == "" {
 		t.Skip("no " + apiserverVariable + ": make chart-apply")

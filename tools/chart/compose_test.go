@@ -112,6 +112,7 @@ func TestComposeMonitoring(t *testing.T) {
 // TestComposeProcesses runs the commands of the Compose file as processes of this machine,
 // with its checks of health.
 func TestComposeProcesses(t *testing.T) {
+	t.Parallel()
 	bin := samyaProgram(t)
 	p, err := project(t, nil, []string{"SAMYA_IMAGE=samya:v1.2.3"})
 	if err != nil {

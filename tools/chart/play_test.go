@@ -22,6 +22,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -53,9 +54,12 @@ type network struct {
 	hosts  map[string]string
 }
 
+// networks counts the networks of this process.
+var networks atomic.Int32
+
 // newNetwork takes a part of loopback that the process id chooses: tests run side by side.
 func newNetwork() *network {
-	return &network{prefix: fmt.Sprintf("127.%d.%d.", 100+os.Getpid()%100, os.Getpid()/100%250), hosts: make(map[string]string)}
+	return &network{prefix: fmt.Sprintf("127.%d.%d.", 100+os.Getpid()%100, (os.Getpid()/100+100*int(networks.Add(1)))%250), hosts: make(map[string]string)}
 }
 
 func (n *network) address() string {

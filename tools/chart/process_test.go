@@ -175,6 +175,7 @@ func (m *machine) job() string {
 // app managers, with certificates as cert-manager makes them. Then a pod comes back at
 // another address, a site leaves, and another one joins.
 func TestProcesses(t *testing.T) {
+	t.Parallel()
 	m := &machine{t: t, bin: samyaProgram(t), dir: t.TempDir(), net: newNetwork(), ca: newAuthority(t), running: make(map[string]*process)}
 	values := all(t)["trial"]
 	// The durations are those of a test.

@@ -1,3 +1,4 @@
+// The API server that the chart is applied to in a test: make chart-apply.
 module github.com/samya-db/samya/tools/kubernetes
 
 go 1.26.6
