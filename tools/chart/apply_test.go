@@ -7,6 +7,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -30,11 +31,11 @@ import (
 // the program takes minutes to build. `make chart-apply` sets it.
 const apiserverVariable = "SAMYA_KUBE_APISERVER"
 
-// plurals are the resources of the kinds of the chart, with the word for none.
+// plurals are the resources of kinds.
 var plurals = map[string]string{
 	"ServiceAccount": "serviceaccounts", "Service": "services", "StatefulSet": "statefulsets", "Deployment": "deployments",
 	"PodDisruptionBudget": "poddisruptionbudgets", "HorizontalPodAutoscaler": "horizontalpodautoscalers", "NetworkPolicy": "networkpolicies",
-	"Secret": "secrets", "ConfigMap": "configmaps", "Job": "jobs", "Pod": "pods", "Certificate": "certificates", "Issuer": "issuers",
+	"Secret": "secrets", "ConfigMap": "configmaps", "Job": "jobs", "CronJob": "cronjobs", "Pod": "pods", "Certificate": "certificates", "Issuer": "issuers",
 	"ServiceMonitor": "servicemonitors", "PrometheusRule": "prometheusrules", "Namespace": "namespaces",
 	"CustomResourceDefinition": "customresourcedefinitions", "PersistentVolumeClaim": "persistentvolumeclaims",
 }
@@ -288,6 +289,8 @@ func TestApply(t *testing.T) {
 		}
 		table = append(table, fmt.Sprintf("%-12s  %-10s  %7d  %4d  %6d  %13d", name, standard, len(objects), pods, claims, changed))
 	}
+	s.upgrade(t, names["trial"])
+	s.keepsKey(t, names["defaults"])
 	for _, w := range s.warnings {
 		t.Errorf("the server warns: %s", w)
 	}
@@ -299,6 +302,56 @@ func TestApply(t *testing.T) {
 		t.Errorf("a pod that may run as root is admitted: %v", err)
 	}
 	t.Log("\n" + strings.Join(table, "\n"))
+}
+
+// upgrade changes a release in every way that an operator may: the server takes the changes,
+// as no field is among them that may not change.
+func (s *server) upgrade(t *testing.T, values map[string]any) {
+	t.Helper()
+	changed := maps.Clone(values)
+	changed["image"] = map[string]any{"tag": "v1.3.0"}
+	changed["commonLabels"] = map[string]any{"team": "quota"}
+	changed["sites"] = []any{
+		map[string]any{"name": "us", "settings": map[string]any{"log-level": "debug"}}, map[string]any{"name": "as"},
+		map[string]any{"name": "eu", "state": "draining"}, map[string]any{"name": "au", "region": "au-south"}, map[string]any{"name": "sa-2"},
+	}
+	changed["appManager"] = map[string]any{"autoscaling": map[string]any{"enabled": true}}
+	for _, o := range rendered(t, changed) {
+		asMap(o["metadata"])["namespace"] = namespace + "-trial"
+		if _, err := s.apply(t, o, false); err != nil {
+			t.Errorf("upgrade: %s %s: %v", o.kind(), o.name(), err)
+		}
+	}
+}
+
+// GetClientFor implements engine.ClientProvider.
+func (s *server) GetClientFor(apiVersion, kind string) (dynamic.NamespaceableResourceInterface, bool, error) {
+	gv, err := schema.ParseGroupVersion(apiVersion)
+	return s.client.Resource(gv.WithResource(plurals[kind])), true, err
+}
+
+// keepsKey checks that an upgrade finds the gossip key that the installation made.
+func (s *server) keepsKey(t *testing.T, values map[string]any) {
+	t.Helper()
+	s.makeNamespace(t, namespace, "restricted")
+	key := func() object {
+		objects, err := render(values, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(objects, func(o object) bool { return o.name() == release+"-gossip" })
+		return objects[i]
+	}
+	first := key()
+	if other := key(); text(first, "data", "gossip.key") == text(other, "data", "gossip.key") {
+		t.Error("two installations have the same gossip key")
+	}
+	if _, err := s.apply(t, first, false); err != nil {
+		t.Fatal(err)
+	}
+	if again := key(); text(first, "data", "gossip.key") != text(again, "data", "gossip.key") {
+		t.Error("an upgrade makes another gossip key")
+	}
 }
 
 // mergedMap returns a copy of a map with further keys and values.

@@ -43,6 +43,9 @@ func (m *machine) line(template, c map[string]any, args []string, pod, address s
 	sources := make(map[string]map[string][]byte)
 	for _, v := range list(template, "spec", "volumes") {
 		name := text(v, "secret", "secretName")
+		if text(v, "persistentVolumeClaim", "claimName") != "" {
+			continue
+		}
 		if sources[text(v, "name")] = m.secrets[name]; m.secrets[name] == nil {
 			m.t.Fatalf("%s: no Secret %s", pod, name)
 		}
@@ -71,7 +74,8 @@ func (m *machine) line(template, c map[string]any, args []string, pod, address s
 		for name, v := range value {
 			arg = strings.ReplaceAll(arg, "$("+name+")", v)
 		}
-		for _, path := range []string{"/etc/samya/", "/var/lib/samya/"} {
+		arg = strings.ReplaceAll(arg, "=0.0.0.0:", "="+address+":") // the others' processes are here too
+		for _, path := range []string{"/etc/samya/", "/var/lib/samya/", "/backups/"} {
 			arg = strings.ReplaceAll(arg, "="+path, "="+root+path)
 		}
 		line = append(line, m.net.resolve(arg))
@@ -143,8 +147,12 @@ func (m *machine) commands(workload string) string {
 func (m *machine) commandLine(template, c map[string]any, args []string, pod string) []string {
 	line, _ := m.line(template, c, args, pod, "")
 	for _, arg := range args {
-		if host, ok := strings.CutPrefix(arg, "--addr=https://"); ok {
-			line = append(line, "--tls-server-name="+host[:strings.LastIndex(host, ":")])
+		host, dials := strings.CutPrefix(arg, "--addr=https://")
+		if site, ok := strings.CutPrefix(arg, "--site="); ok && strings.Contains(site, ":") {
+			host, dials = site, true
+		}
+		if dials {
+			return append(line, "--tls-server-name="+host[:strings.LastIndex(host, ":")])
 		}
 	}
 	return line
@@ -216,6 +224,13 @@ func TestProcesses(t *testing.T) {
 	m.siteReady("us")
 	eventually(t, "the books after a restart", func() error { return acquired(m, 30) })
 	t.Log("the site us is back at another address, with what it held")
+
+	// A backup of it.
+	m.commands("CronJob/" + release + "-us-backup")
+	file := filepath.Join(m.dir, "command/backups/command.backup")
+	if out, err := run(t, m.bin, []string{"backup", "verify", file}); err != nil || !strings.Contains(out, "us") {
+		t.Errorf("the backup of us: %v: %s", err, out)
+	}
 
 	// A site leaves: the release is upgraded, its pod restarts with the hook, the job begins the
 	// drain. Once the StatefulSet is deleted the hook ends when the site is gone.

@@ -280,7 +280,7 @@ topologySpreadConstraints:
 {{- default (printf "%s-gossip" (include "samya.fullname" .)) .Values.gossip.secret -}}
 {{- end -}}
 
-{{/* A container that runs one command as the administrator: with a dict of top, name, args. */}}
+{{/* A container that runs one command as the administrator: with a dict of top, name, args, and perhaps mounts. */}}
 {{- define "samya.command" -}}
 - name: {{ .name }}
   image: {{ include "samya.image" .top | quote }}
@@ -290,12 +290,14 @@ topologySpreadConstraints:
     - {{ . | quote }}
     {{- end }}
     {{- include "samya.adminFlags" .top | nindent 4 }}
+  env:
+    {{- include "samya.env" .top | nindent 4 }}
   resources:
     requests: {cpu: 50m, memory: 64Mi}
     limits: {memory: 256Mi}
   securityContext:
     {{- include "samya.containerSecurity" .top | nindent 4 }}
-  {{- with include "samya.commandMounts" .top | trim }}
+  {{- with print (include "samya.commandMounts" .top) "\n" (default "" .mounts) | trim }}
   volumeMounts:
     {{- . | nindent 4 }}
   {{- end }}
@@ -350,6 +352,7 @@ spec:
 {{- if eq .name (default "" .heir) }}{{ fail (printf "sites: %s cannot be its own heir" .name) }}{{ end -}}
 {{- $names = append $names .name -}}
 {{- end -}}
+{{- if and .Values.backup.schedule (not .Values.backup.claim) }}{{ fail "backup.claim: backups need a claim to be written to" }}{{ end -}}
 {{- $scaling := .Values.appManager.autoscaling -}}
 {{- if gt (int $scaling.minReplicas) (int $scaling.maxReplicas) }}{{ fail "appManager.autoscaling: minReplicas is above maxReplicas" }}{{ end -}}
 {{- end -}}

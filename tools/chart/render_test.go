@@ -176,6 +176,10 @@ func pods(objects []object) map[string]map[string]any {
 		switch o.kind() {
 		case "Pod":
 			all["Pod/"+o.name()] = o
+		case "CronJob":
+			if t, ok := at(o, "spec", "jobTemplate", "spec", "template").(map[string]any); ok {
+				all[o.kind()+"/"+o.name()] = t
+			}
 		case "Deployment", "StatefulSet", "Job":
 			if t, ok := at(o, "spec", "template").(map[string]any); ok {
 				all[o.kind()+"/"+o.name()] = t
