@@ -312,7 +312,8 @@ func (s *server) upgrade(t *testing.T, values map[string]any) {
 	changed["image"] = map[string]any{"tag": "v1.3.0"}
 	changed["commonLabels"] = map[string]any{"team": "quota"}
 	changed["sites"] = []any{
-		map[string]any{"name": "us", "settings": map[string]any{"log-level": "debug"}}, map[string]any{"name": "as"},
+		map[string]any{"name": "us", "settings": map[string]any{"log-level": "debug"}},
+		map[string]any{"name": "as"},
 		map[string]any{"name": "eu", "state": "draining"}, map[string]any{"name": "au", "region": "au-south"}, map[string]any{"name": "sa-2"},
 	}
 	changed["appManager"] = map[string]any{"autoscaling": map[string]any{"enabled": true}}
@@ -357,9 +358,7 @@ func (s *server) keepsKey(t *testing.T, values map[string]any) {
 // mergedMap returns a copy of a map with further keys and values.
 func mergedMap(m any, more ...any) map[string]any {
 	merged := make(map[string]any)
-	for key, value := range asMap(m) {
-		merged[key] = value
-	}
+	maps.Copy(merged, asMap(m))
 	for i := 0; i < len(more); i += 2 {
 		merged[more[i].(string)] = more[i+1]
 	}
