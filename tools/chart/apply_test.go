@@ -314,7 +314,9 @@ func (s *server) upgrade(t *testing.T, values map[string]any) {
 	changed["sites"] = []any{
 		map[string]any{"name": "us", "settings": map[string]any{"log-level": "debug"}},
 		map[string]any{"name": "as"},
-		map[string]any{"name": "eu", "state": "draining"}, map[string]any{"name": "au", "region": "au-south"}, map[string]any{"name": "sa-2"},
+		map[string]any{"name": "eu", "state": "draining"},
+		map[string]any{"name": "au", "region": "au-south"},
+		map[string]any{"name": "sa-2"},
 	}
 	changed["appManager"] = map[string]any{"autoscaling": map[string]any{"enabled": true}}
 	for _, o := range rendered(t, changed) {

@@ -1,6 +1,10 @@
 package chart
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -43,12 +47,12 @@ func (m *machine) line(template, c map[string]any, args []string, pod, address s
 	root := filepath.Join(m.dir, pod)
 	sources := make(map[string]map[string][]byte)
 	for _, v := range list(template, "spec", "volumes") {
-		name := text(v, "secret", "secretName")
+		name := text(v, "secret", "secretName") + text(v, "configMap", "name")
 		if text(v, "persistentVolumeClaim", "claimName") != "" {
 			continue
 		}
 		if sources[text(v, "name")] = m.secrets[name]; m.secrets[name] == nil {
-			m.t.Fatalf("%s: no Secret %s", pod, name)
+			m.t.Fatalf("%s: no Secret or ConfigMap %s", pod, name)
 		}
 	}
 	for _, mount := range list(c, "volumeMounts") {
@@ -180,12 +184,21 @@ func (m *machine) job() string {
 	return ""
 }
 
+// newMachine returns a machine without pods.
+func newMachine(t *testing.T) *machine {
+	t.Helper()
+	return &machine{
+		t: t, bin: samyaProgram(t), dir: t.TempDir(), net: newNetwork(), ca: newAuthority(t),
+		secrets: make(map[string]map[string][]byte), running: make(map[string]*process),
+	}
+}
+
 // TestProcesses runs what the chart renders as processes of this machine: five sites and
 // app managers, with certificates as cert-manager makes them. Then a pod comes back at
 // another address, a site leaves, and another one joins.
 func TestProcesses(t *testing.T) {
 	t.Parallel()
-	m := &machine{t: t, bin: samyaProgram(t), dir: t.TempDir(), net: newNetwork(), ca: newAuthority(t), running: make(map[string]*process)}
+	m := newMachine(t)
 	values := all(t)["trial"]
 	// The durations are those of a test.
 	values["site"].(map[string]any)["settings"] = map[string]any{"request-retention": "8s", "clock-skew": "1s"}
@@ -272,6 +285,65 @@ func TestProcesses(t *testing.T) {
 		t.Errorf("the members:\n%s", out)
 	}
 	t.Log("the site eu-2 has joined by the job")
+}
+
+// TestRegions runs three releases of a cluster, a region each, with the values of a region:
+// an authority, a bundle of authorities, revocation lists and a gossip key that the regions
+// share, and callers with tokens. Releases know each other by seeds alone.
+func TestRegions(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.secrets["samya-gossip-shared"] = map[string][]byte{"gossip.key": []byte(base64.StdEncoding.EncodeToString(make([]byte, 32)) + "\n")}
+	m.secrets["samya-roots"] = map[string][]byte{"ca.crt": m.ca.pem()}
+	m.secrets["samya-crl"] = map[string][]byte{"crl.pem": m.ca.list(t)}
+	const token = "a token of the caller billing"
+	sum := sha256.Sum256([]byte(token))
+	regions := []string{"us-west1", "europe-west2", "asia-east2"}
+	for _, region := range regions {
+		m.net.hosts["gossip."+region+".example"] = m.net.address()
+	}
+	started := make(map[string][]object)
+	for i, region := range regions {
+		values := all(t)["region"]
+		cluster := asMap(values["cluster"])
+		cluster["founders"] = []any{regions[0], regions[1], regions[2]}
+		cluster["seeds"] = []any{"gossip." + regions[(i+1)%3] + ".example:7201"}
+		asMap(list(values, "sites")[0])["name"] = region
+		asMap(list(values, "sites")[0])["region"] = region
+		asMap(list(values, "access", "callers")[0])["token_sha256"] = hex.EncodeToString(sum[:])
+		shared := maps.Clone(m.secrets)
+		m.apply(values)
+		for name, content := range shared {
+			if m.secrets[name] == nil {
+				m.secrets[name] = content
+			}
+		}
+		address := m.net.hosts["gossip."+region+".example"]
+		m.start("StatefulSet/samya-"+region, "samya-"+region+"-0", address, "samya-"+region+".quota.svc")
+		m.start("Deployment/samya-am-"+region, "samya-am-"+region+"-1", m.net.address())
+		started[region] = m.objects
+	}
+	for _, region := range regions {
+		m.objects = started[region]
+		m.siteReady(region)
+		m.ready("Deployment/samya-am-"+region, "samya-am-"+region+"-1")
+	}
+	first, last := m.running["samya-am-us-west1-1"].address, m.running["samya-am-asia-east2-1"].address
+	m.net.hosts["samya.quota.svc"] = first
+	mustAdmin(t, m, "entity", "create", "acme/seats", "--limit=900")
+	// A caller with a token, in another region.
+	file, ca := filepath.Join(m.dir, "token"), filepath.Join(m.dir, "ca.pem")
+	if err := errors.Join(os.WriteFile(file, []byte(token+"\n"), 0o600), os.WriteFile(ca, m.ca.pem(), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"acme/seats", "beta/seats"} {
+		out, err := run(t, m.bin, []string{"acquire", name, "30", "--addr=https://" + last + ":8080", "--tls-server-name=api.samya.example", "--tls-ca=" + ca, "--token-file=" + file})
+		if allowed := name == "acme/seats"; allowed != (err == nil) || !allowed && !strings.Contains(out, "PERMISSION") {
+			t.Fatalf("%s by the caller billing: %v: %s", name, err, out)
+		}
+	}
+	eventually(t, "the books of three regions", func() error { return acquired(m, 30) })
+	t.Log("three releases are a cluster; a caller with a token acquires in a region, and another region knows")
 }
 
 func mustAdmin(t *testing.T, m *machine, args ...string) string {
