@@ -602,13 +602,13 @@ bin/standin: tools/standin/go.mod tools/standin/go.sum $(wildcard tools/standin/
 	$(GO) build -C tools/standin -o $(BIN)/ .
 	touch $@
 
-# Its version is what `kubectl version` tells, and which of its abilities are on.
-KUBERNETES := v1.37.2
+# Its version decides which of its abilities are on.
+KUBERNETES := -X k8s.io/component-base/version.gitVersion=v1.37.2 -X k8s.io/component-base/version.gitMajor=1 \
+  -X k8s.io/component-base/version.gitMinor=37
 
 bin/kube-apiserver: tools/kubernetes/go.mod tools/kubernetes/go.sum
 	echo "building $@ (minutes, the first time)"
-	$(GO) build -C tools/kubernetes -v -p 2 -ldflags '-w -X k8s.io/component-base/version.gitVersion=$(KUBERNETES) \
-	  -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=37' -o $(BIN)/ \
+	$(GO) build -C tools/kubernetes -v -p 2 -ldflags '-w $(KUBERNETES)' -o $(BIN)/ \
 	  k8s.io/kubernetes/cmd/kube-apiserver 2>&1 | $(count)
 	touch $@
 
