@@ -1,5 +1,5 @@
 // The modules whose schemas and definitions of kinds the checks of the chart read. No
-// code of them is built here.
+// code of them is built here, so `go mod tidy` would drop them.
 module github.com/samya-db/samya/tools/chart/crds
 
 go 1.26.6
