@@ -420,7 +420,7 @@ release-test: ## Test what builds releases; as root, run a site and an app manag
 lint: bin/golangci-lint $(if $(subst $(EVERYTHING),,$(PKGS)),,house) ## Run the linters, and hold structure and words against their bounds; they also check the format
 	GOGC=200 $(BOTH) bin/golangci-lint run $(PKGS)
 ifeq ($(PKGS),$(EVERYTHING))
-	for tool in release house docsite; do (cd tools/$$tool && GOGC=200 $(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...); done
+	for tool in release house docsite chart; do (cd tools/$$tool && GOGC=200 $(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...); done
 endif
 
 # Handed to house, e.g. `make house HOUSE_FLAGS="-v"`.
@@ -515,11 +515,23 @@ terraform-schemas: ## Read anew what the clouds' providers take, for the resourc
 terraform-docs: ## Write terraform/reference.md out of the configurations
 	$(GO) test -count=1 ./terraform -run 'TestReference$$' -update
 
+# Handed to the tests of the chart, e.g. `make chart CHART_FLAGS=-update`.
+CHART_FLAGS ?=
+
+.PHONY: chart
+chart: build ## Check the Helm chart and the Compose file: lint, schemas of Kubernetes, and what they start as processes
+	$(GO) vet -C tools/chart .
+	$(GO) test -C tools/chart -vet=off -count=1 -timeout 10m $(TEST_FLAGS) . $(CHART_FLAGS)
+
+.PHONY: chart-apply
+chart-apply: bin/kube-apiserver ## Apply the chart to a real kube-apiserver, twice; builds it first (minutes), and takes etcd from PATH
+	SAMYA_KUBE_APISERVER=$(BIN)/kube-apiserver $(GO) test -C tools/chart -count=1 -timeout 10m -v $(TEST_FLAGS) -run 'TestApply$$' .
+
 .PHONY: tidy-check
 tidy-check: ## Check that go.mod and go.sum are tidy; prints the difference
 	GOWORK=off $(GO) mod tidy -diff
 	GOWORK=off $(GO) -C lab mod tidy -diff
-	for tool in release house docsite; do $(GO) -C tools/$$tool mod tidy -diff; done
+	for tool in release house docsite chart; do $(GO) -C tools/$$tool mod tidy -diff; done
 
 .PHONY: clean
 clean: ## Remove what was built
@@ -619,5 +631,15 @@ bin/standin: tools/standin/go.mod tools/standin/go.sum $(wildcard tools/standin/
 	$(GO) build -C tools/standin -o $(BIN)/ .
 	touch $@
 
+# Its version decides which of its abilities are on.
+KUBERNETES := -X k8s.io/component-base/version.gitVersion=v1.37.2 -X k8s.io/component-base/version.gitMajor=1 \
+  -X k8s.io/component-base/version.gitMinor=37
+
+bin/kube-apiserver: tools/kubernetes/go.mod tools/kubernetes/go.sum
+	echo "building $@ (minutes, the first time)"
+	$(GO) build -C tools/kubernetes -v -p 2 -ldflags '-w $(KUBERNETES)' -o $(BIN)/ \
+	  k8s.io/kubernetes/cmd/kube-apiserver 2>&1 | $(count)
+	touch $@
+
 # These say themselves what they do.
-.SILENT: bin/tofu bin/standin bin/golangci-lint bin/grpcurl bin/ratelimit bin/gubernator bin/gofumpt bin/buf bin/protoc-gen-go bin/protoc-gen-go-grpc bin/protoc-gen-go-vtproto bin/benchstat generate-check fuzz help
+.SILENT: bin/kube-apiserver bin/tofu bin/standin bin/golangci-lint bin/grpcurl bin/ratelimit bin/gubernator bin/gofumpt bin/buf bin/protoc-gen-go bin/protoc-gen-go-grpc bin/protoc-gen-go-vtproto bin/benchstat generate-check fuzz help
