@@ -1,0 +1,71 @@
+// Work that goes on while a page is open: polls and watches, each ended by a signal.
+
+import { type Problem } from "../model/problem.js";
+
+/** A pause that a signal ends. */
+export function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) {
+      resolve();
+      return;
+    }
+    const end = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener("abort", end);
+  });
+}
+
+/** Resolves once the tab can be seen. */
+function seen(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (!document.hidden || signal.aborted) {
+      resolve();
+      return;
+    }
+    const look = (): void => {
+      if (!document.hidden || signal.aborted) {
+        document.removeEventListener("visibilitychange", look);
+        resolve();
+      }
+    };
+    document.addEventListener("visibilitychange", look);
+    signal.addEventListener("abort", look, { once: true });
+  });
+}
+
+/** Repeats `once` every `ms` milliseconds while the tab can be seen; ends once `once` says false. */
+export async function poll(ms: number, signal: AbortSignal, once: () => Promise<boolean>): Promise<void> {
+  while (!signal.aborted) {
+    await seen(signal);
+    if (signal.aborted || !(await once())) {
+      return;
+    }
+    await pause(ms, signal);
+  }
+}
+
+const firstPause = 500;
+const lastPause = 8_000;
+
+/** Keeps a watch open: after its end it is opened again, after pauses that grow until a line comes. */
+export async function keep(
+  signal: AbortSignal,
+  open: (line: () => void) => Promise<Problem | null>,
+  ended: (problem: Problem) => boolean,
+): Promise<void> {
+  let next = firstPause;
+  while (!signal.aborted) {
+    const problem = await open(() => {
+      next = firstPause;
+    });
+    if (problem === null || signal.aborted || !ended(problem)) {
+      return;
+    }
+    await pause(next, signal);
+    next = Math.min(2 * next, lastPause);
+  }
+}
