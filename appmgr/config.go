@@ -56,6 +56,9 @@ type Config struct {
 	// below the sites' retention less their clock skew, or the sites refuse.
 	RepeatTime time.Duration
 
+	// Console has the HTTP listener serve the web console at /console/.
+	Console bool
+
 	// RateLimits are the settings of Envoy's rate limit service.
 	RateLimits ratelimit.Settings
 

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/net/netutil"
 	"google.golang.org/grpc"
 
+	"github.com/samya-db/samya/appmgr/console"
 	"github.com/samya-db/samya/appmgr/grpcapi"
 	"github.com/samya-db/samya/appmgr/httpapi"
 	"github.com/samya-db/samya/appmgr/limiter"
@@ -35,6 +36,8 @@ type Manager struct {
 	log     *slog.Logger
 	limiter *limiter.Limiter
 	access  *access.Guard
+	// console is nil if it is switched off.
+	console http.Handler
 	front
 
 	listening chan struct{}
@@ -69,7 +72,13 @@ func New(cfg Config) (*Manager, error) {
 	if err := to.Err(); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
-	return &Manager{cfg: cfg, log: cfg.Logger, limiter: g, access: cfg.Access, listening: make(chan struct{})}, nil
+	m := &Manager{cfg: cfg, log: cfg.Logger, limiter: g, access: cfg.Access, listening: make(chan struct{})}
+	if cfg.Console {
+		if m.console, err = console.Handler(); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
 }
 
 // Listening is closed once Run listens; from then on the addresses are known.
@@ -142,7 +151,7 @@ func (m *Manager) httpAPI() httpapi.Config {
 	return httpapi.Config{
 		Service: m.service, Limiter: m.limiter, Access: m.access, RateLimits: m.limits, Policies: ratelimit.NewPolicies(m.service),
 		Reachable: m.router.Reachable, Registry: m.cfg.Registry,
-		MaxBody: m.cfg.MaxBody, MaxBulk: m.cfg.maxBulk(),
+		MaxBody: m.cfg.MaxBody, MaxBulk: m.cfg.maxBulk(), Name: m.cfg.Name, Cluster: m.cfg.Cluster, Console: m.console,
 	}
 }
 

@@ -126,6 +126,7 @@ var routes = map[string]route{
 	"RenewLease":      {"/samya.v1.TokenService/RenewLease", "/v1/leases:renew", `{"lease":"us/none"}`},
 	"CommitLease":     {"/samya.v1.TokenService/CommitLease", "/v1/leases:commit", `{"lease":"us/none"}`},
 	"VoidLease":       {"/samya.v1.TokenService/Release", "/v1/leases:void", `{"lease":"us/none","entity":"acme/vm"}`},
+	"GetCaller":       {"/samya.v1.ClusterService/ListSites", "/v1/caller", ""},
 	"ListSites":       {"/samya.v1.ClusterService/ListSites", "/v1/sites", ""},
 	"InspectSites":    {"/samya.v1.ClusterService/InspectSites", "/v1/sites:inspect", ""},
 	"GetMode":         {"/samya.v1.ClusterService/GetMode", "/v1/mode", ""},
@@ -394,7 +395,7 @@ func operations(tb testing.TB) []operation {
 // test, and no other method has.
 func TestEveryMethodHasARule(t *testing.T) {
 	c := start(t, access.Limits{})
-	served := map[string]bool{methods.Metrics: true, methods.Alive: true}
+	served := map[string]bool{methods.Metrics: true, methods.Alive: true, methods.Caller: true}
 	for _, addr := range []string{c.site.GRPCAddr(), c.manager.GRPCAddr()} {
 		stream, err := reflectionv1.NewServerReflectionClient(c.dial(addr, c.caller("admin"))).ServerReflectionInfo(t.Context())
 		if err != nil {

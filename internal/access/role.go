@@ -74,6 +74,30 @@ func CallerOf(ctx context.Context) string {
 	return hostOf(cmp.Or(s.address, peerAddress(ctx)))
 }
 
+// Caller tells who a caller is, and what it may do.
+type Caller struct {
+	// Name is the name in the caller's credentials; empty if none are needed.
+	Name string
+	Role methods.Role
+	// Scope is the entities that the caller may touch.
+	Scope Scope
+	// Open: there is no access file, and everybody may do everything.
+	Open bool
+}
+
+// Who returns the caller of a request that the guard has let in; the zero Caller, who may
+// do nothing, for any other.
+func Who(ctx context.Context) Caller {
+	s := sessionOf(ctx)
+	switch {
+	case s == nil:
+		return Caller{Scope: Scope{}}
+	case s.caller == anonymous:
+		return Caller{Role: anonymous.Role, Open: true}
+	}
+	return Caller{Name: s.caller.Name, Role: s.caller.Role, Scope: s.scope}
+}
+
 // hostOf returns an address without its port.
 func hostOf(address string) string {
 	if i := strings.LastIndexByte(address, ':'); i >= 0 {
