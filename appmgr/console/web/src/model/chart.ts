@@ -19,7 +19,7 @@ export interface ChartModel {
   readonly lines: readonly Line[];
   /** The areas stand one on top of the other. */
   readonly stacked: boolean;
-  /** The span of time shown, in milliseconds, up to the last time. */
+  /** The longest span of time shown, in milliseconds, up to the last time. */
   readonly window: number;
 }
 
@@ -31,10 +31,14 @@ export interface Drawn {
   readonly to: number;
 }
 
+/** The shortest span of time shown, in milliseconds: a chart that begins fills up from the right. */
+const leastWindow = 60_000;
+
 /** The numbers as drawn: times in seconds, areas stacked, and the ends of both scales. */
 export function drawn(m: ChartModel): Drawn {
   const to = (m.at.at(-1) ?? 0) / 1000;
-  const from = to - m.window / 1000;
+  const known = (m.at.at(-1) ?? 0) - (m.at[0] ?? 0);
+  const from = to - Math.min(m.window, Math.max(leastWindow, known)) / 1000;
   const begin = Math.max(0, m.at.findIndex((t) => t / 1000 >= from) - 1);
   const cut = m.lines.map((l) => l.values.slice(begin));
   const areas = m.lines.map((l, i) => (l.look === "area" ? i : -1)).filter((i) => i >= 0);

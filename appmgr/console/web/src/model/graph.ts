@@ -72,3 +72,37 @@ function fit(names: readonly string[], at: readonly { x: number; y: number }[]):
 }
 
 const mean = (values: number[]): number => values.reduce((s, v) => s + v, 0) / values.length;
+
+export interface Box {
+  readonly x: number;
+  readonly y: number;
+  readonly wide: number;
+  readonly high: number;
+}
+
+/** By how much two boxes, given by their centres, overlap: an area. */
+export function overlap(a: Box, b: Box): number {
+  const wide = (a.wide + b.wide) / 2 - Math.abs(a.x - b.x);
+  const high = (a.high + b.high) / 2 - Math.abs(a.y - b.y);
+  return wide > 0 && high > 0 ? wide * high : 0;
+}
+
+/** The parts of a line at which its label may stand, the best first. */
+const spots = [0.5, 0.44, 0.56, 0.38, 0.62, 0.32, 0.68, 0.27, 0.73];
+
+/** Places a label of a size on each line, clear of other labels and of what stands there already. */
+export function labels(lines: readonly { from: { x: number; y: number }; to: { x: number; y: number }; wide: number }[], high: number, taken: readonly Box[]): Box[] {
+  const placed: Box[] = [];
+  for (const l of lines) {
+    const boxes = spots.map((t) => ({ x: l.from.x + (l.to.x - l.from.x) * t, y: l.from.y + (l.to.y - l.from.y) * t, wide: l.wide, high }));
+    const cost = (b: Box): number => [...taken, ...placed].reduce((a, o) => a + overlap(b, o), 0);
+    let best = boxes[0]!;
+    for (const b of boxes) {
+      if (cost(b) < cost(best)) {
+        best = b;
+      }
+    }
+    placed.push(best);
+  }
+  return placed;
+}

@@ -78,10 +78,11 @@ export interface State extends Feeds {
 const noSearch: SearchView = { query: "", results: [], next: "", busy: false, took: null, problem: null };
 
 export function initial(now: number, route: Route, theme: Theme): State {
-  return {
+  const blank: State = {
     now, route, theme, caller: null, login: null, picture: { names: "", pairs: 0, places: [] }, rates: {}, rateSeries: noSeries, entity: null, search: noSearch, draft: null,
     subject: noFeed, help: false, sites: noFeed, members: noFeed, version: noFeed, mode: noFeed, survey: noFeed, doctor: noFeed,
   };
+  return routed(blank, route);
 }
 
 export type Event =

@@ -61,7 +61,7 @@ function optionsOf(el: HTMLElement, m: ChartModel, height: number, range: () => 
   return {
     width: Math.max(120, el.clientWidth),
     height,
-    padding: [8, 8, 0, 0],
+    padding: [8, 28, 0, 0],
     legend: { show: false },
     cursor: { points: { show: false }, drag: { x: false, y: false }, y: false },
     scales: { x: { time: true, range: time }, y: { range } },

@@ -2,7 +2,7 @@ import { type JSX } from "preact";
 
 import { type Survey } from "../model/api.js";
 import { latency } from "../model/format.js";
-import { type Place } from "../model/graph.js";
+import { type Box, type Place, labels } from "../model/graph.js";
 import { colorClass } from "./chart.js";
 import { type Kind } from "./parts.js";
 
@@ -29,36 +29,34 @@ export function between(s: Survey | null, a: string, b: string): { ms: number | 
   return { ms: told.length === 0 ? null : told.reduce((x, y) => x + y, 0) / told.length, connected: ends.length > 0 && ends.every((p) => p.connected) };
 }
 
+/** The room that a site takes with its name. */
+export const roomOf = (p: Place): Box => ({ x: at(p).x, y: at(p).y + 16, wide: 92, high: 72 });
+
+const labelHigh = 17;
+
 /** The sites as a graph: near each other if their latency is low. */
 export function Graph({ places, nodes, survey }: { places: readonly Place[]; nodes: Node[]; survey: Survey | null }): JSX.Element {
-  const pairs = places.flatMap((a, i) => places.slice(i + 1).map((b) => ({ a, b, ...between(survey, a.name, b.name) })));
-  const labelled = places.length <= 8;
+  const pairs = places.flatMap((a, i) => places.slice(i + 1).map((b) => ({ key: `${a.name} ${b.name}`, a: at(a), b: at(b), ...between(survey, a.name, b.name) })));
+  const texts = pairs.map((p) => (p.connected ? latency(p.ms) : survey === null ? "" : "cut off"));
+  const spots = places.length > 8 ? [] : labels(pairs.map((p, i) => ({ from: p.a, to: p.b, wide: (texts[i]?.length ?? 0) * 6.4 + 8 })), labelHigh, places.map(roomOf));
   return (
     <svg class="graph" viewBox={`0 0 ${width} ${height}`} role="img" aria-label={`Graph of ${places.length} sites with the round trips between them. The table has all figures.`}>
-      {pairs.map(({ a, b, connected }) => (
-        <line key={`${a.name}-${b.name}`} class={connected ? "edge" : "edge cut"} x1={at(a).x} y1={at(a).y} x2={at(b).x} y2={at(b).y} />
+      {pairs.map(({ key, a, b, connected }) => (
+        <line key={key} class={connected || survey === null ? "edge" : "edge cut"} x1={a.x} y1={a.y} x2={b.x} y2={b.y} />
       ))}
-      {labelled && pairs.map(({ a, b, ms, connected }, i) => <EdgeLabel key={`${a.name}-${b.name}`} a={at(a)} b={at(b)} text={connected ? latency(ms) : "cut off"} cut={!connected} shift={i} />)}
+      {spots.map((s, i) => (
+        <g key={pairs[i]?.key} class={pairs[i]?.connected === true ? "edge-label" : "edge-label cut"}>
+          <rect x={s.x - s.wide / 2} y={s.y - 9} width={s.wide} height={labelHigh} rx={3} />
+          <text x={s.x} y={s.y + 4}>
+            {texts[i]}
+          </text>
+        </g>
+      ))}
       {places.map((p) => {
         const n = nodes.find((x) => x.name === p.name);
         return n === undefined ? null : <NodeMark key={p.name} place={p} node={n} />;
       })}
     </svg>
-  );
-}
-
-/** The label stands off the middle of the line, so that labels of crossing lines keep apart. */
-function EdgeLabel(p: { a: { x: number; y: number }; b: { x: number; y: number }; text: string; cut: boolean; shift: number }): JSX.Element {
-  const part = [0.5, 0.42, 0.58][p.shift % 3] ?? 0.5;
-  const [x, y] = [p.a.x + (p.b.x - p.a.x) * part, p.a.y + (p.b.y - p.a.y) * part];
-  const wide = p.text.length * 6.4 + 8;
-  return (
-    <g class={p.cut ? "edge-label cut" : "edge-label"}>
-      <rect x={x - wide / 2} y={y - 9} width={wide} height={17} rx={3} />
-      <text x={x} y={y + 4}>
-        {p.text}
-      </text>
-    </g>
   );
 }
 
