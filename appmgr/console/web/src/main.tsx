@@ -108,6 +108,12 @@ document.addEventListener("click", (e) => {
 });
 
 addEventListener("popstate", () => show(parse(location.pathname, location.search)));
+addEventListener("pagehide", () => pages.end());
+addEventListener("pageshow", (e) => {
+  if (e.persisted) {
+    void pages.begin();
+  }
+});
 systemDark.addEventListener("change", paint);
 setInterval(() => {
   store.dispatch({ type: "tick", now: Date.now() });

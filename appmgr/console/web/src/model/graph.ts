@@ -106,3 +106,17 @@ export function labels(lines: readonly { from: { x: number; y: number }; to: { x
   }
   return placed;
 }
+
+/** The place among the sites that is farthest from all of them. */
+export function freeSpot(places: readonly Place[]): { x: number; y: number } {
+  let [best, far] = [{ x: 0.5, y: 0.5 }, -1];
+  for (let x = 0.2; x <= 0.81; x += 0.1) {
+    for (let y = 0.1; y <= 0.91; y += 0.1) {
+      const near = Math.min(1, ...places.map((p) => Math.hypot(p.x - x, (p.y - y) * 0.6)));
+      if (near > far + 1e-9) {
+        [best, far] = [{ x, y }, near];
+      }
+    }
+  }
+  return best;
+}

@@ -290,7 +290,7 @@ function demandChart(p: Shown, v: EntityView, site: string, step: string): Chart
     title: model === "" ? site : `${site}, by ${model}`,
     unit: `tokens per ${step}`,
     at: points.map((q) => q.at_ms + v.recent.skew),
-    lines: [...forecast, { label: "forecast", values: points.map((q) => q.forecast_mid), color, look: "dashes" }, { label: "asked", values: points.map((q) => q.asked), color: -1, look: "line" }],
+    lines: [...forecast, { label: "asked", values: points.map((q) => q.asked), color: -1, look: "line" }, { label: "forecast", values: points.map((q) => q.forecast_mid), color, look: "dashes" }],
     stacked: false,
     window,
   };

@@ -44,7 +44,7 @@ export function SearchPage(p: Shown): JSX.Element {
             {search.busy && ", searching …"}
           </p>
           {search.results.length > 0 && (
-            <Scroll label="Entities found">
+            <Scroll label="Entities found" class="card">
               <table class="results">
                 <caption class="visually-hidden">Entities with {text} in their names</caption>
                 <thead>

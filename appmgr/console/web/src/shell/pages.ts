@@ -51,8 +51,8 @@ export class Pages {
     const { dispatch } = this.store;
     return keep(
       signal,
-      (told) =>
-        stream("/v1/members:watch", signal, (line) => {
+      (seen, told) =>
+        stream("/v1/members:watch", seen, (line) => {
           told();
           const m = line as Members;
           dispatch(m.members === undefined ? { type: "alive", feed: "members", at: Date.now() } : { type: "fed", feed: "members", value: m, at: Date.now() });
@@ -174,8 +174,8 @@ export class Pages {
     let resume = "";
     return keep(
       signal,
-      (told) =>
-        stream(withQuery(entityPath(name, "watch"), { resume_token: resume }), signal, (line) => {
+      (seen, told) =>
+        stream(withQuery(entityPath(name, "watch"), { resume_token: resume }), seen, (line) => {
           told();
           const w = line as Watched;
           resume = w.resume_token;

@@ -51,18 +51,39 @@ export async function poll(ms: number, signal: AbortSignal, once: () => Promise<
 const firstPause = 500;
 const lastPause = 8_000;
 
-/** Keeps a watch open: after its end it is opened again, after pauses that grow until a line comes. */
+/** A signal that ends with another, and once the tab is hidden. */
+function whileSeen(signal: AbortSignal): AbortSignal {
+  const hidden = new AbortController();
+  const look = (): void => {
+    if (document.hidden) {
+      hidden.abort();
+    }
+  };
+  document.addEventListener("visibilitychange", look);
+  const all = AbortSignal.any([signal, hidden.signal]);
+  all.addEventListener("abort", () => document.removeEventListener("visibilitychange", look), { once: true });
+  return all;
+}
+
+/**
+ * Keeps a watch open while the tab can be seen: browsers give all tabs of a server six connections.
+ * After the end of a watch it is opened again, after pauses that grow until a line comes.
+ */
 export async function keep(
   signal: AbortSignal,
-  open: (line: () => void) => Promise<Problem | null>,
+  open: (signal: AbortSignal, line: () => void) => Promise<Problem | null>,
   ended: (problem: Problem) => boolean,
 ): Promise<void> {
   let next = firstPause;
   while (!signal.aborted) {
-    const problem = await open(() => {
+    await seen(signal);
+    const problem = await open(whileSeen(signal), () => {
       next = firstPause;
     });
-    if (problem === null || signal.aborted || !ended(problem)) {
+    if (problem === null) {
+      continue;
+    }
+    if (signal.aborted || !ended(problem)) {
       return;
     }
     await pause(next, signal);

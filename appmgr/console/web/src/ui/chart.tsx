@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 
 import { type ChartModel, type Line, drawn, summary, tableRows } from "../model/chart.js";
-import { clock, count, short, unknown } from "../model/format.js";
+import { clock, count, short } from "../model/format.js";
 import { Scroll } from "./parts.js";
 
 /** The most rows of a table: five minutes of half seconds. */
@@ -113,20 +113,34 @@ export function Chart({ model, height = 180, look, show = count, bare = false }:
       ) : (
         <Drawing model={model} height={height} look={look} hover={setUnder} label={summary(model, show)} />
       )}
-      {!asTable && (
-        <ul class="legend" aria-label={`Legend of ${model.title}`}>
-          {model.lines
-            .map((l) => (
-              <li key={l.label}>
-                <span class={`swatch ${l.look} ${colorClass(l.color)}`} />
-                {l.label} <b>{show(l.values[index] ?? null)}</b>
-              </li>
-            ))
-            .reverse()}
-          <li class="at">{rows === 0 ? unknown : clock(model.at[index] ?? 0)}</li>
-        </ul>
-      )}
+      {!asTable && <Legend model={model} index={index} show={show} pointed={under !== null} />}
     </figure>
+  );
+}
+
+/** The lines with their figures: the latest, or those under the pointer. Areas stand as they are stacked. */
+function Legend({ model, index, show, pointed }: { model: ChartModel; index: number; show: (n: number | null) => string; pointed: boolean }): JSX.Element {
+  const value = (l: Line): string => show(l.values[index] ?? null);
+  const [low, high] = [model.lines.find((l) => l.look === "low"), model.lines.find((l) => l.look === "high")];
+  const items = model.lines
+    .filter((l) => l.look !== "low" && l.look !== "high")
+    .map((l) => (
+      <li key={l.label}>
+        <span class={`swatch ${l.look} ${colorClass(l.color)}`} />
+        {l.label} <b>{value(l)}</b>
+      </li>
+    ));
+  return (
+    <ul class="legend" aria-label={`Legend of ${model.title}`}>
+      {model.stacked ? items.reverse() : items}
+      {low !== undefined && high !== undefined && (
+        <li>
+          <span class={`swatch high ${colorClass(high.color)}`} />
+          band <b>{`${value(low)} to ${value(high)}`}</b>
+        </li>
+      )}
+      {pointed && <li class="at">at {clock(model.at[index] ?? 0)}</li>}
+    </ul>
   );
 }
 
@@ -155,7 +169,7 @@ function Drawing(p: { model: ChartModel; height: number; look: string; hover: (i
   useEffect(() => {
     plot.current?.setData(now.current.data);
   }, [p.model]);
-  return <div class={p.height < 120 ? "plot small" : "plot"} ref={box} role="img" aria-label={p.label} />;
+  return <div class={`plot high-${p.height}`} ref={box} role="img" aria-label={p.label} />;
 }
 
 function ChartTable({ model, show }: { model: ChartModel; show: (n: number | null) => string }): JSX.Element {

@@ -3,30 +3,30 @@ import { type JSX } from "preact";
 import { type Share } from "../model/api.js";
 import { flows, type Recent } from "../model/activity.js";
 import { count, short } from "../model/format.js";
-import { type Place } from "../model/graph.js";
+import { type Place, freeSpot } from "../model/graph.js";
 import { colorClass } from "./chart.js";
-import { at } from "./graph.js";
+import { at, useSize } from "./graph.js";
 
 /** How far back moves are drawn, and how long a move counts as fresh, in milliseconds. */
 export const flowWindow = 20_000;
 const fresh = 4_000;
 
-const center = { x: 360, y: 190 };
-
 /** The tokens that moved between sites in the last seconds, over the sites' places. */
 export function Flow(p: { places: readonly Place[]; shares: readonly Share[]; recent: Recent; now: number; colorOf: (site: string) => number }): JSX.Element {
+  const picture = useSize();
   const end = p.now - p.recent.skew;
   const moved = flows(p.recent.moves, end - flowWindow).slice(0, 12);
   const most = Math.max(1, ...p.shares.map((s) => s.left ?? 0));
+  const center = at({ name: "", ...freeSpot(p.places) }, picture);
   const where = (site: string): { x: number; y: number } => {
     const place = p.places.find((x) => x.name === site);
-    return place === undefined ? center : at(place);
+    return place === undefined ? center : at(place, picture);
   };
   const pooled = moved.some((m) => m.from === "" || m.to === "");
   const size = (site: string): number => 9 + 19 * Math.sqrt(Math.max(0, p.shares.find((s) => s.site === site)?.left ?? 0) / most);
   const total = moved.reduce((s, m) => s + m.tokens, 0);
   return (
-    <svg class="graph flow" viewBox="0 0 720 380" role="img" aria-label={`Tokens moved in the last ${flowWindow / 1000} seconds: ${count(total)}. The table of moves has each.`}>
+    <svg class="graph flow" viewBox={`0 0 ${picture.width} ${picture.height}`} role="img" aria-label={`Tokens moved in the last ${flowWindow / 1000} seconds: ${count(total)}. The table of moves has each.`}>
       <defs>
         <marker id="tip" viewBox="0 0 8 8" refX="6.5" refY="4" markerWidth="9" markerHeight="9" orient="auto" markerUnits="userSpaceOnUse">
           <path d="M0 0 8 4 0 8z" class="tip" />
@@ -62,7 +62,7 @@ export function Flow(p: { places: readonly Place[]; shares: readonly Share[]; re
         );
       })}
       {p.places.map((place) => {
-        const { x, y } = at(place);
+        const { x, y } = at(place, picture);
         const share = p.shares.find((s) => s.site === place.name);
         const r = size(place.name);
         return (

@@ -1,4 +1,5 @@
 import { type JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
 
 import { type Survey } from "../model/api.js";
 import { latency } from "../model/format.js";
@@ -6,7 +7,26 @@ import { type Box, type Place, labels } from "../model/graph.js";
 import { colorClass } from "./chart.js";
 import { type Kind } from "./parts.js";
 
-const [width, height, edge] = [720, 380, 70];
+/** The size of a picture, in its own units, and the room at its edges. */
+export interface Size {
+  readonly width: number;
+  readonly height: number;
+  readonly edge: number;
+}
+
+const sizes: { wide: Size; narrow: Size } = { wide: { width: 720, height: 380, edge: 100 }, narrow: { width: 400, height: 380, edge: 48 } };
+const narrowWindow = matchMedia("(max-width: 600px)");
+
+/** The size of a picture that its text can be read at. */
+export function useSize(): Size {
+  const [narrow, setNarrow] = useState(narrowWindow.matches);
+  useEffect(() => {
+    const look = (): void => setNarrow(narrowWindow.matches);
+    narrowWindow.addEventListener("change", look);
+    return () => narrowWindow.removeEventListener("change", look);
+  }, []);
+  return narrow ? sizes.narrow : sizes.wide;
+}
 
 export interface Node {
   name: string;
@@ -17,7 +37,7 @@ export interface Node {
   color: number;
 }
 
-export const at = (p: Place): { x: number; y: number } => ({ x: edge + 40 + p.x * (width - 2 * edge - 80), y: edge - 14 + p.y * (height - 2 * edge) });
+export const at = (p: Place, s: Size): { x: number; y: number } => ({ x: s.edge + p.x * (s.width - 2 * s.edge), y: 40 + p.y * (s.height - 110) });
 
 /** The latency between two sites, the mean of both ends as far as they tell. */
 export function between(s: Survey | null, a: string, b: string): { ms: number | null; connected: boolean } {
@@ -30,17 +50,18 @@ export function between(s: Survey | null, a: string, b: string): { ms: number | 
 }
 
 /** The room that a site takes with its name. */
-export const roomOf = (p: Place): Box => ({ x: at(p).x, y: at(p).y + 16, wide: 92, high: 72 });
+const roomOf = (p: Place, s: Size): Box => ({ x: at(p, s).x, y: at(p, s).y + 16, wide: 92, high: 72 });
 
 const labelHigh = 17;
 
 /** The sites as a graph: near each other if their latency is low. */
 export function Graph({ places, nodes, survey }: { places: readonly Place[]; nodes: Node[]; survey: Survey | null }): JSX.Element {
-  const pairs = places.flatMap((a, i) => places.slice(i + 1).map((b) => ({ key: `${a.name} ${b.name}`, a: at(a), b: at(b), ...between(survey, a.name, b.name) })));
+  const size = useSize();
+  const pairs = places.flatMap((a, i) => places.slice(i + 1).map((b) => ({ key: `${a.name} ${b.name}`, a: at(a, size), b: at(b, size), ...between(survey, a.name, b.name) })));
   const texts = pairs.map((p) => (p.connected ? latency(p.ms) : survey === null ? "" : "cut off"));
-  const spots = places.length > 8 ? [] : labels(pairs.map((p, i) => ({ from: p.a, to: p.b, wide: (texts[i]?.length ?? 0) * 6.4 + 8 })), labelHigh, places.map(roomOf));
+  const spots = places.length > 8 ? [] : labels(pairs.map((p, i) => ({ from: p.a, to: p.b, wide: (texts[i]?.length ?? 0) * 6.4 + 8 })), labelHigh, places.map((p) => roomOf(p, size)));
   return (
-    <svg class="graph" viewBox={`0 0 ${width} ${height}`} role="img" aria-label={`Graph of ${places.length} sites with the round trips between them. The table has all figures.`}>
+    <svg class="graph" viewBox={`0 0 ${size.width} ${size.height}`} role="img" aria-label={`Graph of ${places.length} sites with the round trips between them. The table has all figures.`}>
       {pairs.map(({ key, a, b, connected }) => (
         <line key={key} class={connected || survey === null ? "edge" : "edge cut"} x1={a.x} y1={a.y} x2={b.x} y2={b.y} />
       ))}
@@ -54,14 +75,13 @@ export function Graph({ places, nodes, survey }: { places: readonly Place[]; nod
       ))}
       {places.map((p) => {
         const n = nodes.find((x) => x.name === p.name);
-        return n === undefined ? null : <NodeMark key={p.name} place={p} node={n} />;
+        return n === undefined ? null : <NodeMark key={p.name} x={at(p, size).x} y={at(p, size).y} node={n} />;
       })}
     </svg>
   );
 }
 
-function NodeMark({ place, node }: { place: Place; node: Node }): JSX.Element {
-  const { x, y } = at(place);
+function NodeMark({ x, y, node }: { x: number; y: number; node: Node }): JSX.Element {
   return (
     <g class={`node ${node.kind}`} transform={`translate(${x} ${y})`}>
       <circle class={`ring ${colorClass(node.color)}`} r="17" />

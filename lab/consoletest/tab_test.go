@@ -1,0 +1,276 @@
+package consoletest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+const (
+	// patience bounds every wait for something that takes far less.
+	patience = 20 * time.Second
+	// every is the time between two looks at a page.
+	every = 40 * time.Millisecond
+	// axeFile is the checker of accessibility, from this folder.
+	axeFile = "../../appmgr/console/web/node_modules/axe-core/axe.min.js"
+)
+
+// tab is a tab of the browser. It notes the errors of the page and all requests.
+type tab struct {
+	t      *testing.T
+	ctx    context.Context
+	origin string
+	shots  string // folder of the screenshots
+
+	mu       sync.Mutex
+	errors   []string // faults of the page
+	foreign  []string // requests to other origins
+	failures []string // answers that the browser reports as errors
+}
+
+// openTab opens a tab on the console of an app manager.
+func openTab(t *testing.T, browser context.Context, addr, shots string) *tab {
+	t.Helper()
+	ctx, cancel := chromedp.NewContext(browser)
+	t.Cleanup(cancel)
+	b := &tab{t: t, ctx: ctx, origin: "http://" + addr, shots: shots}
+	chromedp.ListenTarget(ctx, b.note)
+	b.do(network.Enable(), network.SetCacheDisabled(true), runtime.Enable(), log.Enable(),
+		chromedp.ActionFunc(func(ctx context.Context) error {
+			_, err := page.AddScriptToEvaluateOnNewDocument(stopwatch).Do(ctx)
+			return err
+		}))
+	return b
+}
+
+// stopwatch notes when the page first has its bar, and when it first has a site in a table.
+const stopwatch = `(() => {
+	const seen = {};
+	window.__seen = seen;
+	const look = () => {
+		if (!seen.interactive && document.querySelector("#find")) seen.interactive = performance.now();
+		if (!seen.sites && document.querySelector("#sites-title ~ *, section table tbody tr")) seen.sites = performance.now();
+	};
+	new MutationObserver(look).observe(document, {subtree: true, childList: true});
+})()`
+
+// note takes an event of the tab.
+func (b *tab) note(event any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch e := event.(type) {
+	case *runtime.EventExceptionThrown:
+		b.errors = append(b.errors, e.ExceptionDetails.Error())
+	case *runtime.EventConsoleAPICalled:
+		if e.Type == runtime.APITypeError || e.Type == runtime.APITypeWarning || e.Type == runtime.APITypeAssert {
+			var text []string
+			for _, a := range e.Args {
+				text = append(text, string(a.Value)+a.Description)
+			}
+			b.errors = append(b.errors, string(e.Type)+": "+strings.Join(text, " "))
+		}
+	case *log.EventEntryAdded:
+		switch {
+		case e.Entry.Level != log.LevelError && e.Entry.Level != log.LevelWarning:
+		case e.Entry.Source == log.SourceNetwork:
+			b.failures = append(b.failures, e.Entry.URL+" "+e.Entry.Text)
+		default:
+			b.errors = append(b.errors, string(e.Entry.Source)+": "+e.Entry.Text)
+		}
+	case *network.EventRequestWillBeSent:
+		if u, err := url.Parse(e.Request.URL); err != nil || u.Scheme != "data" && u.Scheme+"://"+u.Host != b.origin {
+			b.foreign = append(b.foreign, e.Request.URL)
+		}
+	}
+}
+
+// end checks what the tab noted. Each failed answer must have been expected: its text holds
+// an expected text. Each expected text must have been seen.
+func (b *tab) end(expected ...string) {
+	b.t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, e := range b.errors {
+		b.t.Errorf("the page of %s has an error: %s", b.origin, e)
+	}
+	for _, f := range b.foreign {
+		b.t.Errorf("the page of %s asks another origin: %s", b.origin, f)
+	}
+	for _, f := range b.failures {
+		if !slices.ContainsFunc(expected, func(e string) bool { return strings.Contains(f, e) }) {
+			b.t.Errorf("the page of %s has a failed request: %s", b.origin, f)
+		}
+	}
+	for _, e := range expected {
+		if !slices.ContainsFunc(b.failures, func(f string) bool { return strings.Contains(f, e) }) {
+			b.t.Errorf("no request of the page of %s failed with %q; the browser reports %q", b.origin, e, b.failures)
+		}
+	}
+}
+
+// do runs actions.
+func (b *tab) do(actions ...chromedp.Action) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	if err := chromedp.Run(ctx, actions...); err != nil {
+		b.t.Fatalf("%s: %v", b.origin, err)
+	}
+}
+
+// open loads a page of the console.
+func (b *tab) open(path string) {
+	b.t.Helper()
+	b.do(chromedp.Navigate(b.origin + "/console/" + path))
+}
+
+// ask evaluates an expression of the page.
+func ask[T any](b *tab, expression string) T {
+	b.t.Helper()
+	var out T
+	b.do(chromedp.Evaluate(expression, &out, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+	return out
+}
+
+// until waits until an expression of the page is true.
+func (b *tab) until(what, expression string) {
+	b.t.Helper()
+	if !b.within(patience, expression) {
+		b.shoot("failure")
+		b.t.Fatalf("%s: after %v the page does not show %s; its text:\n%s", b.origin, patience, what, ask[string](b, `document.body.innerText.slice(0, 3000)`))
+	}
+}
+
+// within reports whether an expression becomes true in time.
+func (b *tab) within(limit time.Duration, expression string) bool {
+	b.t.Helper()
+	timer, ticker := time.NewTimer(limit), time.NewTicker(every)
+	defer timer.Stop()
+	defer ticker.Stop()
+	for !ask[bool](b, `Boolean(`+expression+`)`) {
+		select {
+		case <-timer.C:
+			return false
+		case <-ticker.C:
+		}
+	}
+	return true
+}
+
+// shows waits until the page has a text.
+func (b *tab) shows(text string) {
+	b.t.Helper()
+	b.until(fmt.Sprintf("%q", text), `document.body.innerText.includes(`+quoted(text)+`)`)
+}
+
+// quoted is a text as a literal of JavaScript.
+func quoted(text string) string {
+	out, err := json.Marshal(text)
+	if err != nil {
+		panic(err) // a string has JSON
+	}
+	return string(out)
+}
+
+// click clicks an element, once it is there and may be clicked.
+func (b *tab) click(selector string) {
+	b.t.Helper()
+	b.until(selector, `document.querySelector(`+quoted(selector)+`)?.disabled === false || document.querySelector("a"+`+quoted(selector)+`) !== null`)
+	b.do(chromedp.Click(selector, chromedp.ByQuery))
+}
+
+// fill puts a text into a field, in the place of what it has.
+func (b *tab) fill(selector, text string) {
+	b.t.Helper()
+	b.until(selector, `document.querySelector(`+quoted(selector)+`) !== null`)
+	b.do(chromedp.Focus(selector, chromedp.ByQuery), chromedp.Evaluate(`document.activeElement.select()`, nil), chromedp.KeyEvent(text))
+}
+
+// keys presses keys, one after the other.
+func (b *tab) keys(keys ...string) {
+	b.t.Helper()
+	for _, k := range keys {
+		b.do(chromedp.KeyEvent(k))
+	}
+}
+
+// looks chooses colours and the size of the window.
+func (b *tab) looks(scheme string, width int64) {
+	b.t.Helper()
+	b.do(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}),
+		chromedp.EmulateViewport(width, 900))
+	b.until("the colours "+scheme, `document.documentElement.dataset.theme === `+quoted(scheme))
+}
+
+// shoot keeps a picture of the whole page.
+func (b *tab) shoot(name string) {
+	b.t.Helper()
+	var png []byte
+	b.do(chromedp.FullScreenshot(&png, 100))
+	if err := os.WriteFile(filepath.Join(b.shots, name+".png"), png, 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// wide and narrow are the widths of windows, in pixels of a page.
+const (
+	wide   = 1280
+	narrow = 400
+)
+
+// check takes pictures of a page in light, dark and narrow, and has its accessibility checked
+// in each.
+func (b *tab) check(name string) {
+	b.t.Helper()
+	for _, look := range []struct {
+		suffix, scheme string
+		width          int64
+	}{{"", "light", wide}, {"-dark", "dark", wide}, {"-narrow", "light", narrow}} {
+		b.looks(look.scheme, look.width)
+		b.shoot(name + look.suffix)
+		b.axe(name + look.suffix)
+		if over := ask[int64](b, `document.documentElement.scrollWidth - document.documentElement.clientWidth`); over > 0 {
+			b.t.Errorf("%s%s is %d pixels wider than its window", name, look.suffix, over)
+		}
+	}
+	b.looks("light", wide)
+}
+
+// axe fails for each violation of WCAG AA that axe-core finds.
+func (b *tab) axe(name string) {
+	b.t.Helper()
+	source, err := os.ReadFile(axeFile)
+	if err != nil {
+		b.t.Fatalf("axe-core is installed by make console-check: %v", err)
+	}
+	b.do(chromedp.Evaluate(`if (!window.axe) {`+string(source)+`}`, nil))
+	found := ask[[]string](b, `axe.run(document, {runOnly: {type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}})
+		.then((r) => r.violations.map((v) => v.id + ": " + v.help + ": " + v.nodes.map((n) => n.target.join(" ") + " " + (n.any[0]?.message ?? "")).slice(0, 4).join("; ")))`)
+	for _, f := range found {
+		b.t.Errorf("%s: %s", name, f)
+	}
+}
+
+// signIn shows a token to the console.
+func (b *tab) signIn(token string) {
+	b.t.Helper()
+	b.open("")
+	b.fill("#token", token)
+	b.click("form button[type=submit]")
+	b.until("the bar", `document.querySelector("#find") !== null`)
+}
