@@ -62,7 +62,7 @@ export function niceEnd(most: number): number {
       return step * power;
     }
   }
-  return 20 * power;
+  return 15 * power;
 }
 
 /** The lowest and highest ends of a scale for values that may be negative. */
