@@ -110,11 +110,11 @@ CONSOLE := appmgr/console/web
 
 .PHONY: console
 console: ## Bundle the pages of the web console into appmgr/console/assets; takes node 20 with npm
-	cd $(CONSOLE) && npm ci --no-audit --no-fund --loglevel=error && npm run --silent check && npm run --silent build
+	cd $(CONSOLE) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && npm run --silent check && npm run --silent build
 
 .PHONY: console-check
 console-check: ## Test the units of the console, and see that its committed files are what the sources make
-	cd $(CONSOLE) && npm ci --no-audit --no-fund --loglevel=error && npm run --silent check && npm test --silent
+	cd $(CONSOLE) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && npm run --silent check && npm test --silent
 	rm -rf bin/console-assets && cd $(CONSOLE) && node build.mjs $(BIN)/console-assets
 	diff -r bin/console-assets appmgr/console/assets || { echo "run make console and commit appmgr/console/assets"; exit 1; }
 

@@ -58,7 +58,7 @@ func browse(t *testing.T) context.Context {
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx, chromedp.WithErrorf(t.Logf))
 	t.Cleanup(cancel)
-	if err := chromedp.Run(ctx); err != nil {
+	if err := chromedp.Do(ctx); err != nil {
 		t.Fatalf("start chromium: %v", err)
 	}
 	return ctx
@@ -221,7 +221,7 @@ func entityPage(b *tab, client *httpapi.Client) {
 	b.until("the tree", `document.querySelectorAll("[role=treeitem]").length === 4`)
 	b.until("usage in the tree", `document.querySelectorAll("[role=treeitem] .meter").length === 4`)
 	b.check("tree")
-	b.do(chromedp.Focus(`[role=treeitem][tabindex="0"]`, chromedp.ByQuery))
+	b.run(`document.querySelector("[role=treeitem][tabindex='0']").focus()`)
 	b.keys(kb.ArrowDown)
 	b.keys(kb.Enter)
 	b.until("a child", `document.querySelector("h1")?.textContent.startsWith("acme/")`)
@@ -333,7 +333,7 @@ func killManager(t *testing.T, b *tab, manager *proc.Process) {
 func drain(b *tab) {
 	b.open("admin?action=drain")
 	b.until("the members", `document.querySelectorAll("#field-site option").length === 6`)
-	b.do(chromedp.SetValue("#field-site", "au", chromedp.ByQuery), chromedp.Evaluate(`document.querySelector("#field-site").dispatchEvent(new Event("change", {bubbles: true}))`, nil))
+	b.run(`const field = document.querySelector("#field-site"); field.value = "au"; field.dispatchEvent(new Event("change", {bubbles: true}));`)
 	b.click("form button[type=submit]")
 	b.until("effects", `document.querySelectorAll(".effects li").length > 0`)
 	b.check("drain")

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
@@ -49,12 +50,13 @@ func openTab(t *testing.T, browser context.Context, addr, shots string) *tab {
 	ctx, cancel := chromedp.NewContext(browser)
 	t.Cleanup(cancel)
 	b := &tab{t: t, ctx: ctx, origin: "http://" + addr, shots: shots}
-	chromedp.ListenTarget(ctx, b.note)
-	b.do(network.Enable(), network.SetCacheDisabled(true), runtime.Enable(), log.Enable(),
-		chromedp.ActionFunc(func(ctx context.Context) error {
-			_, err := page.AddScriptToEvaluateOnNewDocument(stopwatch).Do(ctx)
-			return err
-		}))
+	if err := chromedp.Listen(ctx, b.note); err != nil {
+		t.Fatal(err)
+	}
+	send(b, network.Enable, network.EnableParams{})
+	send(b, network.SetCacheDisabled, network.SetCacheDisabledParams{CacheDisabled: true})
+	send(b, log.Enable, cdp.Empty{})
+	send(b, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: stopwatch})
 	return b
 }
 
@@ -77,9 +79,13 @@ func (b *tab) note(event any) {
 	defer b.mu.Unlock()
 	switch e := event.(type) {
 	case *runtime.EventExceptionThrown:
-		b.errors = append(b.errors, e.ExceptionDetails.Error())
+		text := e.ExceptionDetails.Text
+		if e.ExceptionDetails.Exception != nil {
+			text += " " + e.ExceptionDetails.Exception.Description
+		}
+		b.errors = append(b.errors, text)
 	case *runtime.EventConsoleAPICalled:
-		if e.Type == runtime.APITypeError || e.Type == runtime.APITypeWarning || e.Type == runtime.APITypeAssert {
+		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning || e.Type == runtime.ConsoleAPICalledTypeAssert {
 			var text []string
 			for _, a := range e.Args {
 				text = append(text, string(a.Value)+a.Description)
@@ -88,8 +94,8 @@ func (b *tab) note(event any) {
 		}
 	case *log.EventEntryAdded:
 		switch {
-		case e.Entry.Level != log.LevelError && e.Entry.Level != log.LevelWarning:
-		case e.Entry.Source == log.SourceNetwork:
+		case e.Entry.Level != log.EntryLevelError && e.Entry.Level != log.EntryLevelWarning:
+		case e.Entry.Source == log.EntrySourceNetwork:
 			b.failures = append(b.failures, e.Entry.URL+" "+e.Entry.Text)
 		default:
 			b.errors = append(b.errors, string(e.Entry.Source)+": "+e.Entry.Text)
@@ -125,28 +131,44 @@ func (b *tab) end(expected ...string) {
 	}
 }
 
-// do runs actions.
-func (b *tab) do(actions ...chromedp.Action) {
+// send sends a command of the protocol to the tab.
+func send[P, R any](b *tab, command cdp.Command[P, R], params P) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
-	if err := chromedp.Run(ctx, actions...); err != nil {
+	if _, err := chromedp.Call(ctx, command, params); err != nil {
+		b.t.Fatalf("%s: %s: %v", b.origin, command.Method, err)
+	}
+}
+
+// get runs an action and returns its value.
+func get[T any](b *tab, action chromedp.Action[T]) T {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	out, err := chromedp.Run(ctx, action)
+	if err != nil {
 		b.t.Fatalf("%s: %v", b.origin, err)
 	}
+	return out
 }
 
 // open loads a page of the console.
 func (b *tab) open(path string) {
 	b.t.Helper()
-	b.do(chromedp.Navigate(b.origin + "/console/" + path))
+	get(b, chromedp.Navigate(b.origin+"/console/"+path))
 }
 
 // ask evaluates an expression of the page.
 func ask[T any](b *tab, expression string) T {
 	b.t.Helper()
-	var out T
-	b.do(chromedp.Evaluate(expression, &out, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
-	return out
+	return get(b, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+}
+
+// run runs statements in the page.
+func (b *tab) run(statements string) {
+	b.t.Helper()
+	ask[bool](b, `(() => {`+statements+`})() || true`)
 }
 
 // until waits until an expression of the page is true.
@@ -193,37 +215,39 @@ func quoted(text string) string {
 func (b *tab) click(selector string) {
 	b.t.Helper()
 	b.until(selector, `document.querySelector(`+quoted(selector)+`) !== null && !document.querySelector(`+quoted(selector)+`).disabled`)
-	b.do(chromedp.Click(selector, chromedp.ByQuery))
+	get(b, chromedp.Click(chromedp.CSS(selector)))
 }
 
 // fill puts a text into a field, in the place of what it has.
 func (b *tab) fill(selector, text string) {
 	b.t.Helper()
 	b.until(selector, `document.querySelector(`+quoted(selector)+`) !== null`)
-	b.do(chromedp.Focus(selector, chromedp.ByQuery), chromedp.Evaluate(`document.activeElement.select()`, nil), chromedp.KeyEvent(text))
+	b.run(`const field = document.querySelector(` + quoted(selector) + `); field.focus(); field.select();`)
+	get(b, chromedp.KeyEvent(text))
 }
 
 // keys presses keys, one after the other.
 func (b *tab) keys(keys ...string) {
 	b.t.Helper()
 	for _, k := range keys {
-		b.do(chromedp.KeyEvent(k))
+		get(b, chromedp.KeyEvent(k))
 	}
 }
 
 // looks chooses colours and the size of the window.
 func (b *tab) looks(scheme string, width int64) {
 	b.t.Helper()
-	b.do(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}),
-		chromedp.EmulateViewport(width, 900))
+	send(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+	})
+	get(b, chromedp.EmulateViewport(width, 900))
 	b.until("the colours "+scheme, `document.documentElement.dataset.theme === `+quoted(scheme))
 }
 
 // shoot keeps a picture of the whole page.
 func (b *tab) shoot(name string) {
 	b.t.Helper()
-	var png []byte
-	b.do(chromedp.FullScreenshot(&png, 100))
+	png := get(b, chromedp.FullScreenshot(100))
 	if err := os.WriteFile(filepath.Join(b.shots, name+".png"), png, 0o600); err != nil {
 		b.t.Fatal(err)
 	}
@@ -260,7 +284,9 @@ func (b *tab) axe(name string) {
 	if err != nil {
 		b.t.Fatalf("axe-core is installed by make console-check: %v", err)
 	}
-	b.do(chromedp.Evaluate(`if (!window.axe) {`+string(source)+`}`, nil))
+	if !ask[bool](b, `window.axe !== undefined`) {
+		b.run(string(source))
+	}
 	found := ask[[]string](b, `axe.run(document, {runOnly: {type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}})
 		.then((r) => r.violations.map((v) => v.id + ": " + v.help + ": " + v.nodes.map((n) => n.target.join(" ") + " " + (n.any[0]?.message ?? "")).slice(0, 4).join("; ")))`)
 	for _, f := range found {
