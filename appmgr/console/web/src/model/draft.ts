@@ -83,7 +83,9 @@ export function requestOf(d: Draft, subject: Entity | null): Request | FieldProb
         return [{ field: "site", problem: "choose a site" }];
       }
       const body: Record<string, unknown> = { request_id: d.requestId };
-      if (field("heir") !== "") {
+      if (field("cancel") === "yes") {
+        body["cancel"] = true;
+      } else if (field("heir") !== "") {
         body["heir"] = field("heir");
       }
       return { method: "POST", path: `/v1/members/${encodeURIComponent(field("site"))}:drain`, body };

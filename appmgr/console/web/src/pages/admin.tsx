@@ -153,7 +153,8 @@ function CreateFields({ d, wrong, set }: { d: Draft; wrong: FieldProblem[]; set:
 }
 
 function DrainFields({ p, d, set }: { p: Shown; d: Draft; set: (n: string, v: string) => void }): JSX.Element {
-  const members = (p.s.members.value?.members ?? []).filter((m) => m.state === "member");
+  const members = (p.s.members.value?.members ?? []).filter((m) => m.state === "member" || m.state === "draining");
+  const draining = members.find((m) => m.name === d.fields["site"])?.state === "draining";
   const select = (name: string, label: string, empty: string, options: string[], hint: string): JSX.Element => (
     <div class="field">
       <label for={`field-${name}`}>{label}</label>
@@ -174,7 +175,16 @@ function DrainFields({ p, d, set }: { p: Shown; d: Draft; set: (n: string, v: st
   return (
     <>
       {select("site", "Site that leaves", "choose a site", all, "It takes no new requests, hands tokens and leases to its heir, and is gone then.")}
-      {select("heir", "Heir", "the next site by name", all.filter((n) => n !== d.fields["site"]), "Another member, which takes over what the site holds.")}
+      {draining ? (
+        <div class="field">
+          <label class="check">
+            <input type="checkbox" checked={d.fields["cancel"] === "yes"} onChange={(e) => set("cancel", e.currentTarget.checked ? "yes" : "")} /> Stay after all
+          </label>
+          <p class="note">The site leaves already. What it has handed over stays with its heir.</p>
+        </div>
+      ) : (
+        select("heir", "Heir", "the next site by name", all.filter((n) => n !== d.fields["site"]), "Another member, which takes over what the site holds.")
+      )}
     </>
   );
 }

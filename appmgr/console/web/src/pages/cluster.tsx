@@ -38,6 +38,7 @@ export function ClusterPage(p: Shown): JSX.Element {
   const present = rows.filter((r) => r.member?.state !== "gone" && r.member?.state !== "lost");
   const nodes = present.map((r) => ({
     name: r.name,
+    region: r.member?.region ?? r.site?.region ?? r.name,
     kind: siteKind(r.member?.state, healthOf(r)),
     words: siteWords(r.member?.state, healthOf(r)),
     holds: r.told === undefined ? "" : `${short(r.told.tokens_left)} tokens`,
@@ -48,14 +49,14 @@ export function ClusterPage(p: Shown): JSX.Element {
       <h1>
         Cluster {s.caller?.cluster ?? s.sites.value?.cluster ?? ""} <span class="headline">{headline(present)}</span>
       </h1>
-      <Stale feed={s.sites} now={s.now} what="The list of sites" />
+      <Stale feed={s.sites} now={s.now} what="the list of sites" />
       <Facts label="The cluster at a glance" facts={facts(p, present)} />
       <div class="columns wide-left">
         <Map p={p} nodes={nodes} />
         <Changes p={p} rows={rows} />
       </div>
       <Section title="Sites" id="sites-title" note="Tokens are of entities without a parent; rates are over the last two seconds.">
-        <Stale feed={s.survey} now={s.now} what="What the sites hold" />
+        <Stale feed={s.survey} now={s.now} what="what the sites hold" />
         <SiteTable p={p} rows={rows} />
       </Section>
       <Section title="Acquires" id="acquires-title" note="Tokens leave a site by acquires; a site without enough tokens refuses.">
@@ -170,7 +171,7 @@ function Changes({ p, rows }: { p: Shown; rows: Row[] }): JSX.Element {
   const quiet = moving.length === 0 && waits === "";
   return (
     <Section title="Members" id="members-title" note={s.members.value === null ? "" : `version ${s.members.value.version} of the list, told by ${s.members.value.answered_by}`}>
-      <Stale feed={s.members} now={s.now} what="The list of members" />
+      <Stale feed={s.members} now={s.now} what="the list of members" />
       {quiet && <p class="empty">No site joins or leaves.</p>}
       {waits !== "" && <p><Status kind="busy">The change waits for {waits}.</Status></p>}
       {moving.map((r) => (
@@ -199,7 +200,7 @@ function Versions({ p }: { p: Shown }): JSX.Element {
   return (
     <>
       <h3>Versions</h3>
-      <Stale feed={p.s.version} now={p.s.now} what="The versions" />
+      <Stale feed={p.s.version} now={p.s.now} what="the versions" />
       {v !== null && (
         <Scroll label="Versions of the sites">
           <table>

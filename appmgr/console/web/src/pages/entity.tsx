@@ -31,7 +31,7 @@ export function EntityPage(p: Shown): JSX.Element {
   return (
     <>
       <Title p={p} v={v} e={e} />
-      {v.deleted ? <p class="stale"><Status kind="bad">This entity was deleted. The figures are its last.</Status></p> : <Stale feed={v.status} now={p.s.now} what={`Figures of ${v.name}`} />}
+      {v.deleted ? <p class="stale"><Status kind="bad">This entity was deleted. The figures are its last.</Status></p> : <Stale feed={v.status} now={p.s.now} what={`the figures of ${v.name}`} />}
       <Facts label={`${v.name} at a glance`} facts={facts(e)} />
       <Whole p={p} e={e} />
       <div class="columns">

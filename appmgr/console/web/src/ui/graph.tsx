@@ -30,6 +30,7 @@ export function useSize(): Size {
 
 export interface Node {
   name: string;
+  region: string;
   kind: Kind;
   words: string;
   /** A line below the name, such as the tokens held. */
@@ -65,7 +66,7 @@ export function Graph({ places, nodes, survey }: { places: readonly Place[]; nod
       {pairs.map(({ key, a, b, connected }) => (
         <line key={key} class={connected || survey === null ? "edge" : "edge cut"} x1={a.x} y1={a.y} x2={b.x} y2={b.y} />
       ))}
-      {spots.map((s, i) => (
+      {spots.map((s, i) => texts[i] !== "" && (
         <g key={pairs[i]?.key} class={pairs[i]?.connected === true ? "edge-label" : "edge-label cut"}>
           <rect x={s.x - s.wide / 2} y={s.y - 9} width={s.wide} height={labelHigh} rx={3} />
           <text x={s.x} y={s.y + 4}>
@@ -90,7 +91,7 @@ function NodeMark({ x, y, node }: { x: number; y: number; node: Node }): JSX.Ele
       {node.kind === "warn" && <path class="sign" d="M0-8V2M0 6V8" />}
       {node.kind === "ok" && <path class="sign" d="M-6 0-2 5 7-5" />}
       <text class="name" y="33">
-        {node.name}
+        {node.region === node.name ? node.name : `${node.name} in ${node.region}`}
       </text>
       <text class="holds" y="48">
         {node.kind === "ok" ? node.holds : node.words}

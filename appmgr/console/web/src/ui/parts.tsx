@@ -143,7 +143,7 @@ export function Stale({ feed, now, what }: { feed: Feed<unknown>; now: number; w
   return (
     <p class="stale">
       <Status kind="warn">
-        {what} as of {clock(feed.at)}, stale for {span(now - feed.staleSince)}: {feed.problem.title.toLowerCase()}
+        {what.charAt(0).toUpperCase() + what.slice(1)} as of {clock(feed.at)}, stale for {span(now - feed.staleSince)}: {feed.problem.title.toLowerCase()}
         {feed.problem.detail !== "" && ` (${feed.problem.detail})`}. Trying again.
       </Status>
     </p>
