@@ -253,6 +253,23 @@ func (b *tab) shoot(name string) {
 	}
 }
 
+// picture keeps what the window shows, small enough for the documentation.
+func (b *tab) picture(name string, height int64) {
+	b.t.Helper()
+	get(b, chromedp.EmulateViewport(wide, height))
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	quality := int64(70)
+	shot, err := chromedp.Call(ctx, page.CaptureScreenshot, page.CaptureScreenshotParams{Format: page.CaptureScreenshotFormatWebp, Quality: &quality})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(b.shots, name+".webp"), shot.Data, 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+	b.looks("light", wide)
+}
+
 // wide and narrow are the widths of windows, in pixels of a page.
 const (
 	wide   = 1280

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { count, counted, latency, percent, rate, short, span, unknown } from "../src/model/format.js";
+import { count, counted, fineClock, latency, percent, rate, short, span, unknown } from "../src/model/format.js";
 import { nothingPressed, press, sequenceTime } from "../src/model/keys.js";
 import { entityPath, href, parse } from "../src/model/routes.js";
 
@@ -30,6 +30,7 @@ test("times have the two largest units", () => {
   assert.equal(latency(2.62), "2.6 ms");
   assert.equal(latency(134.4), "134 ms");
   assert.equal(latency(null), unknown);
+  assert.match(fineClock(1_790_000_000_512), /^\d\d:\d\d:20\.5$/);
 });
 
 test("an address leads to its page and back", () => {

@@ -68,6 +68,9 @@ export function clock(ms: number): string {
   return `${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`;
 }
 
+/** The time of a day to the tenth of a second, for rows that are closer than a second. */
+export const fineClock = (ms: number): string => `${clock(ms)}.${Math.floor((((ms % 1000) + 1000) % 1000) / 100)}`;
+
 /** Day and time, in the reader's zone. */
 export function moment(ms: number): string {
   const d = new Date(ms);

@@ -118,7 +118,7 @@ function Map({ p, nodes }: { p: Shown; nodes: Parameters<typeof Graph>[0]["nodes
       id="map-title"
       note="Near sites answer each other fast."
       tools={
-        <button type="button" class="plain" aria-pressed={asTable} onClick={() => setAsTable(!asTable)} aria-label="Table of round trips">
+        <button type="button" class="plain" aria-pressed={asTable} onClick={() => setAsTable(!asTable)} aria-label={`${asTable ? "Graph" : "Table"} of round trips`}>
           {asTable ? "Graph" : "Table"}
         </button>
       }

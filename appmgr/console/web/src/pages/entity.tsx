@@ -206,7 +206,7 @@ function Moves({ p, v, e }: { p: Shown; v: EntityView; e: EntityStatus }): JSX.E
       id="moves-title"
       note={`Between sites, in the last ${flowWindow / 1000} seconds.`}
       tools={
-        <button type="button" class="plain" aria-pressed={asTable} onClick={() => setAsTable(!asTable)} aria-label="Table of moves">
+        <button type="button" class="plain" aria-pressed={asTable} onClick={() => setAsTable(!asTable)} aria-label={`${asTable ? "Graph" : "Table"} of moves`}>
           {asTable ? "Graph" : "Table"}
         </button>
       }

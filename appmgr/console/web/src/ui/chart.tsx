@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 
 import { type ChartModel, type Line, drawn, summary, tableRows } from "../model/chart.js";
-import { clock, count, short } from "../model/format.js";
+import { clock, count, fineClock, short } from "../model/format.js";
 import { Scroll } from "./parts.js";
 
 /** The most rows of a table: five minutes of half seconds. */
@@ -100,7 +100,7 @@ export function Chart({ model, height = 180, look, show = count, bare = false }:
       <figcaption>
         <span class={bare ? "visually-hidden" : "chart-title"}>{model.title}</span>
         <span class="unit">{model.unit}</span>
-        <button type="button" class="plain" aria-pressed={asTable} onClick={() => setAsTable(!asTable)} aria-label={`Table of ${model.title}`}>
+        <button type="button" class="plain" aria-pressed={asTable} onClick={() => setAsTable(!asTable)} aria-label={`${asTable ? "Chart" : "Table"} of ${model.title}`}>
           {asTable ? "Chart" : "Table"}
         </button>
       </figcaption>
@@ -173,6 +173,7 @@ function Drawing(p: { model: ChartModel; height: number; look: string; hover: (i
 }
 
 function ChartTable({ model, show }: { model: ChartModel; show: (n: number | null) => string }): JSX.Element {
+  const time = model.at.some((t, i) => i > 0 && t - (model.at[i - 1] ?? 0) < 1000) ? fineClock : clock;
   return (
     <table>
       <caption class="visually-hidden">
@@ -191,7 +192,7 @@ function ChartTable({ model, show }: { model: ChartModel; show: (n: number | nul
       <tbody>
         {tableRows(model, mostRows).map((r) => (
           <tr key={r.at}>
-            <th scope="row">{clock(r.at)}</th>
+            <th scope="row">{time(r.at)}</th>
             {r.values.map((v, i) => (
               <td key={i} class="number">
                 {show(v)}

@@ -153,7 +153,7 @@ export function Stale({ feed, now, what }: { feed: Feed<unknown>; now: number; w
 /** A region that scrolls sideways, also by keys. */
 export function Scroll({ label, children, class: more }: { label: string; children: ComponentChildren; class?: string }): JSX.Element {
   return (
-    <div class={`scroll ${more ?? ""}`} role="region" aria-label={label} tabIndex={0}>
+    <div class={`scroll ${more ?? ""}`} role="region" aria-label={`Table: ${label}`} tabIndex={0}>
       {children}
     </div>
   );
