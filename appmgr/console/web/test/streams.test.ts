@@ -36,6 +36,7 @@ test("a problem names fields and bounds", () => {
   assert.deepEqual(p.fields, [{ field: "limit", problem: "must be at most 5" }]);
   assert.equal(p.requestId, "r1");
   assert.equal(outcomeOpen(p), false);
+  assert.equal(problemOf(0, { reason: "UNAUTHENTICATED", status: 401 }).status, 401);
 });
 
 test("what is no problem document still is a problem", () => {

@@ -34,7 +34,8 @@ export function problemOf(status: number, body: unknown): Problem {
   return {
     title: text(o["title"]) || `The answer has status ${status}`,
     detail: text(o["detail"]),
-    status,
+    // A problem in a stream has its status in the document alone.
+    status: status === 0 && typeof o["status"] === "number" ? o["status"] : status,
     reason: text(o["reason"]),
     fields: fieldsOf(o),
     requestId: text(o["request_id"]),

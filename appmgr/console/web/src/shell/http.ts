@@ -56,10 +56,19 @@ export async function call<T>(path: string, signal: AbortSignal, o: { method?: s
   }
 }
 
-/** Reads a stream of lines of JSON until its end, which is a problem. */
-export async function stream(path: string, signal: AbortSignal, line: (value: unknown) => void): Promise<Problem | null> {
+/** Reads a stream of lines of JSON until its end, or until nothing came for `silence` milliseconds. */
+export async function stream(path: string, signal: AbortSignal, line: (value: unknown) => void, silence = Infinity): Promise<Problem | null> {
+  const mute = new AbortController();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const heard = (): void => {
+    clearTimeout(timer);
+    if (silence < Infinity) {
+      timer = setTimeout(() => mute.abort(), silence);
+    }
+  };
   try {
-    const r = await fetch(path, { headers: headers(false), signal, cache: "no-store" });
+    heard();
+    const r = await fetch(path, { headers: headers(false), signal: AbortSignal.any([signal, mute.signal]), cache: "no-store" });
     if (!r.ok || r.body === null) {
       return await problemIn(r);
     }
@@ -71,6 +80,7 @@ export async function stream(path: string, signal: AbortSignal, line: (value: un
       if (done) {
         return unanswered(new Error("The stream has ended"));
       }
+      heard();
       for (const text of lines.take(decoder.decode(value, { stream: true }))) {
         const parsed = JSON.parse(text) as { problem?: unknown };
         if (parsed.problem !== undefined) {
@@ -80,6 +90,11 @@ export async function stream(path: string, signal: AbortSignal, line: (value: un
       }
     }
   } catch (cause) {
-    return signal.aborted ? null : unanswered(cause);
+    if (signal.aborted) {
+      return null;
+    }
+    return unanswered(mute.signal.aborted ? new Error(`nothing was heard for ${silence / 1000} s`) : cause);
+  } finally {
+    clearTimeout(timer);
   }
 }

@@ -13,6 +13,9 @@ import { type Store } from "./store.js";
 const often = 2_000;
 const seldom = 10_000;
 
+/** A watch of the members has a sign of life every five seconds; after this time without one it is lost. */
+const silence = 15_000;
+
 /** A call that cannot succeed by itself: the caller may not make it, or it does not exist. */
 const hopeless = (p: Problem): boolean => p.status === 401 || p.status === 403 || notOffered(p);
 
@@ -56,7 +59,7 @@ export class Pages {
           told();
           const m = line as Members;
           dispatch(m.members === undefined ? { type: "alive", feed: "members", at: Date.now() } : { type: "fed", feed: "members", value: m, at: Date.now() });
-        }),
+        }, silence),
       (problem) => {
         dispatch({ type: "failed", feed: "members", problem, at: Date.now() });
         if (problem.reason === "UNAUTHENTICATED") {
