@@ -167,7 +167,9 @@ func begin(t *testing.T, cluster *proc.Cluster) {
 		shift := 2 * math.Pi * float64(i) / float64(len(regions))
 		cfg.Regions = append(cfg.Regions, load.Region{
 			Name: r, Addr: cluster.AppManager(i).HTTP,
-			Target: func(at time.Duration) float64 { return 950 * (0.95 + math.Sin(2*math.Pi*at.Seconds()/day.Seconds()+shift)) },
+			Target: func(at time.Duration) float64 {
+				return 950 * (0.95 + math.Sin(2*math.Pi*at.Seconds()/day.Seconds()+shift))
+			},
 		})
 	}
 	l, err := load.New(cfg)

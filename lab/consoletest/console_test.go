@@ -41,7 +41,7 @@ func shotsDir(t *testing.T) string {
 }
 
 // browse starts a browser that ends with the test.
-func browse(t *testing.T) context.Context {
+func browse(t *testing.T) browser {
 	t.Helper()
 	bin, err := exec.LookPath("chromium")
 	if err != nil {
@@ -61,7 +61,7 @@ func browse(t *testing.T) context.Context {
 	if err := chromedp.Do(ctx); err != nil {
 		t.Fatalf("start chromium: %v", err)
 	}
-	return ctx
+	return browser{ctx}
 }
 
 // TestConsole drives each page against five sites under load: a limit changed, a site killed
@@ -78,30 +78,30 @@ func TestConsole(t *testing.T) {
 	create(t, admin)
 	begin(t, cluster)
 
-	browser := browse(t)
-	kim, vera := openTab(t, browser, us.HTTP, shots), openTab(t, browser, eu.HTTP, shots)
+	chromium := browse(t)
+	kim, vera := chromium.openTab(t, us.HTTP, shots), chromium.openTab(t, eu.HTTP, shots)
 	signIn(kim, vera)
 	vera.open("entity?name=acme/vm")
 
 	for _, step := range []struct {
 		name string
-		run  func(t *testing.T)
+		run  func()
 	}{
-		{"first page", func(*testing.T) { firstPage(kim) }},
-		{"keys", func(*testing.T) { keyboard(kim) }},
-		{"cluster", func(*testing.T) { clusterPage(kim) }},
-		{"entity", func(*testing.T) { entityPage(kim, clientOf(t, us.HTTP, clientToken)) }},
-		{"limit", func(*testing.T) { changeLimit(kim, vera) }},
-		{"create", func(*testing.T) { createEntity(kim) }},
-		{"viewer", func(t *testing.T) { viewer(t, vera, clientOf(t, eu.HTTP, viewerToken)) }},
-		{"laptop", func(t *testing.T) { laptop(t, browser, bin, us.HTTP, shots) }},
-		{"site killed", func(t *testing.T) { killSite(t, kim, cluster.Site(3)) }},
-		{"app manager killed", func(t *testing.T) { killManager(t, vera, eu) }},
-		{"drain", func(*testing.T) { drain(kim) }},
+		{"first page", func() { firstPage(kim) }},
+		{"keys", func() { keyboard(kim) }},
+		{"cluster", func() { clusterPage(kim) }},
+		{"entity", func() { entityPage(kim, clientOf(t, us.HTTP, clientToken)) }},
+		{"limit", func() { changeLimit(kim, vera) }},
+		{"create", func() { createEntity(kim) }},
+		{"viewer", func() { viewer(vera, clientOf(t, eu.HTTP, viewerToken)) }},
+		{"laptop", func() { laptop(chromium, kim, bin) }},
+		{"site killed", func() { killSite(kim, cluster.Site(3)) }},
+		{"app manager killed", func() { killManager(vera, eu) }},
+		{"drain", func() { drain(kim) }},
 	} {
 		if !t.Run(step.name, func(t *testing.T) {
 			kim.t, vera.t = t, t
-			step.run(t)
+			step.run()
 		}) {
 			break
 		}
@@ -272,36 +272,36 @@ func createEntity(b *tab) {
 
 // viewer sees everything and is offered no change; the server refuses one that is sent
 // regardless.
-func viewer(t *testing.T, b *tab, c *httpapi.Client) {
+func viewer(b *tab, c *httpapi.Client) {
 	b.open("entity?name=acme/vm")
 	b.until("the entity", `document.querySelector(".facts") !== null`)
 	if ask[bool](b, `document.querySelector("a.button") !== null`) {
-		t.Error("a viewer is offered to change a limit")
+		b.t.Error("a viewer is offered to change a limit")
 	}
 	for _, action := range []string{"limit", "create", "drain"} {
 		b.open("admin?action=" + action)
 		b.until("the role", `document.querySelector(".refused")?.textContent.includes("viewer")`)
 		if n := ask[int](b, `document.querySelectorAll("main form, main button, main input").length`); n != 0 {
-			t.Errorf("a viewer is offered %d controls for the action %s", n, action)
+			b.t.Errorf("a viewer is offered %d controls for the action %s", n, action)
 		}
 	}
 	b.check("viewer")
-	_, err := c.UpdateEntity(t.Context(), "acme/vm", httpapi.Change{Limit: 1})
+	_, err := c.UpdateEntity(b.t.Context(), "acme/vm", httpapi.Change{Limit: 1})
 	if err == nil || !strings.Contains(err.Error(), "role") && !strings.Contains(err.Error(), "may not") {
-		t.Errorf("a viewer's change of a limit: %v, want a refusal", err)
+		b.t.Errorf("a viewer's change of a limit: %v, want a refusal", err)
 	}
 }
 
 // killSite kills a site; the pages tell, and the doctor says what to do.
-func killSite(t *testing.T, b *tab, site *proc.Process) {
+func killSite(b *tab, site *proc.Process) {
 	b.open("")
 	b.shows("all 5 sites serve")
 	if err := site.Kill(); err != nil {
-		t.Fatal(err)
+		b.t.Fatal(err)
 	}
 	killed := time.Now()
 	b.until("the site as unreachable", `document.querySelector("h1").innerText.includes("`+site.Name+` is unreachable")`)
-	t.Logf("the page tells of the killed site after %v", time.Since(killed).Round(time.Millisecond))
+	b.t.Logf("the page tells of the killed site after %v", time.Since(killed).Round(time.Millisecond))
 	b.until("the word for screen readers", `document.querySelector("#said").textContent.includes("unreachable")`)
 	b.check("site-killed")
 	b.picture("console-cluster", 900)
@@ -309,7 +309,7 @@ func killSite(t *testing.T, b *tab, site *proc.Process) {
 	b.until("the finding", `[...document.querySelectorAll(".finding")].some((f) => f.innerText.includes("SamyaSiteDown") && f.querySelector(".do dd").textContent.length > 10)`)
 	b.check("incidents")
 	if err := site.Start(); err != nil {
-		t.Fatal(err)
+		b.t.Fatal(err)
 	}
 	b.keys("g", "c")
 	b.shows("all 5 sites serve")
@@ -317,18 +317,18 @@ func killSite(t *testing.T, b *tab, site *proc.Process) {
 
 // killManager kills the app manager of a tab: the page says that its figures are old, and
 // since when; once the app manager is back, so is the page.
-func killManager(t *testing.T, b *tab, manager *proc.Process) {
+func killManager(b *tab, manager *proc.Process) {
 	b.open("entity?name=acme/vm")
 	b.until("live", `document.querySelector(".live")?.textContent.includes("live")`)
 	b.until("figures", `document.querySelector(".facts") !== null`)
 	if err := manager.Kill(); err != nil {
-		t.Fatal(err)
+		b.t.Fatal(err)
 	}
 	b.until("stale", `document.querySelector(".live.lost")?.textContent.includes("stale since") && document.querySelector("main .stale") !== null`)
 	b.shoot("stale")
 	b.axe("stale")
 	if err := manager.Start(); err != nil {
-		t.Fatal(err)
+		b.t.Fatal(err)
 	}
 	b.until("live again", `document.querySelector(".live")?.textContent.includes("live") && document.querySelector("main .stale") === null`)
 	b.forgive(manager.HTTP)
@@ -359,7 +359,7 @@ func TestSearch(t *testing.T) {
 	began := time.Now()
 	createMany(t, c, manyEntities)
 	t.Logf("%d entities created in %v", manyEntities, time.Since(began).Round(time.Millisecond))
-	b := openTab(t, browse(t), cluster.AppManager(0).HTTP, shots)
+	b := browse(t).openTab(t, cluster.AppManager(0).HTTP, shots)
 	b.open("search")
 	b.until("the field", `document.querySelector("#search-text") !== null`)
 	worst := time.Duration(0)

@@ -2,27 +2,25 @@ package consoletest
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"syscall"
-	"testing"
 
 	"github.com/chromedp/chromedp"
 )
 
 // laptop opens the console that samya console serves: nobody signs in, since the command has
 // the token, and every request stays at the command's listener.
-func laptop(t *testing.T, browser context.Context, bin, addr, shots string) {
-	t.Helper()
+func laptop(chromium browser, kim *tab, bin string) {
+	t := kim.t
 	token := filepath.Join(t.TempDir(), "kim.token")
 	if err := os.WriteFile(token, []byte(adminToken), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), bin, "console", "--addr", addr, "--token-file", token, "--json")
+	cmd := exec.CommandContext(t.Context(), bin, "console", "--addr", kim.origin, "--token-file", token, "--json")
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
@@ -43,7 +41,8 @@ func laptop(t *testing.T, browser context.Context, bin, addr, shots string) {
 	read := make(chan struct{})
 	go func() { // the command prints the next URL once this one is used
 		defer close(read)
-		for lines.Scan() { //nolint:revive // only reads on
+		for lines.Scan() {
+			continue
 		}
 	}()
 	t.Cleanup(func() {
@@ -55,7 +54,7 @@ func laptop(t *testing.T, browser context.Context, bin, addr, shots string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := openTab(t, browser, u.Host, shots)
+	b := chromium.openTab(t, u.Host, kim.shots)
 	get(b, chromedp.Navigate(printed.URL))
 	b.until("the caller", `document.querySelector(".caller")?.textContent.includes("kim")`)
 	b.shows("all 5 sites serve")

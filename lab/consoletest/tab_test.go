@@ -44,10 +44,13 @@ type tab struct {
 	failures []string // answers that the browser reports as errors
 }
 
-// openTab opens a tab on the console of an app manager.
-func openTab(t *testing.T, browser context.Context, addr, shots string) *tab {
+// browser is a running browser.
+type browser struct{ ctx context.Context }
+
+// openTab opens a tab for the console at an address.
+func (w browser) openTab(t *testing.T, addr, shots string) *tab {
 	t.Helper()
-	ctx, cancel := chromedp.NewContext(browser)
+	ctx, cancel := chromedp.NewContext(w.ctx)
 	t.Cleanup(cancel)
 	b := &tab{t: t, ctx: ctx, origin: "http://" + addr, shots: shots}
 	if err := chromedp.Listen(ctx, b.note); err != nil {
