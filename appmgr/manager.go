@@ -23,6 +23,7 @@ import (
 	"github.com/samya-db/samya/internal/frames"
 	"github.com/samya-db/samya/internal/membership"
 	"github.com/samya-db/samya/internal/metric"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
 const (
@@ -148,7 +149,17 @@ func (m *Manager) grpcServer() (*grpc.Server, *grpcapi.Checks, *frames.Server) {
 
 // httpAPI configures the HTTP API.
 func (m *Manager) httpAPI() httpapi.Config {
+	var doctor Doctor
+	if m.cfg.Doctor != nil {
+		doctor = m.cfg.Doctor(Sight{
+			Sites: func(ctx context.Context) (*samyav1.ListSitesResponse, error) {
+				return m.service.ListSites(ctx, &samyav1.ListSitesRequest{})
+			},
+			Metrics: m.cfg.Registry, Address: m.HTTPAddr,
+		})
+	}
 	return httpapi.Config{
+		Doctor:  doctor,
 		Service: m.service, Limiter: m.limiter, Access: m.access, RateLimits: m.limits, Policies: ratelimit.NewPolicies(m.service),
 		Reachable: m.router.Reachable, Registry: m.cfg.Registry,
 		MaxBody: m.cfg.MaxBody, MaxBulk: m.cfg.maxBulk(), Name: m.cfg.Name, Cluster: m.cfg.Cluster, Console: m.console,

@@ -46,6 +46,8 @@ type Config struct {
 	MaxBody, MaxBulk int64
 	// Name is the name of the app manager, and Cluster the name of its cluster.
 	Name, Cluster string
+	// Doctor returns a report on the cluster, which answers as JSON; nil for none.
+	Doctor func(context.Context) (report any, err error)
 	// Console serves the web console; nil for none.
 	Console http.Handler
 }
@@ -71,6 +73,7 @@ var processHandlers = map[string]handler{
 	"readyz":      (*api).ready,
 	"metrics":     (*api).showMetrics,
 	"GetCaller":   (*api).getCaller,
+	"Diagnose":    (*api).doctor,
 }
 
 // newHandler returns the HTTP API.

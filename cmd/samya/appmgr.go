@@ -33,6 +33,7 @@ them can run, in any region.`,
 			if err := cfg.Validate(); err != nil {
 				return &usageError{err}
 			}
+			cfg.Doctor = doctorOf(&cfg)
 			manager, err := appmgr.New(cfg)
 			if err != nil {
 				return err

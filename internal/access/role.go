@@ -76,7 +76,9 @@ func CallerOf(ctx context.Context) string {
 
 // Caller tells who a caller is, and what it may do.
 type Caller struct {
-	// Name is the name in the caller's credentials; empty if none are needed.
+	// Name is the name in the caller's credentials; empty if none are needed. For a caller of
+	// an app manager it is the name that the app manager tells, and the other fields are the
+	// app manager's.
 	Name string
 	Role methods.Role
 	// Scope is the entities that the caller may touch.
@@ -92,6 +94,8 @@ func Who(ctx context.Context) Caller {
 	switch {
 	case s == nil:
 		return Caller{Scope: Scope{}}
+	case s.behalf != "":
+		return Caller{Name: s.behalf, Role: s.caller.Role, Scope: s.scope}
 	case s.caller == anonymous:
 		return Caller{Role: anonymous.Role, Open: true}
 	}

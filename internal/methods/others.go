@@ -14,6 +14,8 @@ const (
 	Metrics = "/http/metrics"
 	// Caller is /v1/caller.
 	Caller = "/http/caller"
+	// Diagnose is /v1/doctor.
+	Diagnose = "/http/doctor"
 	// Alive is /livez, /readyz and the description of the API.
 	Alive = "/http/alive"
 )
@@ -58,6 +60,10 @@ var others = map[string]Method{
 	Caller: {
 		Rule:   Rule{Least: Viewer, Any: true},
 		Routes: []Route{{Name: "GetCaller", Verb: http.MethodGet, Path: "/v1/caller"}},
+	},
+	Diagnose: {
+		Rule:   Rule{Least: Viewer, Whole: true},
+		Routes: []Route{{Name: "Diagnose", Verb: http.MethodGet, Path: "/v1/doctor"}},
 	},
 	Alive: {Routes: []Route{
 		{Name: "livez", Verb: http.MethodGet, Path: "/livez", Always: true},
