@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { addActivity, flows, mergeMoves, noRecent, totals } from "../src/model/activity.js";
+import { addActivity, flows, noRecent, outlook, totals } from "../src/model/activity.js";
 import { announcements } from "../src/model/announce.js";
-import { type EntityStatus, type Member, type Members, type Survey } from "../src/model/api.js";
+import { type EntityStatus, type Member, type Members, type Move, type Point, type Survey } from "../src/model/api.js";
 import { draftOf, fingerprint, mayApply, reduceDraft, requestOf } from "../src/model/draft.js";
 import { unanswered } from "../src/model/problem.js";
 import { type Event, type State, initial, reduce } from "../src/model/state.js";
@@ -45,7 +45,7 @@ test("a lost watch keeps the figures and tells since when they are old", () => {
 
 const survey = (granted: number, up: number): Survey => ({
   complete: true,
-  sites: [{ site: "us", known: true, up_ms: up, vouched: true, entities: 1, tokens_left: 1, tokens_out: 1, tokens_offered: 0, leases: 0, waiting: 0,
+  sites: [{ site: "us", known: true, up_ms: up, entities: 1, tokens_left: 1, tokens_out: 1, tokens_offered: 0, leases: 0, waiting: 0,
     acquires_granted: granted, acquires_refused: 0, releases: 0, peers: [] }],
 });
 
@@ -68,23 +68,39 @@ test("an answer to an earlier search is left out", () => {
   assert.deepEqual(reduce(t, { type: "search/ask", query: "" }).search.results, []);
 });
 
-test("activity is merged once, whoever tells it", () => {
-  const point = { at_ms: 1000, asked: 5, granted: 4, refused: 1, waited: 0, waiting: 0, left: 9, net: 0, forecast_low: null, forecast_mid: 1, forecast_high: null };
-  const move = { at_ms: 1000, from: "eu", to: "us", tokens: 40, by: "transfer", seq: 3 };
-  const sites = [{ site: "us", known: true, points: [point], moves: [move] }, { site: "eu", known: true, points: [{ ...point, granted: 6 }], moves: [{ ...move, at_ms: 900 }] }];
-  const a = { complete: true, now_ms: 2000, step_ms: 1000, sites };
-  const r = addActivity(addActivity(noRecent, a, 2000), a, 4000);
+const point = (at: number, net: number, more: Partial<Point> = {}): Point => ({ at_ms: at, took_ms: 1000, granted: 4, refused: 1, released: 0, waiting: 2, left: 9, net, forecast: null, ...more });
+
+test("activity is merged once; of a transfer the receiver's word counts", () => {
+  const move = { at_ms: 1000, from: "eu", to: "us", tokens: 40, by: "transfer" };
+  const given = { at_ms: 1100, from: "eu", to: "", tokens: 5, by: "instance" };
+  const sites = [
+    { site: "us", known: true, points: [point(1000, 5)], moves: [move] },
+    { site: "eu", known: true, points: [point(990, 5, { granted: 3, took_ms: 500 })], moves: [{ ...move, at_ms: 900 }, given] },
+  ];
+  const a = { complete: true, now_ms: 2000, sites };
+  const r = addActivity(addActivity(noRecent, a, 2000), a, 3000);
   assert.equal(r.points["us"]?.length, 1);
-  assert.deepEqual(r.moves, [{ ...move, at_ms: 900 }]);
-  assert.deepEqual(totals(r).granted, [10]);
+  assert.deepEqual(r.moves, [given, move]);
+  assert.deepEqual(totals(r), { at: [1000], granted: [10], refused: [3], waiting: [4] });
   assert.equal(addActivity(noRecent, a, 100_000).skew, 98_000);
   const lost = addActivity(r, { ...a, sites: [{ site: "us", known: false }] }, 6000);
   assert.deepEqual([lost.points["us"]?.length, lost.missing], [1, ["us"]]);
 });
 
+test("a forecast stands at the time that it is about", () => {
+  const forecast = { expected: 2, median: 3, high: 9, horizon_ms: 3000 };
+  const sites = [{ site: "us", known: true, points: [point(1010, 10, { forecast }), point(1990, 11, { forecast: { ...forecast, expected: 4 } }), point(3000, 12)] }];
+  const o = outlook(addActivity(noRecent, { complete: true, now_ms: 3000, sites }, 3000), "us");
+  assert.deepEqual(o.at, [1000, 2000, 3000, 4000, 5000, 6000]);
+  assert.deepEqual(o.net, [10, 11, 12, null, null, null]);
+  assert.deepEqual(o.expected, [null, null, null, 12, 15, 15]);
+  assert.deepEqual([o.low[3], o.high[3], o.horizon], [13, 19, 3000]);
+  assert.deepEqual(outlook(noRecent, "us").at, []);
+});
+
 test("flows add up the moves of a time", () => {
-  const m = (at: number, f: string, t: string, tokens: number, seq: number): Parameters<typeof mergeMoves>[1][number] => ({ at_ms: at, from: f, to: t, tokens, by: "transfer", seq });
-  const all = mergeMoves([], [m(1, "a", "b", 5, 1), m(2, "a", "b", 6, 2), m(3, "b", "a", 20, 3), m(0, "a", "b", 100, 0)]);
+  const m = (at: number, f: string, t: string, tokens: number): Move => ({ at_ms: at, from: f, to: t, tokens, by: "transfer" });
+  const all = [m(1, "a", "b", 5), m(2, "a", "b", 6), m(3, "b", "a", 20), m(0, "a", "b", 100)];
   assert.deepEqual(flows(all, 1), [{ from: "b", to: "a", tokens: 20, last: 3 }, { from: "a", to: "b", tokens: 11, last: 2 }]);
 });
 

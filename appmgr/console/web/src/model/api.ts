@@ -72,8 +72,8 @@ export interface Surveyed {
   known: boolean;
   problem?: string;
   up_ms: number;
-  vouched: boolean;
-  vouch_waits_for?: string;
+  /** What a site waits for that does not serve yet. */
+  waits_for?: string;
   entities: number;
   tokens_left: number;
   tokens_out: number;
@@ -140,18 +140,27 @@ export interface Watched extends EntityStatus {
   resume_token: string;
 }
 
+/** What a site expects of its tokens out, from the time of a point on, in tokens beyond those out then. */
+export interface Forecast {
+  /** At the end of the horizon. */
+  expected: number;
+  /** The highest on the way: exceeded in half of the cases, and in one of twenty. */
+  median: number;
+  high: number;
+  horizon_ms: number;
+}
+
 export interface Point {
   at_ms: number;
-  asked: number;
+  /** The period that ended then; granted, refused and released are of the period. */
+  took_ms: number;
   granted: number;
   refused: number;
-  waited: number;
+  released: number;
   waiting: number;
   left: number;
   net: number;
-  forecast_low: number | null;
-  forecast_mid: number | null;
-  forecast_high: number | null;
+  forecast: Forecast | null;
 }
 
 export interface Move {
@@ -160,13 +169,11 @@ export interface Move {
   to: string;
   tokens: number;
   by: string;
-  seq?: number;
 }
 
 export interface Activity {
   complete: boolean;
   now_ms: number;
-  step_ms: number;
   sites: { site: string; known: boolean; problem?: string; model?: string; points?: Point[]; moves?: Move[] }[];
 }
 
@@ -186,9 +193,9 @@ export interface Leases {
 
 export interface Change {
   at_ms: number;
-  by: string;
+  caller: string;
   request_id: string;
-  old_limit: number;
+  old_limit: number | null;
   new_limit: number;
   version: number;
   site: string;
@@ -198,7 +205,7 @@ export interface Change {
 export interface History {
   complete: boolean;
   changes: Change[];
-  lacks?: string;
+  missing_sites: string[];
 }
 
 export interface Finding {

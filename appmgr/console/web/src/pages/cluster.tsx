@@ -262,7 +262,7 @@ function SiteTable({ p, rows }: { p: Shown; rows: Row[] }): JSX.Element {
                 <Status kind={siteKind(r.member?.state, healthOf(r))}>
                   {siteWords(r.member?.state, healthOf(r))}
                   {r.site?.refusal !== undefined && `: ${r.site.refusal}`}
-                  {r.told !== undefined && !r.told.vouched && `, waits for ${r.told.vouch_waits_for ?? "the others' word"}`}
+                  {r.told?.waits_for !== undefined && r.told.waits_for !== "" && `, waits for ${r.told.waits_for}`}
                 </Status>
               </td>
               <td class="number">{latency(r.site?.round_trip_ms)}</td>

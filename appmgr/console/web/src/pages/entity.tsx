@@ -2,7 +2,7 @@ import { type JSX } from "preact";
 import { useState } from "preact/hooks";
 
 import { type EntityStatus, type Share } from "../model/api.js";
-import { totals } from "../model/activity.js";
+import { type Outlook, outlook, totals } from "../model/activity.js";
 import { type ChartModel, type Line, until } from "../model/chart.js";
 import { clock, count, counted, moment, percent, short, span, unknown } from "../model/format.js";
 import { type EntityView } from "../model/state.js";
@@ -259,38 +259,43 @@ function shareChart(p: Shown, v: EntityView): ChartModel {
   return v.status.staleSince === null && !v.deleted ? until(model, p.s.now) : model;
 }
 
-/** Demand and the band of its forecast, of each site. */
+/** The tokens out through each site, and the band of their forecast. */
 function Demand({ p, v }: { p: Shown; v: EntityView }): JSX.Element {
-  const sites = Object.keys(v.recent.points).sort();
-  const step = v.recent.stepMs === 1000 ? "second" : span(v.recent.stepMs);
+  const sites = Object.keys(v.recent.points).filter((x) => (v.recent.points[x] ?? []).length > 0).sort();
+  const all = sites.map((site) => ({ site, o: outlook(v.recent, site) }));
+  const horizon = Math.max(0, ...all.map((x) => x.o.horizon));
+  const note =
+    horizon === 0
+      ? "Tokens out through each site."
+      : `Tokens out through each site. The band, told ${span(horizon)} before, is where the site expects its next peak: half of the peaks stay below its lower edge, 19 of 20 below its upper edge. Dashes are the middle way.`;
   return (
-    <Section title="Demand and its forecast" id="demand-title" note={`Tokens asked for, within the band that the site expected: one step in ten is below it, one above. Dashes are the middle.`}>
+    <Section title="Demand and its forecast" id="demand-title" note={note}>
       <Stale feed={v.activity} now={p.s.now} what="demand and forecasts" />
-      {v.activity.offered && sites.length === 0 && <p class="empty">The sites have told nothing yet: only busy entities have figures.</p>}
+      {v.activity.offered && sites.length === 0 && <p class="empty">The sites gather figures from now on, one a second.</p>}
       <div class="multiples">
-        {sites.map((site) => (
-          <Chart key={site} model={demandChart(p, v, site, step)} look={p.look} height={110} show={short} />
+        {all.map(({ site, o }) => (
+          <Chart key={site} model={demandChart(p, v, site, o)} look={p.look} height={110} show={short} latest={(v.recent.points[site]?.at(-1)?.at_ms ?? 0) + v.recent.skew} />
         ))}
       </div>
     </Section>
   );
 }
 
-function demandChart(p: Shown, v: EntityView, site: string, step: string): ChartModel {
-  const points = v.recent.points[site] ?? [];
+function demandChart(p: Shown, v: EntityView, site: string, o: Outlook): ChartModel {
   const color = p.colorOf(site);
   const model = v.recent.models[site] ?? "";
-  const forecast: Line[] = points.some((q) => q.forecast_high !== null && q.forecast_low !== null)
-    ? [
-        { label: "low", values: points.map((q) => q.forecast_low), color, look: "low" },
-        { label: "high", values: points.map((q) => q.forecast_high), color, look: "high" },
-      ]
-    : [];
+  const forecast: Line[] =
+    o.horizon === 0
+      ? []
+      : [
+          { label: "low", values: o.low, color, look: "low" },
+          { label: "high", values: o.high, color, look: "high" },
+        ];
   return {
     title: model === "" ? site : `${site}, by ${model}`,
-    unit: `tokens per ${step}`,
-    at: points.map((q) => q.at_ms + v.recent.skew),
-    lines: [...forecast, { label: "asked", values: points.map((q) => q.asked), color: -1, look: "line" }, { label: "forecast", values: points.map((q) => q.forecast_mid), color, look: "dashes" }],
+    unit: "tokens out",
+    at: o.at,
+    lines: [...forecast, { label: "out", values: o.net, color: -1, look: "line" }, ...(o.horizon === 0 ? [] : [{ label: "expected", values: o.expected, color, look: "dashes" } as const])],
     stacked: false,
     window,
   };
@@ -299,27 +304,18 @@ function demandChart(p: Shown, v: EntityView, site: string, step: string): Chart
 /** Granted and refused tokens, and acquires that wait: two units, so two charts. */
 function waitCharts(v: EntityView): ChartModel[] {
   const t = totals(v.recent);
-  const step = v.recent.stepMs === 1000 ? "second" : span(v.recent.stepMs);
   const shared = { at: t.at, stacked: false, window };
   return [
     {
       ...shared,
       title: "Granted and refused",
-      unit: `tokens per ${step}`,
+      unit: "tokens per second",
       lines: [
         { label: "granted", values: t.granted, color: 0, look: "line" },
         { label: "refused", values: t.refused, color: -2, look: "dashes" },
       ],
     },
-    {
-      ...shared,
-      title: "Waiting",
-      unit: "acquires",
-      lines: [
-        { label: `began to wait in the ${step}`, values: t.waited, color: 4, look: "dashes" },
-        { label: "in the queue", values: t.waiting, color: 3, look: "line" },
-      ],
-    },
+    { ...shared, title: "Waiting", unit: "acquires", lines: [{ label: "in the queues", values: t.waiting, color: 3, look: "line" }] },
   ];
 }
 
@@ -387,7 +383,7 @@ function HistoryTable({ p, v }: { p: Shown; v: EntityView }): JSX.Element {
                   <td>{c.kind}</td>
                   <td class="number">{c.kind === "create" ? unknown : count(c.old_limit)}</td>
                   <td class="number">{count(c.new_limit)}</td>
-                  <td>{c.by || "nobody was asked"}</td>
+                  <td>{c.caller || "nobody was asked"}</td>
                   <td>{c.site || unknown}</td>
                 </tr>
               ))}
@@ -395,7 +391,12 @@ function HistoryTable({ p, v }: { p: Shown; v: EntityView }): JSX.Element {
           </table>
         </Scroll>
       )}
-      {h?.lacks !== undefined && h.lacks !== "" && <p class="note">{h.lacks}</p>}
+      {h !== null && h.missing_sites.length > 0 && (
+        <p class="stale">
+          <Status kind="warn">Without the changes that {h.missing_sites.join(" and ")} did.</Status>
+        </p>
+      )}
+      {h !== null && h.changes.length > 0 && <p class="note">Each site remembers the last 16 changes that it was asked for. The audit log has all.</p>}
     </Section>
   );
 }

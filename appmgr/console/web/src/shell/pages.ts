@@ -19,6 +19,11 @@ const silence = 15_000;
 /** A call that cannot succeed by itself: the caller may not make it, or it does not exist. */
 const hopeless = (p: Problem): boolean => p.status === 401 || p.status === 403 || notOffered(p);
 
+/** The prefixes to search below: a caller of some prefixes alone must name one. */
+function scopesOf(prefixes: readonly string[]): string[] {
+  return prefixes.length === 0 || prefixes.includes("*") ? [""] : prefixes.map((p) => (p.endsWith("/") ? p : `${p}/`));
+}
+
 export class Pages {
   private session = new AbortController();
   private page = new AbortController();
@@ -239,10 +244,15 @@ export class Pages {
       return;
     }
     const began = performance.now();
-    let [found, token]: [Entity[], string] = [[], next];
+    const scopes = scopesOf(this.store.state.caller?.prefixes ?? []);
+    let found: Entity[] = [];
+    let [scope, token] = [0, next];
+    if (next.includes(" ")) {
+      [scope, token] = [Number(next.slice(0, next.indexOf(" "))), next.slice(next.indexOf(" ") + 1)];
+    }
     // A page may be empty before the end of the list, as each page has a bounded scan.
-    for (let scans = 0; scans < 20; scans++) {
-      const got = await call<Page>(withQuery("/v1/entities", { contains: query, page_size: 20, page_token: token }), signal);
+    for (let scans = 0; scans < 20 + scopes.length; scans++) {
+      const got = await call<Page>(withQuery("/v1/entities", { contains: query, prefix: scopes[scope], page_size: 20, page_token: token }), signal);
       if ("problem" in got) {
         dispatch({ type: "search/failed", query, problem: got.problem });
       }
@@ -251,11 +261,15 @@ export class Pages {
       }
       found = [...found, ...got.ok.entities];
       token = got.ok.next_page_token;
+      if (token === "" && scope + 1 < scopes.length) {
+        scope++;
+        continue;
+      }
       if (found.length >= 20 || token === "") {
         break;
       }
     }
-    dispatch({ type: "search/found", query, page: { entities: found, next_page_token: token }, further: next !== "", took: performance.now() - began });
+    dispatch({ type: "search/found", query, page: { entities: found, next_page_token: token === "" ? "" : `${scope} ${token}` }, further: next !== "", took: performance.now() - began });
   }
 
   end(): void {

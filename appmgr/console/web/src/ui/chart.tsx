@@ -81,17 +81,20 @@ interface Props {
   /** Draws anew if this changes: the theme. */
   look: string;
   show?: (n: number | null) => string;
+  /** The time whose figures the legend has; default: the last. */
+  latest?: number;
   /** Leaves the title to the section around the chart. */
   bare?: boolean;
 }
 
 /** A chart, its legend with the latest figures or those under the pointer, and its table. */
-export function Chart({ model, height = 180, look, show = count, bare = false }: Props): JSX.Element {
+export function Chart({ model, height = 180, look, show = count, bare = false, latest }: Props): JSX.Element {
   const [asTable, setAsTable] = useState(false);
   const [under, setUnder] = useState<number | null>(null);
   const hidden = model.lines.length === 0 || model.at.length < 2;
   const rows = model.at.length;
-  const at = under !== null && under < rows ? under : rows - 1;
+  const after = latest === undefined ? -1 : model.at.findIndex((t) => t > latest + 500);
+  const at = after > 0 ? after - 1 : rows - 1;
   const { data } = useMemo(() => drawn(model), [model]);
   const offset = rows - data[0].length;
   const index = under !== null ? Math.min(rows - 1, under + offset) : at;
