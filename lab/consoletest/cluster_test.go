@@ -153,7 +153,7 @@ func createMany(t *testing.T, c *httpapi.Client, n int) {
 
 // day is the length of a compressed day: the demand of regions rises and falls shifted
 // against each other.
-const day = 24 * time.Second
+const day = 90 * time.Second
 
 // begin makes load until the test ends.
 func begin(t *testing.T, cluster *proc.Cluster) {

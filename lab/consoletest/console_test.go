@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -90,11 +91,11 @@ func TestConsole(t *testing.T) {
 		{"first page", func() { firstPage(kim) }},
 		{"keys", func() { keyboard(kim) }},
 		{"cluster", func() { clusterPage(kim) }},
-		{"entity", func() { entityPage(kim, clientOf(t, us.HTTP, clientToken)) }},
 		{"limit", func() { changeLimit(kim, vera) }},
 		{"create", func() { createEntity(kim) }},
 		{"viewer", func() { viewer(vera, clientOf(t, eu.HTTP, viewerToken)) }},
 		{"laptop", func() { laptop(chromium, kim, bin) }},
+		{"entity", func() { entityPage(kim, clientOf(t, us.HTTP, clientToken)) }},
 		{"site killed", func() { killSite(kim, cluster.Site(3)) }},
 		{"app manager killed", func() { killManager(vera, eu) }},
 		{"drain", func() { drain(kim) }},
@@ -364,9 +365,14 @@ func TestSearch(t *testing.T) {
 	b.until("the field", `document.querySelector("#search-text") !== null`)
 	worst := time.Duration(0)
 	for _, text := range []string{"resource-099999", "ORG-777", "team-36/resource-0000", "e", "nowhere"} {
-		took := time.Duration(ask[float64](b, searching(text)) * float64(time.Millisecond))
-		t.Logf("search for %q: %v on the page", text, took.Round(100*time.Microsecond))
-		worst = max(worst, took)
+		var took []time.Duration
+		for range 3 {
+			took = append(took, time.Duration(ask[float64](b, searching(text))*float64(time.Millisecond)).Round(100*time.Microsecond))
+			ask[float64](b, searching("-"))
+		}
+		slices.Sort(took)
+		t.Logf("search for %q: %v on the page", text, took)
+		worst = max(worst, took[1])
 	}
 	if worst >= searchBound {
 		t.Errorf("a search among %d entities took %v, want less than %v", manyEntities, worst, searchBound)

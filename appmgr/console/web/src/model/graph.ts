@@ -90,11 +90,32 @@ export function overlap(a: Box, b: Box): number {
 /** The parts of a line at which its label may stand, the best first. */
 const spots = [0.5, 0.44, 0.56, 0.38, 0.62, 0.32, 0.68, 0.27, 0.73];
 
-/** Places a label of a size on each line, clear of other labels and of what stands there already. */
-export function labels(lines: readonly { from: { x: number; y: number }; to: { x: number; y: number }; wide: number }[], high: number, taken: readonly Box[]): Box[] {
+export interface Point {
+  readonly x: number;
+  readonly y: number;
+}
+
+/** A way from a point to another, straight or bent towards a third. */
+export interface Way {
+  readonly from: Point;
+  readonly to: Point;
+  readonly bend?: Point;
+  /** The width of its label. */
+  readonly wide: number;
+}
+
+/** The point at a part of a way, from 0 to 1. */
+export function along(w: Way, t: number): Point {
+  const bend = w.bend ?? { x: (w.from.x + w.to.x) / 2, y: (w.from.y + w.to.y) / 2 };
+  const of = (a: number, b: number, c: number): number => (1 - t) ** 2 * a + 2 * t * (1 - t) * b + t ** 2 * c;
+  return { x: of(w.from.x, bend.x, w.to.x), y: of(w.from.y, bend.y, w.to.y) };
+}
+
+/** Places a label on each way, clear of other labels and of what stands there already. */
+export function labels(ways: readonly Way[], high: number, taken: readonly Box[]): Box[] {
   const placed: Box[] = [];
-  for (const l of lines) {
-    const boxes = spots.map((t) => ({ x: l.from.x + (l.to.x - l.from.x) * t, y: l.from.y + (l.to.y - l.from.y) * t, wide: l.wide, high }));
+  for (const w of ways) {
+    const boxes = spots.map((t) => ({ ...along(w, t), wide: w.wide, high }));
     const cost = (b: Box): number => [...taken, ...placed].reduce((a, o) => a + overlap(b, o), 0);
     let best = boxes[0]!;
     for (const b of boxes) {

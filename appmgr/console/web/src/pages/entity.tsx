@@ -109,7 +109,7 @@ function facts(e: EntityStatus): Fact[] {
     { name: e.per === undefined ? "Limit" : `Limit per ${e.per}`, value: count(e.limit), unit: "tokens" },
     { name: "Out", value: count(e.acquired), unit: percent(e.acquired, e.limit) },
     { name: "Left", value: count(e.available), unit: percent(e.available, e.limit) },
-    { name: "On the way", value: count(e.in_transit) },
+    ...(e.in_transit === null ? [] : [{ name: "On the way", value: count(e.in_transit), unit: "tokens" }]),
     { name: "Waiting", value: count(waiting), unit: "acquires", ...(waiting > 0 ? { kind: "warn" as const } : {}) },
     { name: "Version", value: count(e.version) },
   ];
@@ -170,8 +170,6 @@ function ShareTable({ p, e }: { p: Shown; e: EntityStatus }): JSX.Element {
             <th scope="col" class="number">Set aside</th>
             <th scope="col" class="number">Out <span class="unit">net</span></th>
             <th scope="col" class="number">Waiting</th>
-            <th scope="col" class="number">Transfers</th>
-            <th scope="col" class="number">Instances</th>
             <th scope="col" class="number">Told</th>
           </tr>
         </thead>
@@ -186,8 +184,6 @@ function ShareTable({ p, e }: { p: Shown; e: EntityStatus }): JSX.Element {
               <td class="number">{count(s.offered)}</td>
               <td class="number">{count(s.net)}</td>
               <td class="number">{count(s.waiting)}</td>
-              <td class="number">{count(s.transfers)}</td>
-              <td class="number">{count(s.redistributions)}</td>
               <td class="number">{age(s)}</td>
             </tr>
           ))}
@@ -267,7 +263,7 @@ function Demand({ p, v }: { p: Shown; v: EntityView }): JSX.Element {
   const note =
     horizon === 0
       ? "Tokens out through each site."
-      : `Tokens out through each site. The band, told ${span(horizon)} before, is where the site expects its next peak: half of the peaks stay below its lower edge, 19 of 20 below its upper edge. Dashes are the middle way.`;
+      : `Tokens out through each site, and what the site forecast ${span(horizon)} before: the tokens out then (dashes), and the peak until then (band), which is below the lower edge in half of all cases and below the upper edge in 19 of 20.`;
   return (
     <Section title="Demand and its forecast" id="demand-title" note={note}>
       <Stale feed={v.activity} now={p.s.now} what="demand and forecasts" />

@@ -53,7 +53,8 @@ export function between(s: Survey | null, a: string, b: string): { ms: number | 
 /** The room that a site takes with its name. */
 const roomOf = (p: Place, s: Size): Box => ({ x: at(p, s).x, y: at(p, s).y + 16, wide: 92, high: 72 });
 
-const labelHigh = 17;
+/** The height of a label, in the units of a picture. */
+export const labelHigh = 17;
 
 /** The sites as a graph: near each other if their latency is low. */
 export function Graph({ places, nodes, survey }: { places: readonly Place[]; nodes: Node[]; survey: Survey | null }): JSX.Element {
