@@ -66,7 +66,7 @@ function Form({ p, d, name }: { p: Shown; d: Draft; name: string }): JSX.Element
       return;
     }
     if (!mayApply(d, request)) {
-      void tryOut(p.store, request);
+      void tryOut(p.store, request).then(() => reread(p, name));
     }
   };
   return (
@@ -86,6 +86,14 @@ function Form({ p, d, name }: { p: Shown; d: Draft; name: string }): JSX.Element
       <Outcome p={p} d={d} request={request} />
     </div>
   );
+}
+
+/** After a refusal: the entity may have changed meanwhile, so that the next dry run has its new version. */
+function reread(p: Shown, name: string): void {
+  const { draft } = p.store.state;
+  if (draft?.action === "limit" && draft.problem !== null && !outcomeOpen(draft.problem)) {
+    void p.pages.subject(name);
+  }
 }
 
 function Field(f: { d: Draft; name: string; label: string; hint: string; wrong: FieldProblem[]; set: (n: string, v: string) => void; numeric?: boolean }): JSX.Element {
@@ -193,7 +201,7 @@ function DrainFields({ p, d, set }: { p: Shown; d: Draft; set: (n: string, v: st
 function Outcome({ p, d, request }: { p: Shown; d: Draft; request: Request | FieldProblem[] }): JSX.Element {
   const go = (): void => {
     if (!Array.isArray(request) && d.busy === "no" && d.done === null) {
-      void apply(p.store, request);
+      void apply(p.store, request).then(() => reread(p, p.s.route.page === "admin" ? p.s.route.name : ""));
     }
   };
   return (
