@@ -106,6 +106,23 @@ clients: ## Build and test the clients for TypeScript and Python; they need node
 	cd clients/typescript && npm ci --no-audit --no-fund --loglevel=error && npm test --silent
 	cd clients/python && python3 -W error::ResourceWarning -m unittest discover -t . -s tests
 
+CONSOLE := appmgr/console/web
+
+.PHONY: console
+console: ## Bundle the pages of the web console into appmgr/console/assets; takes node 20 with npm
+	cd $(CONSOLE) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && npm run --silent check && npm run --silent build
+
+.PHONY: console-check
+console-check: ## Test the units of the console, and see that its committed files are what the sources make
+	cd $(CONSOLE) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && npm run --silent check && npm test --silent
+	rm -rf bin/console-assets && cd $(CONSOLE) && node build.mjs $(BIN)/console-assets
+	diff -r bin/console-assets appmgr/console/assets || { echo "run make console and commit appmgr/console/assets"; exit 1; }
+
+.PHONY: console-test
+console-test: console-check ## Drive the console with Chromium against five sites under load; pictures of all pages in bin/console
+	mkdir -p bin/process bin/console
+	SAMYA_CONSOLE_SHOTS=$(BIN)/console TMPDIR=$(BIN)/process $(BOTH) $(GO) test -count=1 -timeout 10m -v $(TEST_FLAGS) ./lab/consoletest
+
 # The clients that are tried, and the only row; empty for all rows.
 CONFORMANCE ?= Go,TypeScript,Python,Python asyncio
 CONFORMANCE_ROW ?=

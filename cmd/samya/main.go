@@ -104,7 +104,7 @@ Exit status:
 	root.AddCommand(
 		p.siteCommand(), p.appmgrCommand(), p.localCommand(), p.demoCommand(),
 		p.entityCommand(), p.acquireCommand(), p.releaseCommand(), p.leaseCommand(), p.sitesCommand(), p.memberCommand(), p.clusterCommand(), p.modeCommand(),
-		p.forecastCommand(), p.doctorCommand(), p.booksCommand(), p.backupCommand(),
+		p.forecastCommand(), p.doctorCommand(), p.consoleCommand(), p.booksCommand(), p.backupCommand(),
 		p.certsCommand(), p.ratelimitCommand(), p.configCommand(), p.manCommand(), p.versionCommand(),
 	)
 	return root
