@@ -61,8 +61,8 @@ func (l *transferLedger) Left() (left, target Tokens) {
 // Debit implements transfer.Ledger.
 func (l *transferLedger) Debit(receiver SiteID, amount Tokens) {
 	l.c.keepWhole(l.e, l.e.books.Debit(amount))
-	l.c.tallies.of(l.e).moved(answer.Move{Wall: l.c.now.Wall, From: l.c.cfg.Self, To: receiver, Tokens: amount})
 	l.c.dirtyBooks(l.e)
+	l.c.tallies.of(l.e).moved(answer.Move{Wall: l.c.now.Wall, From: l.c.cfg.Self, To: receiver, Tokens: amount})
 }
 
 var errBooksFull = errors.New("the books would leave their range")
