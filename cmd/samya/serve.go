@@ -33,7 +33,7 @@ func (s *served) flags(f *pflag.FlagSet, grpc, http, gossip string) {
 	f.StringVar(&s.Region, "region", "", "region it stands in (default: its name)")
 	f.StringVar(&s.Cluster, "cluster", "samya", "name of the cluster")
 	f.StringVar(&s.GRPC, "grpc", grpc, "address to serve gRPC on")
-	settings.Former(f, "listen", "grpc")
+	settings.FormerOfAnother(f, "listen", "grpc")
 	f.StringVar(&s.HTTP, "http", http, "address to serve HTTP on")
 	f.StringVar(&s.Gossip.Bind, "gossip", gossip, "address for gossip between the cluster's processes")
 	f.StringSliceVar(&s.Gossip.Join, "join", nil, "gossip addresses of some processes of the cluster, host:port,…")
