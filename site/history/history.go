@@ -57,7 +57,8 @@ type History struct {
 }
 
 // Open reads the changes of a file, and adds to the file; without a path nothing outlives the
-// process. Lines that are no changes, such as the line of a crash, are left out.
+// process. Lines that are no changes, such as the line of a crash, are left out. With an
+// error the history is in memory alone.
 func Open(path string) (*History, error) {
 	h := &History{path: path, changes: make(map[string][]Change)}
 	if path == "" {
@@ -65,13 +66,10 @@ func Open(path string) (*History, error) {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read the history of changes: %w", err)
+		return h, fmt.Errorf("read the history of changes: %w", err)
 	}
 	h.read(text)
-	if err := h.rewrite(); err != nil {
-		return nil, err
-	}
-	return h, nil
+	return h, h.rewrite()
 }
 
 // read takes up the lines of a file.

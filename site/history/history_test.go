@@ -93,6 +93,17 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// TestNoFile: where no file can be written the history is in memory.
+func TestNoFile(t *testing.T) {
+	h, err := Open(filepath.Join(t.TempDir(), "none", "changes.log"))
+	if err == nil {
+		t.Error("a file in no directory")
+	}
+	if err := h.Add(change("vm", 1)); err != nil || len(h.Of("vm")) != 1 || h.Close() != nil {
+		t.Error(err)
+	}
+}
+
 // TestInMemory: without a path nothing is written.
 func TestInMemory(t *testing.T) {
 	h := open(t, "")
