@@ -106,6 +106,23 @@ clients: ## Build and test the clients for TypeScript and Python; they need node
 	cd clients/typescript && npm ci --no-audit --no-fund --loglevel=error && npm test --silent
 	cd clients/python && python3 -W error::ResourceWarning -m unittest discover -t . -s tests
 
+CONSOLE := appmgr/console/web
+
+.PHONY: console
+console: ## Bundle the pages of the web console into appmgr/console/assets; takes node 20 with npm
+	cd $(CONSOLE) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && npm run --silent check && npm run --silent build
+
+.PHONY: console-check
+console-check: ## Test the units of the console, and see that its committed files are what the sources make
+	cd $(CONSOLE) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && npm run --silent check && npm test --silent
+	rm -rf bin/console-assets && cd $(CONSOLE) && node build.mjs $(BIN)/console-assets
+	diff -r bin/console-assets appmgr/console/assets || { echo "run make console and commit appmgr/console/assets"; exit 1; }
+
+.PHONY: console-test
+console-test: console-check ## Drive the console with Chromium against five sites under load; pictures of all pages in bin/console
+	mkdir -p bin/process bin/console
+	SAMYA_CONSOLE_SHOTS=$(BIN)/console TMPDIR=$(BIN)/process $(BOTH) $(GO) test -count=1 -timeout 10m -v $(TEST_FLAGS) ./lab/consoletest
+
 # The clients that are tried, and the only row; empty for all rows.
 CONFORMANCE ?= Go,TypeScript,Python,Python asyncio
 CONFORMANCE_ROW ?=
@@ -420,7 +437,7 @@ release-test: ## Test what builds releases; as root, run a site and an app manag
 lint: bin/golangci-lint $(if $(subst $(EVERYTHING),,$(PKGS)),,house) ## Run the linters, and hold structure and words against their bounds; they also check the format
 	GOGC=200 $(BOTH) bin/golangci-lint run $(PKGS)
 ifeq ($(PKGS),$(EVERYTHING))
-	for tool in release house chart; do (cd tools/$$tool && GOGC=200 $(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...); done
+	for tool in release house docsite chart; do (cd tools/$$tool && GOGC=200 $(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...); done
 endif
 
 # Handed to house, e.g. `make house HOUSE_FLAGS="-v"`.
@@ -462,6 +479,30 @@ docs-generate: ## Write the pages of docs/ that the code tells; tests compare th
 	mkdir -p bin
 	$(GO) run ./cmd/samya config reference >bin/configuration.md
 	mv bin/configuration.md docs/configuration.md
+
+# The path of the site at its host, e.g. `make docs-site DOCS_BASE=/samya/`.
+DOCS_BASE ?= /
+
+# What npm has installed stays while its pins stay.
+.PHONY: docs-site
+docs-site: bin/docsite ## Build the documentation site into bin/docs-site; needs node 20 with npm
+	bin/docsite -out bin/docs-src stage
+	cd bin/docs-src && { cmp -s package-lock.json node_modules/.installed || \
+	  { npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && cp package-lock.json node_modules/.installed; }; }
+	cd bin/docs-src && DOCS_BASE=$(DOCS_BASE) node_modules/.bin/vitepress build --logLevel error
+
+.PHONY: docs-check
+docs-check: docs-site ## Build the documentation site; check its links, headings, titles, and that it asks no other host for anything
+	GOWORK=off $(GO) vet -C tools/docsite ./...
+	GOWORK=off $(GO) test -C tools/docsite ./...
+	bin/docsite -site bin/docs-site -base $(DOCS_BASE) check
+
+# Where docs-serve listens.
+DOCS_ADDR ?= 127.0.0.1:8099
+
+.PHONY: docs-serve
+docs-serve: docs-site ## Build the documentation site and serve it at http://127.0.0.1:8099
+	bin/docsite -site bin/docs-site -addr $(DOCS_ADDR) serve
 
 # With what it builds the tests of terraform/ run in `make test` as well.
 .PHONY: terraform-fmt
@@ -507,7 +548,7 @@ chart-apply: bin/kube-apiserver ## Apply the chart to a real kube-apiserver, twi
 tidy-check: ## Check that go.mod and go.sum are tidy; prints the difference
 	GOWORK=off $(GO) mod tidy -diff
 	GOWORK=off $(GO) -C lab mod tidy -diff
-	for tool in release house chart; do $(GO) -C tools/$$tool mod tidy -diff; done
+	for tool in release house docsite chart; do $(GO) -C tools/$$tool mod tidy -diff; done
 
 .PHONY: clean
 clean: ## Remove what was built
@@ -553,6 +594,11 @@ bin/gubernator: tools/gubernator/go.mod tools/gubernator/go.sum
 .PHONY: bin/house
 bin/house:
 	$(GO) build -C tools/house -o $(BIN)/ .
+
+# The go command knows itself whether there is anything to do.
+.PHONY: bin/docsite
+bin/docsite:
+	GOWORK=off $(GO) build -C tools/docsite -o $(BIN)/ .
 
 # The go command knows itself whether there is anything to do.
 .PHONY: bin/release

@@ -16,6 +16,7 @@ import (
 	"github.com/samya-db/samya/internal/node"
 	"github.com/samya-db/samya/internal/preset"
 	"github.com/samya-db/samya/internal/tlsconf"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
 // The defaults of Config.
@@ -56,11 +57,29 @@ type Config struct {
 	// below the sites' retention less their clock skew, or the sites refuse.
 	RepeatTime time.Duration
 
+	// Doctor makes the doctor of /v1/doctor from what the app manager sees; nil for none.
+	Doctor func(Sight) Doctor
+
+	// Console has the HTTP listener serve the web console at /console/.
+	Console bool
+
 	// RateLimits are the settings of Envoy's rate limit service.
 	RateLimits ratelimit.Settings
 
 	// Registry gets the metrics, and /metrics shows it; nil: a new one.
 	Registry *prometheus.Registry
+}
+
+// Doctor returns a report on the cluster, to be told as JSON.
+type Doctor func(context.Context) (report any, err error)
+
+// Sight is what a doctor sees through an app manager.
+type Sight struct {
+	// Sites lists the member sites.
+	Sites func(context.Context) (*samyav1.ListSitesResponse, error)
+	// Metrics are the app manager's own, and Address is the host:port that serves them.
+	Metrics prometheus.Gatherer
+	Address func() string
 }
 
 // Validate checks c; the error names every field at fault.

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/net/netutil"
 	"google.golang.org/grpc"
 
+	"github.com/samya-db/samya/appmgr/console"
 	"github.com/samya-db/samya/appmgr/grpcapi"
 	"github.com/samya-db/samya/appmgr/httpapi"
 	"github.com/samya-db/samya/appmgr/limiter"
@@ -22,6 +23,7 @@ import (
 	"github.com/samya-db/samya/internal/frames"
 	"github.com/samya-db/samya/internal/membership"
 	"github.com/samya-db/samya/internal/metric"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
 const (
@@ -35,6 +37,8 @@ type Manager struct {
 	log     *slog.Logger
 	limiter *limiter.Limiter
 	access  *access.Guard
+	// console is nil if it is switched off.
+	console http.Handler
 	front
 
 	listening chan struct{}
@@ -69,7 +73,13 @@ func New(cfg Config) (*Manager, error) {
 	if err := to.Err(); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
-	return &Manager{cfg: cfg, log: cfg.Logger, limiter: g, access: cfg.Access, listening: make(chan struct{})}, nil
+	m := &Manager{cfg: cfg, log: cfg.Logger, limiter: g, access: cfg.Access, listening: make(chan struct{})}
+	if cfg.Console {
+		if m.console, err = console.Handler(); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
 }
 
 // Listening is closed once Run listens; from then on the addresses are known.
@@ -139,10 +149,20 @@ func (m *Manager) grpcServer() (*grpc.Server, *grpcapi.Checks, *frames.Server) {
 
 // httpAPI configures the HTTP API.
 func (m *Manager) httpAPI() httpapi.Config {
+	var doctor Doctor
+	if m.cfg.Doctor != nil {
+		doctor = m.cfg.Doctor(Sight{
+			Sites: func(ctx context.Context) (*samyav1.ListSitesResponse, error) {
+				return m.service.ListSites(ctx, &samyav1.ListSitesRequest{})
+			},
+			Metrics: m.cfg.Registry, Address: m.HTTPAddr,
+		})
+	}
 	return httpapi.Config{
+		Doctor:  doctor,
 		Service: m.service, Limiter: m.limiter, Access: m.access, RateLimits: m.limits, Policies: ratelimit.NewPolicies(m.service),
 		Reachable: m.router.Reachable, Registry: m.cfg.Registry,
-		MaxBody: m.cfg.MaxBody, MaxBulk: m.cfg.maxBulk(),
+		MaxBody: m.cfg.MaxBody, MaxBulk: m.cfg.maxBulk(), Name: m.cfg.Name, Cluster: m.cfg.Cluster, Console: m.console,
 	}
 }
 

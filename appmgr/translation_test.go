@@ -64,8 +64,12 @@ func TestNothingOfARequestIsLost(t *testing.T) {
 			&samyav1.DeleteEntityRequest{Name: "a/b", ExpectedGeneration: 4, RequestId: "r", Subtree: true},
 		},
 		{
-			"GET", "/v1/entities?prefix=a&page_size=5&page_token=t", "",
-			&samyav1.ListEntitiesRequest{Prefix: "a", PageSize: 5, PageToken: "t"},
+			"GET", "/v1/entities?prefix=a&page_size=5&page_token=t&contains=B&parent=p", "",
+			&samyav1.ListEntitiesRequest{Prefix: "a", PageSize: 5, PageToken: "t", Contains: "B", Parent: "p"},
+		},
+		{
+			"GET", "/v1/entities?prefix=a&page_size=5&page_token=t&contains=B&top=true", "",
+			&samyav1.ListEntitiesRequest{Prefix: "a", PageSize: 5, PageToken: "t", Contains: "B", Top: true},
 		},
 		{
 			"PUT", "/v1/mode", `{"protocol":"star","expected_version":3,"request_id":"r"}`,
@@ -173,7 +177,9 @@ func TestNothingOfARequestIsLost(t *testing.T) {
 					r.t.Errorf("(-want +got):\n%s", d)
 				}
 				// The request of the test sets every field, except for the void of a
-				// whole lease. The end of a drain has no heir, and a template no time zone.
+				// whole lease. The end of a drain has no heir, a template no time zone, and a list
+				// of entities at the top no parent.
+				list, _ := c.want.(*samyav1.ListEntitiesRequest)
 				drain, _ := c.want.(*samyav1.DrainMemberRequest)
 				create, _ := c.want.(*samyav1.CreateEntityRequest)
 				fields := kind.Fields()
@@ -181,6 +187,7 @@ func TestNothingOfARequestIsLost(t *testing.T) {
 					f := fields.Get(i)
 					if fromCallers(f) && !c.want.ProtoReflect().Has(f) && c.target != "/v1/leases:void" &&
 						(f.Name() != "keys" || create.GetTimeZone() == "") && (f.Name() != "time_zone" || !create.GetKeys()) &&
+						(f.Name() != "top" || list.GetParent() == "") && (f.Name() != "parent" || !list.GetTop()) &&
 						(f.Name() != "heir" || !drain.GetCancel()) && (f.Name() != "cancel" || drain.GetHeir() == "") {
 						r.t.Errorf("the test gives no %s", f.FullName())
 					}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -21,6 +22,11 @@ import (
 const (
 	// decideWait is how long a change may take to be decided.
 	decideWait = 10 * time.Second
+	// lookAt is the number of entities that the core looks at in a step of a search. Other
+	// requests wait for no more than a step.
+	lookAt = 4096
+	// searchTime is how long a search goes on for a page.
+	searchTime = 200 * time.Millisecond
 )
 
 // entities serves samyav1.EntityService.
@@ -34,7 +40,7 @@ func (s entities) CreateEntity(
 	ctx context.Context, r *samyav1.CreateEntityRequest,
 ) (*samyav1.CreateEntityResponse, error) {
 	terms, err := checks.Create(r)
-	if err != nil {
+	if err = errors.Join(err, noDryRun(r.GetDryRun())); err != nil {
 		return nil, apierr.FromName(err)
 	}
 	a, err := s.change(ctx, &input.Change{
@@ -47,10 +53,21 @@ func (s entities) CreateEntity(
 	return &samyav1.CreateEntityResponse{Entity: entityOf(a.View())}, nil
 }
 
+// noDryRun refuses a dry run: what a change would do depends on the other sites.
+func noDryRun(dry bool) error {
+	if dry {
+		return &name.Error{Field: "dry_run", Problem: "only an app manager tells what a change would do"}
+	}
+	return nil
+}
+
 // UpdateEntity implements samyav1.EntityServiceServer.
 func (s entities) UpdateEntity(
 	ctx context.Context, r *samyav1.UpdateEntityRequest,
 ) (*samyav1.UpdateEntityResponse, error) {
+	if err := noDryRun(r.GetDryRun()); err != nil {
+		return nil, apierr.FromName(err)
+	}
 	a, err := s.change(ctx, &input.Change{
 		Kind: input.SetLimit, Name: r.GetName(), Limit: core.Tokens(r.GetLimit()),
 		Expected: r.GetExpectedVersion(), RequestID: r.GetRequestId(), Applied: r.GetWaitApplied(),
@@ -121,7 +138,12 @@ func (s entities) change(ctx context.Context, ch *input.Change) (answer.Answer, 
 	if err != nil {
 		return answer.Answer{}, apierr.FromName(err)
 	}
-	return s.decide(ctx, ch)
+	before := s.before(ctx, ch)
+	a, err := s.decide(ctx, ch)
+	if err == nil {
+		s.remember(ctx, ch, before, a)
+	}
+	return a, err
 }
 
 // decide has the sites decide a change with checked fields.
@@ -150,25 +172,39 @@ func (s entities) ListEntities(
 	ctx context.Context, r *samyav1.ListEntitiesRequest,
 ) (*samyav1.ListEntitiesResponse, error) {
 	after, tokenErr := pageToken(r.GetPageToken())
-	err := errors.Join(name.Prefix("prefix", r.GetPrefix()), name.PageSize("page_size", int64(r.GetPageSize())), tokenErr)
-	if err != nil {
+	if err := errors.Join(checks.List(r), tokenErr); err != nil {
 		return nil, apierr.FromName(err)
 	}
-	in := &input.List{Prefix: r.GetPrefix(), After: after, Count: int(r.GetPageSize())}
-	in.Count = cmp.Or(in.Count, 100)
-	a, err := s.engine.Do(ctx, func(c input.Call) input.Input { in.Call = c; return in })
-	if err != nil {
-		return nil, s.broken(err, asked{})
+	in := input.List{
+		Prefix: r.GetPrefix(), After: after, Count: cmp.Or(int(r.GetPageSize()), 100),
+		Contains: strings.ToLower(r.GetContains()), Parent: r.GetParent(), Top: r.GetTop(), Look: lookAt,
 	}
-	resp := &samyav1.ListEntitiesResponse{Entities: make([]*samyav1.Entity, len(a.Views()))}
-	for i := range a.Views() {
-		resp.Entities[i] = entityOf(&a.Views()[i])
+	resp := &samyav1.ListEntitiesResponse{}
+	for began := time.Now(); ; {
+		a, err := s.list(ctx, in)
+		if err != nil {
+			return nil, s.broken(err, asked{})
+		}
+		for i := range a.Views() {
+			resp.Entities = append(resp.Entities, entityOf(&a.Views()[i]))
+		}
+		in.After, in.Count = a.After(), in.Count-len(a.Views())
+		switch {
+		case !a.More:
+			return resp, nil
+		case in.Count == 0 || time.Since(began) > searchTime:
+			resp.NextPageToken = base64.RawURLEncoding.EncodeToString([]byte(in.After))
+			return resp, nil
+		}
 	}
-	if a.More {
-		last := a.Views()[len(a.Views())-1].Name
-		resp.NextPageToken = base64.RawURLEncoding.EncodeToString([]byte(last))
-	}
-	return resp, nil
+}
+
+// list asks the core for a page of its list.
+func (s entities) list(ctx context.Context, in input.List) (answer.Answer, error) {
+	return s.engine.Do(ctx, func(c input.Call) input.Input {
+		in.Call = c
+		return &in
+	})
 }
 
 // pageToken returns the name that a page starts behind.

@@ -93,7 +93,7 @@ func (s cluster) AddMember(ctx context.Context, r *samyav1.AddMemberRequest) (*s
 
 // DrainMember implements samyav1.ClusterServiceServer.
 func (s cluster) DrainMember(ctx context.Context, r *samyav1.DrainMemberRequest) (*samyav1.DrainMemberResponse, error) {
-	if err := checks.Drain(r); err != nil {
+	if err := errors.Join(checks.Drain(r), noDryRun(r.GetDryRun())); err != nil {
 		return nil, apierr.FromName(err)
 	}
 	ch := &input.Change{Kind: input.DrainSite, Name: r.GetName(), Heir: core.SiteID(r.GetHeir()), RequestID: r.GetRequestId()}

@@ -34,6 +34,7 @@ import (
 	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/core/message"
 	"github.com/samya-db/samya/site/engine"
+	"github.com/samya-db/samya/site/history"
 	"github.com/samya-db/samya/site/partitions"
 	"github.com/samya-db/samya/site/peer"
 	"github.com/samya-db/samya/site/store"
@@ -83,6 +84,11 @@ type Site struct {
 	// none.
 	front  Front
 	inside *Inside
+	// observer notes the activity of entities, history the changes asked of this site. sums
+	// are those over all entities.
+	observer *observer
+	history  *history.History
+	sums     sums
 }
 
 // Run makes a site and runs it until ctx ends or it fails.
@@ -168,7 +174,10 @@ func (s *Site) open() error {
 	if s.engine, err = engine.New(s.engineConfig(c)); err != nil {
 		return err
 	}
-	s.inspect = s.engine.Inspect
+	s.inspect, s.observer = s.engine.Inspect, &observer{Site: s}
+	if s.history, err = s.cfg.openHistory(); err != nil {
+		return err
+	}
 	s.metrics = newMetrics(s)
 	var listen net.ListenConfig
 	if s.grpcListener, err = listen.Listen(context.Background(), "tcp", s.cfg.GRPC); err != nil {
@@ -380,6 +389,7 @@ func (s *Site) Run(ctx context.Context) error {
 	group.Go(func() error { s.links.Run(linksCtx); return nil })
 	group.Go(func() error { s.watch(linksCtx, gossip.Self); return nil })
 	group.Go(func() error { s.access.Run(linksCtx); return nil })
+	group.Go(func() error { s.observer.run(linksCtx); return nil })
 	if s.cfg.TLS != nil {
 		group.Go(func() error { s.cfg.TLS.Run(linksCtx); return nil })
 	}
@@ -461,6 +471,9 @@ func (s *Site) Close() error {
 	}
 	if s.store != nil {
 		errs = append(errs, s.store.Close())
+	}
+	if s.history != nil {
+		errs = append(errs, s.history.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -63,6 +63,9 @@ func (s *Service) CreateEntity(ctx context.Context, in *samyav1.CreateEntityRequ
 	if _, err := checks.Create(in); err != nil {
 		return nil, apierr.FromName(err)
 	}
+	if in.GetDryRun() {
+		return s.dryCreate(ctx, in)
+	}
 	resp, err := change(ctx, s, route.Call{Method: samyav1.EntityService_CreateEntity_FullMethodName}, in, &samyav1.CreateEntityResponse{})
 	if err == nil {
 		s.Spread(ctx, resp.GetEntity())
@@ -73,6 +76,9 @@ func (s *Service) CreateEntity(ctx context.Context, in *samyav1.CreateEntityRequ
 // UpdateEntity implements samyav1.EntityServiceServer. If the caller wants to wait, the
 // asked site waits for the other sites; a site asked after it goes on waiting.
 func (s *Service) UpdateEntity(ctx context.Context, in *samyav1.UpdateEntityRequest) (*samyav1.UpdateEntityResponse, error) {
+	if in.GetDryRun() {
+		return s.dryUpdate(ctx, in)
+	}
 	return change(ctx, s, route.Call{Method: samyav1.EntityService_UpdateEntity_FullMethodName}, in, &samyav1.UpdateEntityResponse{},
 		name.Entity("name", in.GetName()), name.Limit("limit", in.GetLimit()), version("expected_version", in.GetExpectedVersion()))
 }
@@ -113,6 +119,9 @@ func (s *Service) AddMember(ctx context.Context, in *samyav1.AddMemberRequest) (
 func (s *Service) DrainMember(ctx context.Context, in *samyav1.DrainMemberRequest) (*samyav1.DrainMemberResponse, error) {
 	if err := checks.Drain(in); err != nil {
 		return nil, apierr.FromName(err)
+	}
+	if in.GetDryRun() {
+		return s.dryDrain(ctx, in)
 	}
 	return change(ctx, s, route.Call{Method: samyav1.ClusterService_DrainMember_FullMethodName}, in, &samyav1.DrainMemberResponse{})
 }

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/samya-db/samya/appmgr/console"
 	"github.com/samya-db/samya/appmgr/grpcapi"
 	"github.com/samya-db/samya/appmgr/limiter"
 	"github.com/samya-db/samya/appmgr/ratelimit"
@@ -43,6 +44,12 @@ type Config struct {
 	Registry *prometheus.Registry
 	// MaxBody bounds a body, in bytes, MaxBulk a batch.
 	MaxBody, MaxBulk int64
+	// Name is the name of the app manager, and Cluster the name of its cluster.
+	Name, Cluster string
+	// Doctor returns a report on the cluster, which answers as JSON; nil for none.
+	Doctor func(context.Context) (report any, err error)
+	// Console serves the web console; nil for none.
+	Console http.Handler
 }
 
 // handler makes the operation of a request about an entity or a site; the name is empty if
@@ -65,6 +72,8 @@ var processHandlers = map[string]handler{
 	"livez":       (*api).live,
 	"readyz":      (*api).ready,
 	"metrics":     (*api).showMetrics,
+	"GetCaller":   (*api).getCaller,
+	"Diagnose":    (*api).doctor,
 }
 
 // newHandler returns the HTTP API.
@@ -74,6 +83,10 @@ func newHandler(cfg Config) http.Handler {
 
 // ServeHTTP implements http.Handler.
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if a.Console != nil && console.Serves(r.URL.Path) {
+		a.Console.ServeHTTP(w, r)
+		return
+	}
 	res, entity, err := parsePath(r.URL.EscapedPath())
 	if err != nil {
 		a.refuse(w, r, err)

@@ -14,10 +14,11 @@ import (
 var clusterHandlers = map[string]handler{
 	"ListSites":      (*api).listSites,
 	"InspectSites":   byQuery((*grpcapi.Service).InspectSites, inspection.Of),
+	"SurveySites":    byQuery((*grpcapi.Service).SurveySites, surveyJSON),
 	"ListMembers":    byQuery((*grpcapi.Service).ListMembers, membersJSON),
 	"WatchMembers":   (*api).watchMembers,
 	"AddMember":      byBody((*grpcapi.Service).AddMember, changedMemberJSON),
-	"DrainMember":    byBody((*grpcapi.Service).DrainMember, changedMemberJSON),
+	"DrainMember":    byBody((*grpcapi.Service).DrainMember, drainedJSON),
 	"RemoveMember":   byQuery((*grpcapi.Service).RemoveMember, changedMemberJSON),
 	"RecoverCluster": byBody((*grpcapi.Service).RecoverCluster, recoveryJSON),
 	"RescueMember":   byBody((*grpcapi.Service).RescueMember, changedMemberJSON),

@@ -32,6 +32,9 @@ func (a *api) createEntity(w http.ResponseWriter, r *http.Request, _ string) err
 	if err != nil {
 		return err
 	}
+	if in.GetDryRun() {
+		return writeJSON(w, http.StatusOK, created{entityJSON(out.GetEntity()), dryRunJSON(out.GetDryRun())})
+	}
 	w.Header().Set("Location", entitiesPath+"/"+in.GetName())
 	return writeJSON(w, http.StatusCreated, entityJSON(out.GetEntity()))
 }

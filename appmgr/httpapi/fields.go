@@ -30,6 +30,7 @@ var numbers = map[protoreflect.Name]struct{ least, most int64 }{
 	"min_tokens":          {1, name.MaxTokens},
 	"net":                 {-name.MaxTokens, name.MaxTokens},
 	"page_size":           {0, name.MaxPageSize},
+	"since_ms":            {0, name.MaxTokens},
 	"tokens":              {1, name.MaxTokens},
 	"until_ms":            {1, name.MaxTokens},
 	"version":             {1, name.MaxVersion},

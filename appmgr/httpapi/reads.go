@@ -12,6 +12,9 @@ var readHandlers = map[string]handler{
 	"GetEntity":   (*api).getEntity,
 	"WatchEntity": (*api).watchEntity,
 	"CutEntity":   byQuery((*grpcapi.Service).CutEntity, cutJSON),
+
+	"GetEntityActivity": byQuery((*grpcapi.Service).GetEntityActivity, activityJSON),
+	"GetEntityHistory":  byQuery((*grpcapi.Service).GetEntityHistory, historyJSON),
 }
 
 // consistencies are the consistencies of a read, by their names in the API.

@@ -24,11 +24,18 @@ type entity struct {
 	Keys       bool   `json:"keys,omitempty"`
 }
 
+// created is the answer to a creation.
+type created struct {
+	entity
+	DryRun *dryRun `json:"dry_run,omitempty"`
+}
+
 // changedLimit is the answer to a change of a limit.
 type changedLimit struct {
 	entity
 	MayExceedBy  int64    `json:"may_exceed_by"`
 	MissingSites []string `json:"missing_sites"`
+	DryRun       *dryRun  `json:"dry_run,omitempty"`
 }
 
 // cut is the answer to a cut.
@@ -128,7 +135,7 @@ func entityJSON(e *samyav1.Entity) entity {
 }
 
 func changedJSON(r *samyav1.UpdateEntityResponse) changedLimit {
-	return changedLimit{entityJSON(r.GetEntity()), r.GetMayExceedBy(), append([]string{}, r.GetMissingSites()...)}
+	return changedLimit{entityJSON(r.GetEntity()), r.GetMayExceedBy(), append([]string{}, r.GetMissingSites()...), dryRunJSON(r.GetDryRun())}
 }
 
 func cutJSON(r *samyav1.CutEntityResponse) cut {
@@ -140,7 +147,7 @@ func cutJSON(r *samyav1.CutEntityResponse) cut {
 
 func reconciledJSON(r *samyav1.ReconcileEntityResponse) reconciled {
 	missing := append([]string{}, r.GetMissingSites()...)
-	return reconciled{changedLimit{entityJSON(r.GetEntity()), r.GetMayExceedBy(), missing}, r.GetReturned()}
+	return reconciled{changedLimit{entity: entityJSON(r.GetEntity()), MayExceedBy: r.GetMayExceedBy(), MissingSites: missing}, r.GetReturned()}
 }
 
 // rescued is the answer to a rescue of an entity.
@@ -266,6 +273,7 @@ type drainJSON struct {
 type changedMember struct {
 	Member  memberJSON `json:"member"`
 	Version uint64     `json:"version"`
+	DryRun  *dryRun    `json:"dry_run,omitempty"`
 }
 
 func memberOf(m *samyav1.Member) memberJSON {
@@ -302,6 +310,13 @@ func changedMemberJSON[R interface {
 	GetVersion() uint64
 }](r R) changedMember {
 	return changedMember{Member: memberOf(r.GetMember()), Version: r.GetVersion()}
+}
+
+// drainedJSON is changedMemberJSON for a drain, which may be a dry run.
+func drainedJSON(r *samyav1.DrainMemberResponse) changedMember {
+	c := changedMemberJSON(r)
+	c.DryRun = dryRunJSON(r.GetDryRun())
+	return c
 }
 
 // word is a value of an enumeration in JSON: its name, without the prefix that all values

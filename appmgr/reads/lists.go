@@ -3,6 +3,7 @@ package reads
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/samya-db/samya/appmgr/route"
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/checks"
 	"github.com/samya-db/samya/internal/health"
 	"github.com/samya-db/samya/internal/name"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
@@ -17,9 +19,7 @@ import (
 
 // ListEntities implements samyav1.EntityServiceServer.
 func (s *Reads) ListEntities(ctx context.Context, in *samyav1.ListEntitiesRequest) (*samyav1.ListEntitiesResponse, error) {
-	if err := errors.Join(
-		name.Prefix("prefix", in.GetPrefix()), name.PageSize("page_size", int64(in.GetPageSize())), pageToken(in.GetPageToken()),
-	); err != nil {
+	if err := errors.Join(checks.List(in), pageToken(in.GetPageToken())); err != nil {
 		return nil, apierr.FromName(err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTime)
@@ -29,6 +29,11 @@ func (s *Reads) ListEntities(ctx context.Context, in *samyav1.ListEntitiesReques
 	if err != nil {
 		return nil, err
 	}
+	// A site of an earlier build knows the prefix alone.
+	part := strings.ToLower(in.GetContains())
+	resp.Entities = slices.DeleteFunc(resp.Entities, func(e *samyav1.Entity) bool {
+		return !name.Has(e.GetName(), part) || in.GetParent() != "" && e.GetParent() != in.GetParent() || in.GetTop() && e.GetParent() != ""
+	})
 	return resp, nil
 }
 

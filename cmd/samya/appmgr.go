@@ -33,6 +33,7 @@ them can run, in any region.`,
 			if err := cfg.Validate(); err != nil {
 				return &usageError{err}
 			}
+			cfg.Doctor = doctorOf(&cfg)
 			manager, err := appmgr.New(cfg)
 			if err != nil {
 				return err
@@ -55,6 +56,7 @@ them can run, in any region.`,
 	preset.Var(f, &cfg.ProbeTimeout, "probe-timeout")
 	preset.Var(f, &cfg.TryTime, "try-time")
 	f.DurationVar(&cfg.RepeatTime, "repeat-time", appmgr.DefaultRepeatTime, "how long beyond its wait a request without a not_after can be repeated at any site")
+	f.BoolVar(&cfg.Console, "console", true, "serve the web console at /console/ of the HTTP listener")
 	rateLimitFlags(cmd, &cfg.RateLimits)
 	s.completions(cmd)
 	return cmd

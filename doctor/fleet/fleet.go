@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/samya-db/samya/doctor"
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/httpapi"
@@ -30,11 +32,36 @@ type Fleet struct {
 	AppManagers, Sites []string
 	// Connect returns an address with the scheme, and the transport; nil for the default.
 	Connect func(addr string) (url string, transport http.RoundTripper, err error)
+	// ConnectSite is Connect for a site of a name; nil: Connect.
+	ConnectSite func(name, addr string) (url string, transport http.RoundTripper, err error)
+	// Own is the app manager in whose process the fleet is; nil for none.
+	Own *Own
 
 	// cluster and members are the last answer of an app manager.
 	cluster string
 	members []httpapi.Site
 	names   map[string]string
+}
+
+// Own is an app manager that looks at its cluster itself.
+type Own struct {
+	// Name and Region are those of the app manager, Instance the host:port of its metrics.
+	Name, Region string
+	Instance     func() string
+	// Sites lists the member sites.
+	Sites func(context.Context) (httpapi.Sites, error)
+	// Metrics has the app manager's metrics.
+	Metrics prometheus.Gatherer
+}
+
+// own looks at the own app manager.
+func (f *Fleet) own(ctx context.Context) doctor.Observation {
+	p := doctor.Process{Job: doctor.JobAppMgr, Name: f.Own.Name, Region: f.Own.Region, Instance: f.Own.Instance()}
+	if told, err := f.Own.Sites(ctx); err == nil {
+		f.cluster, f.members = told.Cluster, told.Sites
+	}
+	samples, err := gathered(f.Own.Metrics)
+	return observed(p, samples, err)
 }
 
 // unknownRegion stands in place of a region that nobody tells.
@@ -68,6 +95,9 @@ func (f *Fleet) Look(ctx context.Context, now time.Time) (doctor.Look, error) {
 		}
 		p.Name = f.names[p.Instance]
 		look.Observations = append(look.Observations, observed(p, m.metrics, m.metricsErr))
+	}
+	if f.Own != nil {
+		look.Observations = append(look.Observations, f.own(ctx))
 	}
 	look.Cluster = f.cluster
 	sites := f.sites()
@@ -160,7 +190,11 @@ func (f *Fleet) site(ctx context.Context, s httpapi.Site) doctor.Observation {
 		}
 		return doctor.Observation{Process: p}
 	}
-	base, transport, err := f.Connect(s.HTTPAddress)
+	connect := f.ConnectSite
+	if connect == nil || s.Name == "" {
+		connect = func(_, addr string) (string, http.RoundTripper, error) { return f.Connect(addr) }
+	}
+	base, transport, err := connect(s.Name, s.HTTPAddress)
 	if err != nil {
 		p.State, p.Problem = doctor.Unknown, err.Error()
 		return doctor.Observation{Process: p}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
@@ -32,6 +33,20 @@ func decode(r io.Reader) ([]doctor.Sample, error) {
 	for name, f := range families {
 		for _, m := range f.GetMetric() {
 			all = append(all, samples(name, m)...)
+		}
+	}
+	return all, nil
+}
+
+// gathered are the metrics of this process.
+func gathered(from prometheus.Gatherer) (all []doctor.Sample, err error) {
+	families, err := from.Gather()
+	if err != nil {
+		return nil, fmt.Errorf("metrics: %w", err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			all = append(all, samples(f.GetName(), m)...)
 		}
 	}
 	return all, nil

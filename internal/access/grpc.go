@@ -295,8 +295,14 @@ func shown(ctx context.Context) credentials {
 	return c
 }
 
+// maxTold bounds a name that proves nothing, in bytes: the history of limits keeps it.
+const maxTold = 128
+
 // relayed records the caller that an app manager, or a site with a front, tells.
 func (s *session) relayed(ctx context.Context) {
+	if v := metadata.ValueFromIncomingContext(ctx, callerKey); s.caller == anonymous && len(v) == 1 && len(v[0]) <= maxTold {
+		s.told = printable(v[0])
+	}
 	if s.caller.Kind != tlsconf.AppManager && s.caller.Kind != tlsconf.Site {
 		return
 	}

@@ -57,6 +57,9 @@ var demands = map[string]demand{
 	"/samya.v1.EntityService/DeleteEntity": {role: methods.Operator, request: `{"name":"acme/none"}`},
 	"/samya.v1.EntityService/MoveEntity":   {role: methods.Operator, whole: true, request: `{"name":"acme/none","parent":"acme/vm"}`},
 
+	"/samya.v1.EntityService/GetEntityActivity": {role: methods.Viewer, request: `{"name":"acme/vm"}`},
+	"/samya.v1.EntityService/GetEntityHistory":  {role: methods.Viewer, request: `{"name":"acme/vm"}`},
+
 	"/samya.v1.EntityService/CutEntity":       {role: methods.Viewer, request: `{"name":"acme/vm"}`},
 	"/samya.v1.EntityService/ReconcileEntity": {role: methods.Admin, request: `{"name":"acme/vm","in_use":"1","cut":"cut1-x"}`},
 	"/samya.v1.EntityService/ResetEntity":     {role: methods.Operator, request: `{"name":"acme/vm"}`},
@@ -68,6 +71,7 @@ var demands = map[string]demand{
 	"/samya.v1.ClusterService/RaiseVersion":   {role: methods.Admin, whole: true, request: `{"version":65535}`},
 	"/samya.v1.ClusterService/GetForecast":    {role: methods.Viewer, request: `{}`},
 	"/samya.v1.ClusterService/InspectSites":   {role: methods.Viewer, whole: true, request: `{}`},
+	"/samya.v1.ClusterService/SurveySites":    {role: methods.Viewer, whole: true, request: `{}`},
 	"/samya.v1.ClusterService/SetMode":        {role: methods.Admin, whole: true, request: `{"protocol":"none-such"}`},
 	"/samya.v1.ClusterService/ListMembers":    {role: methods.Viewer, peers: true, request: `{}`},
 	"/samya.v1.ClusterService/WatchMembers":   {role: methods.Viewer, peers: true, request: `{}`},
@@ -115,6 +119,9 @@ var routes = map[string]route{
 	"WatchEntity":  {"/samya.v1.EntityService/WatchEntity", "/v1/entities/acme/vm:watch", ""},
 	"CutEntity":    {"/samya.v1.EntityService/CutEntity", "/v1/entities/acme/vm:cut", ""},
 
+	"GetEntityActivity": {"/samya.v1.EntityService/GetEntityActivity", "/v1/entities/acme/vm:activity", ""},
+	"GetEntityHistory":  {"/samya.v1.EntityService/GetEntityHistory", "/v1/entities/acme/vm:history", ""},
+
 	"ReconcileEntity": {"/samya.v1.EntityService/ReconcileEntity", "/v1/entities/acme/vm:reconcile", `{"in_use":1,"cut":"cut1-x"}`},
 	"ResetEntity":     {"/samya.v1.EntityService/ResetEntity", "/v1/entities/acme/vm:reset", "{}"},
 	"RescueEntity":    {"/samya.v1.EntityService/RescueEntity", "/v1/entities/acme/vm:rescue", `{"site":"None/such","generation":1,"net":0,"held":0}`},
@@ -126,7 +133,10 @@ var routes = map[string]route{
 	"RenewLease":      {"/samya.v1.TokenService/RenewLease", "/v1/leases:renew", `{"lease":"us/none"}`},
 	"CommitLease":     {"/samya.v1.TokenService/CommitLease", "/v1/leases:commit", `{"lease":"us/none"}`},
 	"VoidLease":       {"/samya.v1.TokenService/Release", "/v1/leases:void", `{"lease":"us/none","entity":"acme/vm"}`},
+	"GetCaller":       {"/samya.v1.ClusterService/ListSites", "/v1/caller", ""},
 	"ListSites":       {"/samya.v1.ClusterService/ListSites", "/v1/sites", ""},
+	"SurveySites":     {"/samya.v1.ClusterService/SurveySites", "/v1/sites:survey", ""},
+	"Diagnose":        {"/samya.v1.ClusterService/SurveySites", "/v1/doctor", ""},
 	"InspectSites":    {"/samya.v1.ClusterService/InspectSites", "/v1/sites:inspect", ""},
 	"GetMode":         {"/samya.v1.ClusterService/GetMode", "/v1/mode", ""},
 	"SetMode":         {"/samya.v1.ClusterService/SetMode", "/v1/mode", `{"protocol":"none-such"}`},
@@ -394,7 +404,7 @@ func operations(tb testing.TB) []operation {
 // test, and no other method has.
 func TestEveryMethodHasARule(t *testing.T) {
 	c := start(t, access.Limits{})
-	served := map[string]bool{methods.Metrics: true, methods.Alive: true}
+	served := map[string]bool{methods.Metrics: true, methods.Alive: true, methods.Caller: true, methods.Diagnose: true}
 	for _, addr := range []string{c.site.GRPCAddr(), c.manager.GRPCAddr()} {
 		stream, err := reflectionv1.NewServerReflectionClient(c.dial(addr, c.caller("admin"))).ServerReflectionInfo(t.Context())
 		if err != nil {

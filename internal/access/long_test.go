@@ -18,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -316,6 +317,18 @@ func TestSiftWithoutLimits(t *testing.T) {
 		}
 		if fmt.Sprint(kept) != want {
 			t.Errorf("of the owner of %s %v go on, want %s", scope, kept, want)
+		}
+	}
+}
+
+// TestToldCaller: an open server takes the name that an app manager tells as a name alone; a
+// name that is too long for the history is left out.
+func TestToldCaller(t *testing.T) {
+	for name, want := range map[string]string{"kim": "kim", "k\xffm": "k?m", strings.Repeat("k", maxTold+1): ""} {
+		s := &session{caller: anonymous}
+		s.relayed(metadata.NewIncomingContext(t.Context(), metadata.Pairs(callerKey, name, scopeKey, "acme")))
+		if s.told != want || s.behalf != "" || s.scope != nil {
+			t.Errorf("told %q: the name is %q, the behalf %q, the scope %v; want the name %q alone", name, s.told, s.behalf, s.scope, want)
 		}
 	}
 }

@@ -52,6 +52,9 @@ type session struct {
 	rule   methods.Rule
 	// behalf is the caller that an app manager calls for; empty otherwise.
 	behalf string
+	// told is the caller that an app manager names to an open server, which cannot tell whether
+	// that is true. It gives no right, and counts towards no bound.
+	told string
 	// scope is the caller's scope, or the scope that an app manager told.
 	scope Scope
 	// address is the address of a caller over HTTP or of a stream. It is for the audit
@@ -72,6 +75,35 @@ func CallerOf(ctx context.Context) string {
 		return s.caller.Name
 	}
 	return hostOf(cmp.Or(s.address, peerAddress(ctx)))
+}
+
+// Caller tells who a caller is, and what it may do.
+type Caller struct {
+	// Name is the name in the caller's credentials. If none are needed it is the name that an
+	// app manager tells, if any, and proves nothing. For a caller of
+	// an app manager it is the name that the app manager tells, and the other fields are the
+	// app manager's.
+	Name string
+	Role methods.Role
+	// Scope is the entities that the caller may touch.
+	Scope Scope
+	// Open: there is no access file, and everybody may do everything.
+	Open bool
+}
+
+// Who returns the caller of a request that the guard has let in; the zero Caller, who may
+// do nothing, for any other.
+func Who(ctx context.Context) Caller {
+	s := sessionOf(ctx)
+	switch {
+	case s == nil:
+		return Caller{Scope: Scope{}}
+	case s.behalf != "":
+		return Caller{Name: s.behalf, Role: s.caller.Role, Scope: s.scope}
+	case s.caller == anonymous:
+		return Caller{Name: s.told, Role: anonymous.Role, Open: true}
+	}
+	return Caller{Name: s.caller.Name, Role: s.caller.Role, Scope: s.scope}
 }
 
 // hostOf returns an address without its port.

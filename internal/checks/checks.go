@@ -1,5 +1,5 @@
-// Package checks has the checks of acquires, releases, atomic batches, reconciliations, rescues, drains and
-// recoveries. App managers and
+// Package checks has the checks of acquires, releases, atomic batches, lists, reconciliations,
+// rescues, drains and recoveries. App managers and
 // sites make them alike, each at its own boundary: the bounds and formats of all fields,
 // and how a request's fields fit together. The package refuses to know which sites there
 // are, what time it is, and what a request finds at a site.
@@ -27,6 +27,19 @@ type Boundary struct {
 	MaxSites int
 	// MaxRelays bounds the tries of an app manager; 0 where app managers are no callers.
 	MaxRelays uint32
+}
+
+// List checks the filters and the size of a list of entities. The page token is for its
+// reader.
+func List(r *samyav1.ListEntitiesRequest) error {
+	err := errors.Join(
+		name.Prefix("prefix", r.GetPrefix()), name.PageSize("page_size", int64(r.GetPageSize())), name.Part("contains", r.GetContains()),
+		name.Parent("parent", r.GetParent()),
+	)
+	if r.GetTop() && r.GetParent() != "" {
+		err = errors.Join(err, &name.Error{Field: "top", Problem: "goes with no parent: entities at the top have none"})
+	}
+	return err
 }
 
 // Attempted is the part of a request that tells of its attempts.

@@ -149,6 +149,8 @@ func TestFieldsOfTheAPI(t *testing.T) {
 		"Entity":        {value: httpapi.Entity{}},
 		"EntityPage":    {value: httpapi.Page{}},
 		"EntityStatus":  {value: httpapi.Status{}},
+		"DryRun":        {value: httpapi.DryRun{}},
+		"DryRunShare":   {value: httpapi.DryRunShare{}},
 		"Lease":         {value: httpapi.Lease{}},
 		"LeasePage":     {value: httpapi.LeasePage{}},
 		"LeaseTerms":    {value: httpapi.LeaseTerms{}},

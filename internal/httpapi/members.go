@@ -81,6 +81,8 @@ type ChangedMember struct {
 	Member Member `json:"member"`
 	// Version counts the changes of the voters.
 	Version uint64 `json:"version"`
+	// DryRun is what would happen; nil unless the request was a dry run.
+	DryRun *DryRun `json:"dry_run,omitempty"`
 }
 
 // JoinWaits is what a site with a seat waits for until it is a member and all entities have

@@ -39,7 +39,10 @@ type Truth struct {
 
 // Reconciled is the answer to a reconciliation.
 type Reconciled struct {
-	Changed
+	Entity
+	// MayExceedBy and MissingSites are as in Changed.
+	MayExceedBy  int64    `json:"may_exceed_by"`
+	MissingSites []string `json:"missing_sites"`
 	// Returned is how many tokens came back into circulation; negative if tokens left.
 	Returned int64 `json:"returned"`
 }

@@ -40,6 +40,8 @@ type Change struct {
 	// WaitApplied delays the answer until all sites have applied the change, at most for
 	// 10 s.
 	WaitApplied bool `json:"wait_applied,omitempty"`
+	// DryRun changes nothing, and has the answer tell what would happen.
+	DryRun bool `json:"dry_run,omitempty"`
 }
 
 // Changed is the answer to a change of a limit.
@@ -50,6 +52,29 @@ type Changed struct {
 	MayExceedBy int64 `json:"may_exceed_by"`
 	// MissingSites are not known to have applied the change.
 	MissingSites []string `json:"missing_sites"`
+	// DryRun is what would happen; nil unless the request was a dry run.
+	DryRun *DryRun `json:"dry_run,omitempty"`
+}
+
+// DryRun is what a change would do.
+type DryRun struct {
+	// Complete says that every site that counts answered.
+	Complete bool `json:"complete"`
+	// Effects are sentences for people.
+	Effects []string `json:"effects"`
+	// TokensShort is by how many tokens more would be out than the limit, ReleasesNeeded how
+	// many have to be released before any is granted.
+	TokensShort    int64 `json:"tokens_short"`
+	ReleasesNeeded int64 `json:"releases_needed"`
+	// Sites have the tokens that each site has to grant, before and, by an estimate, after.
+	Sites []DryRunShare `json:"sites"`
+}
+
+// DryRunShare is what a change would do to the tokens left at a site.
+type DryRunShare struct {
+	Site       string `json:"site"`
+	LeftBefore int64  `json:"left_before"`
+	LeftAfter  int64  `json:"left_after"`
 }
 
 // Status is an entity and the sum of the sites' books about it.

@@ -12,6 +12,10 @@ import (
 const (
 	// Metrics is /metrics.
 	Metrics = "/http/metrics"
+	// Caller is /v1/caller.
+	Caller = "/http/caller"
+	// Diagnose is /v1/doctor.
+	Diagnose = "/http/doctor"
 	// Alive is /livez, /readyz and the description of the API.
 	Alive = "/http/alive"
 )
@@ -52,6 +56,14 @@ var others = map[string]Method{
 	Metrics: {
 		Rule:   Rule{Least: Viewer, Whole: true},
 		Routes: []Route{{Name: "metrics", Verb: http.MethodGet, Path: "/metrics", Always: true}},
+	},
+	Caller: {
+		Rule:   Rule{Least: Viewer, Any: true},
+		Routes: []Route{{Name: "GetCaller", Verb: http.MethodGet, Path: "/v1/caller"}},
+	},
+	Diagnose: {
+		Rule:   Rule{Least: Viewer, Whole: true},
+		Routes: []Route{{Name: "Diagnose", Verb: http.MethodGet, Path: "/v1/doctor"}},
 	},
 	Alive: {Routes: []Route{
 		{Name: "livez", Verb: http.MethodGet, Path: "/livez", Always: true},

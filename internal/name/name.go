@@ -90,6 +90,37 @@ func Prefix(field, s string) error {
 	return err
 }
 
+// Part checks a text to find in names of entities: empty, or up to 256 printable ASCII
+// characters, no space.
+func Part(field, s string) error {
+	if s == "" {
+		return nil
+	}
+	return printable(field, s, maxEntity)
+}
+
+// Has reports whether part is in a name. Part is in lower case; upper case in the name counts
+// as lower case.
+func Has(name, part string) bool {
+	for i := 0; i+len(part) <= len(name); i++ {
+		j := 0
+		for j < len(part) && lower(name[i+j]) == part[j] {
+			j++
+		}
+		if j == len(part) {
+			return true
+		}
+	}
+	return false
+}
+
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		c += 'a' - 'A'
+	}
+	return c
+}
+
 // RequestID checks a request id: 1 to 128 printable ASCII characters, no space.
 func RequestID(field, s string) error {
 	return printable(field, s, maxRequestID)

@@ -275,3 +275,24 @@ func TestGoodValuesAllocateNothing(t *testing.T) {
 		t.Errorf("%v allocations, want none", allocs)
 	}
 }
+
+// TestHas: a part of a name is found whatever its case, and nothing else is.
+func TestHas(t *testing.T) {
+	for _, c := range []struct {
+		name, part string
+		want       bool
+	}{
+		{"acme/vm", "", true},
+		{"acme/vm", "acme/vm", true},
+		{"acme/VM-1", "vm-", true},
+		{"acme/vm", "e/v", true},
+		{"aab", "ab", true},
+		{"acme", "acmes", false},
+		{"", "a", false},
+		{"a_b", "a-b", false},
+	} {
+		if got := name.Has(c.name, c.part); got != c.want {
+			t.Errorf("Has(%q, %q) = %t", c.name, c.part, got)
+		}
+	}
+}

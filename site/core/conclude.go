@@ -10,6 +10,9 @@ import (
 // duplicate could be granted unnoticed.
 func (c *admitting) conclude(v *verdict, r *request, ch charge) (a answer.Answer) {
 	rests, state, tokens := ch[0].of, stored.Ran, r.granted(ch)
+	if v.refusing != nil || v.full != nil {
+		c.refused(ch)
+	}
 	switch {
 	case v.full != nil:
 		return c.tells(v, r, ch)

@@ -198,6 +198,8 @@ func (c *Core) Step(now input.Now, in input.Input) {
 		c.reply(in.Call, answer.Answer{Details: &answer.Details{Forecast: c.forecasting.forecastChoice()}})
 	case *input.List:
 		c.reading.list(in)
+	case *input.Observe:
+		c.observe(in)
 	case *input.Change:
 		c.leaving.changeHere(in)
 		c.reseat()

@@ -223,6 +223,8 @@ func (c *fencing) refuse(in input.Input, no answer.Answer) bool {
 		c.reply(in.Call, no)
 	case *input.List:
 		c.reply(in.Call, no)
+	case *input.Observe:
+		c.reply(in.Call, no)
 	case *input.Watch:
 		c.reply(in.Call, no)
 	case *input.Reset:

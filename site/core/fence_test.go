@@ -121,6 +121,7 @@ func TestUnvouchedDoesNothing(t *testing.T) {
 		func(c input.Call) input.Input { return &input.Read{Call: c, Entity: "e"} },
 		func(c input.Call) input.Input { return &input.ReadMode{Call: c} },
 		func(c input.Call) input.Input { return &input.List{Call: c, Count: 1} },
+		func(c input.Call) input.Input { return &input.Observe{Call: c, Entity: "e"} },
 		func(c input.Call) input.Input {
 			return &input.Change{Call: c, Kind: input.DeleteEntity, Name: "e", RequestID: "z", Wait: 100}
 		},

@@ -5,6 +5,7 @@ import (
 
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/redistribute"
+	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/policy"
 )
 
@@ -149,6 +150,7 @@ func (l *entityLedger) Apply(t avantan.Instance, v *avantan.Value) {
 	}
 	if own, member := v.Of(c.cfg.Self); member {
 		c.keepWhole(e, e.books.Grant(own.Offered, o.grant))
+		c.tallied(e).moved(answer.Move{Wall: c.now.Wall, Tokens: o.grant - own.Offered})
 		c.lateFrom(e, o.grant-max(0, own.Offered), max(windowIn(v), o.result.opens(e)))
 		e.rebalance.lastGrant = e.books.Left()
 	}

@@ -88,6 +88,14 @@ func (s *space) remove(e *entity) {
 	}
 }
 
+// ascendBelow visits the entities right below a parent, in the order of their names from the
+// first name at or above from, until fn returns false.
+func (s *space) ascendBelow(parent *entity, from string, fn func(e *entity) bool) {
+	first := &entity{name: from}
+	first.above.Store(parent)
+	s.below.Ascend(first, func(e *entity) bool { return e.parent() == parent && fn(e) })
+}
+
 // ascend visits entities in the order of their names from the first name at or
 // above from, until fn returns false.
 func (s *space) ascend(from string, fn func(e *entity) bool) {

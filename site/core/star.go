@@ -7,6 +7,7 @@ import (
 
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/star"
+	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/event"
 	"github.com/samya-db/samya/site/core/message"
 	"github.com/samya-db/samya/site/core/policy"
@@ -107,6 +108,7 @@ func (l *starLedger) Apply(id star.ID, v *avantan.Value) {
 	}
 	own, _ := v.Of(c.cfg.Self)
 	c.keepWhole(e, e.books.Grant(own.Offered, o.grant))
+	c.tallied(e).moved(answer.Move{Wall: c.now.Wall, Tokens: o.grant - own.Offered})
 	c.lateFrom(e, o.grant-max(0, own.Offered), windowIn(v))
 	e.moved++
 	e.rebalance.lastGrant = e.books.Left()

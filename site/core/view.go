@@ -25,6 +25,18 @@ func (e *entity) view() answer.View {
 	return v
 }
 
+// addTo adds the entity to the sums of a list.
+func (e *entity) addTo(s *answer.Sum) {
+	s.Entities++
+	s.Waiting += e.queue.len()
+	if e.parent() != nil || rateOf(e) != nil {
+		return
+	}
+	s.Left += e.books.Left()
+	s.Net += e.books.Net()
+	s.Offered += e.offered()
+}
+
 // read is the view with the moves that the books contain, and with the reports of others.
 func (c *reading) read(e *entity) answer.View {
 	v := e.view()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -28,6 +29,8 @@ type link struct {
 	to    core.SiteID
 	// heard holds a token once the member has brought its own link up.
 	heard chan struct{}
+	// trip is how long the last greeting took, in nanoseconds.
+	trip atomic.Int64
 
 	mu     sync.Mutex
 	queue  []queued
@@ -234,7 +237,9 @@ func (k *link) introduce(stream clientStream, cancel context.CancelCauseFunc) er
 	if err := stream.Send(hello); err != nil {
 		return fmt.Errorf("greeting: %w", err)
 	}
+	began := time.Now()
 	answer, err := stream.Recv()
+	k.trip.Store(int64(time.Since(began)))
 	if err != nil {
 		if s, told := status.FromError(err); told && s.Code() == codes.FailedPrecondition {
 			k.owner.refusedBy(k.to, fmt.Errorf("site %s refuses this site: %s", k.to, s.Message()))

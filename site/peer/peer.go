@@ -197,6 +197,25 @@ func (l *Links) Connected() []core.SiteID {
 	return slices.Clone(l.connected)
 }
 
+// RoundTrips returns the round trip to each member that this site has a link to, as measured
+// when the link came up, injected latencies included.
+func (l *Links) RoundTrips() map[core.SiteID]time.Duration {
+	up := l.Connected()
+	trips := make(map[core.SiteID]time.Duration, len(up))
+	for _, to := range up {
+		k := l.link(to)
+		if k == nil {
+			continue
+		}
+		trip := time.Duration(k.trip.Load())
+		if l.cfg.Latency != nil {
+			trip += 2 * l.cfg.Latency(to)
+		}
+		trips[to] = trip
+	}
+	return trips
+}
+
 func (l *Links) setConnected(to core.SiteID, up bool) {
 	l.mu.Lock()
 	i, found := slices.BinarySearch(l.connected, to)

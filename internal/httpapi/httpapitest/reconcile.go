@@ -43,9 +43,9 @@ func (m *Manager) reconcile(r *http.Request, entityName string) (any, error) {
 	returned := c.InUse() - truth.InUse
 	m.charge(e, -returned)
 	e.Version++
-	changed := httpapi.Changed{Entity: m.seen(e), MissingSites: append([]string{}, m.Missing...)}
+	reconciled := httpapi.Reconciled{Entity: m.seen(e), MissingSites: append([]string{}, m.Missing...), Returned: returned}
 	if returned < 0 && len(m.Missing) > 0 {
-		changed.MayExceedBy = 7
+		reconciled.MayExceedBy = 7
 	}
-	return httpapi.Reconciled{Changed: changed, Returned: returned}, nil
+	return reconciled, nil
 }

@@ -144,6 +144,351 @@ func (SiteHealth) EnumDescriptor() ([]byte, []int) {
 	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{1}
 }
 
+type SurveySitesRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SurveySitesRequest) Reset() {
+	*x = SurveySitesRequest{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SurveySitesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SurveySitesRequest) ProtoMessage() {}
+
+func (x *SurveySitesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SurveySitesRequest.ProtoReflect.Descriptor instead.
+func (*SurveySitesRequest) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{0}
+}
+
+type SurveySitesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Whether every site answered.
+	Complete bool `protobuf:"varint,1,opt,name=complete,proto3" json:"complete,omitempty"`
+	// One a site, in the order of the site names.
+	Sites         []*SiteSurvey `protobuf:"bytes,2,rep,name=sites,proto3" json:"sites,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SurveySitesResponse) Reset() {
+	*x = SurveySitesResponse{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SurveySitesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SurveySitesResponse) ProtoMessage() {}
+
+func (x *SurveySitesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SurveySitesResponse.ProtoReflect.Descriptor instead.
+func (*SurveySitesResponse) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *SurveySitesResponse) GetComplete() bool {
+	if x != nil {
+		return x.Complete
+	}
+	return false
+}
+
+func (x *SurveySitesResponse) GetSites() []*SiteSurvey {
+	if x != nil {
+		return x.Sites
+	}
+	return nil
+}
+
+// SiteSurvey is what one site holds, and whom it reaches. Tokens are added up over the
+// entities that stand below none: what is acquired of others is acquired of those too.
+type SiteSurvey struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The site's name.
+	Site string `protobuf:"bytes,1,opt,name=site,proto3" json:"site,omitempty"`
+	// Whether the site answered. If not, all else but problem is empty.
+	Known bool `protobuf:"varint,2,opt,name=known,proto3" json:"known,omitempty"`
+	// Why the site did not answer; empty if it did.
+	Problem string `protobuf:"bytes,3,opt,name=problem,proto3" json:"problem,omitempty"`
+	// For how long the site has been up.
+	Up *durationpb.Duration `protobuf:"bytes,4,opt,name=up,proto3" json:"up,omitempty"`
+	// What the site waits for before it serves, in words; empty if it serves.
+	WaitsFor string `protobuf:"bytes,5,opt,name=waits_for,json=waitsFor,proto3" json:"waits_for,omitempty"`
+	// Entities that the site knows.
+	Entities int64 `protobuf:"varint,6,opt,name=entities,proto3" json:"entities,omitempty"`
+	// Tokens that the site can grant; below zero for debts. Rate quotas do not count.
+	TokensLeft int64 `protobuf:"varint,7,opt,name=tokens_left,json=tokensLeft,proto3" json:"tokens_left,omitempty"`
+	// Tokens acquired less tokens released at the site. Rate quotas do not count.
+	TokensOut int64 `protobuf:"varint,8,opt,name=tokens_out,json=tokensOut,proto3" json:"tokens_out,omitempty"`
+	// Tokens set aside for redistributions under way.
+	TokensOffered int64 `protobuf:"varint,9,opt,name=tokens_offered,json=tokensOffered,proto3" json:"tokens_offered,omitempty"`
+	// Acquires that wait for tokens at the site.
+	Waiting int64 `protobuf:"varint,10,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// Leases at the site.
+	Leases int64 `protobuf:"varint,11,opt,name=leases,proto3" json:"leases,omitempty"`
+	// Acquires granted since the site was started.
+	Granted uint64 `protobuf:"varint,12,opt,name=granted,proto3" json:"granted,omitempty"`
+	// Acquires refused since the site was started.
+	Refused uint64 `protobuf:"varint,13,opt,name=refused,proto3" json:"refused,omitempty"`
+	// Releases since the site was started.
+	Released uint64 `protobuf:"varint,14,opt,name=released,proto3" json:"released,omitempty"`
+	// Partitions of the site; 0 if it has none.
+	Partitions int64 `protobuf:"varint,15,opt,name=partitions,proto3" json:"partitions,omitempty"`
+	// The other members, in the order of their names.
+	Peers []*PeerLink `protobuf:"bytes,16,rep,name=peers,proto3" json:"peers,omitempty"`
+	// How old the sums of tokens are, as the site adds them up in the background.
+	Age           *durationpb.Duration `protobuf:"bytes,17,opt,name=age,proto3" json:"age,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SiteSurvey) Reset() {
+	*x = SiteSurvey{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SiteSurvey) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SiteSurvey) ProtoMessage() {}
+
+func (x *SiteSurvey) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SiteSurvey.ProtoReflect.Descriptor instead.
+func (*SiteSurvey) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *SiteSurvey) GetSite() string {
+	if x != nil {
+		return x.Site
+	}
+	return ""
+}
+
+func (x *SiteSurvey) GetKnown() bool {
+	if x != nil {
+		return x.Known
+	}
+	return false
+}
+
+func (x *SiteSurvey) GetProblem() string {
+	if x != nil {
+		return x.Problem
+	}
+	return ""
+}
+
+func (x *SiteSurvey) GetUp() *durationpb.Duration {
+	if x != nil {
+		return x.Up
+	}
+	return nil
+}
+
+func (x *SiteSurvey) GetWaitsFor() string {
+	if x != nil {
+		return x.WaitsFor
+	}
+	return ""
+}
+
+func (x *SiteSurvey) GetEntities() int64 {
+	if x != nil {
+		return x.Entities
+	}
+	return 0
+}
+
+func (x *SiteSurvey) GetTokensLeft() int64 {
+	if x != nil {
+		return x.TokensLeft
+	}
+	return 0
+}
+
+func (x *SiteSurvey) GetTokensOut() int64 {
+	if x != nil {
+		return x.TokensOut
+	}
+	return 0
+}
+
+func (x *SiteSurvey) GetTokensOffered() int64 {
+	if x != nil {
+		return x.TokensOffered
+	}
+	return 0
+}
+
+func (x *SiteSurvey) GetWaiting() int64 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
+}
+
+func (x *SiteSurvey) GetLeases() int64 {
+	if x != nil {
+		return x.Leases
+	}
+	return 0
+}
+
+func (x *SiteSurvey) GetGranted() uint64 {
+	if x != nil {
+		return x.Granted
+	}
+	return 0
+}
+
+func (x *SiteSurvey) GetRefused() uint64 {
+	if x != nil {
+		return x.Refused
+	}
+	return 0
+}
+
+func (x *SiteSurvey) GetReleased() uint64 {
+	if x != nil {
+		return x.Released
+	}
+	return 0
+}
+
+func (x *SiteSurvey) GetPartitions() int64 {
+	if x != nil {
+		return x.Partitions
+	}
+	return 0
+}
+
+func (x *SiteSurvey) GetPeers() []*PeerLink {
+	if x != nil {
+		return x.Peers
+	}
+	return nil
+}
+
+func (x *SiteSurvey) GetAge() *durationpb.Duration {
+	if x != nil {
+		return x.Age
+	}
+	return nil
+}
+
+// PeerLink is a site's connection to another site.
+type PeerLink struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The other site's name.
+	Site string `protobuf:"bytes,1,opt,name=site,proto3" json:"site,omitempty"`
+	// Whether messages get through.
+	Connected bool `protobuf:"varint,2,opt,name=connected,proto3" json:"connected,omitempty"`
+	// The round trip that the site measures; unset if not measured.
+	RoundTrip     *durationpb.Duration `protobuf:"bytes,3,opt,name=round_trip,json=roundTrip,proto3" json:"round_trip,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PeerLink) Reset() {
+	*x = PeerLink{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PeerLink) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PeerLink) ProtoMessage() {}
+
+func (x *PeerLink) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PeerLink.ProtoReflect.Descriptor instead.
+func (*PeerLink) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *PeerLink) GetSite() string {
+	if x != nil {
+		return x.Site
+	}
+	return ""
+}
+
+func (x *PeerLink) GetConnected() bool {
+	if x != nil {
+		return x.Connected
+	}
+	return false
+}
+
+func (x *PeerLink) GetRoundTrip() *durationpb.Duration {
+	if x != nil {
+		return x.RoundTrip
+	}
+	return nil
+}
+
 type InspectSitesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The name of a site; empty for all.
@@ -154,7 +499,7 @@ type InspectSitesRequest struct {
 
 func (x *InspectSitesRequest) Reset() {
 	*x = InspectSitesRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[0]
+	mi := &file_samya_v1_cluster_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -166,7 +511,7 @@ func (x *InspectSitesRequest) String() string {
 func (*InspectSitesRequest) ProtoMessage() {}
 
 func (x *InspectSitesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[0]
+	mi := &file_samya_v1_cluster_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -179,7 +524,7 @@ func (x *InspectSitesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectSitesRequest.ProtoReflect.Descriptor instead.
 func (*InspectSitesRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{0}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *InspectSitesRequest) GetSite() string {
@@ -201,7 +546,7 @@ type InspectSitesResponse struct {
 
 func (x *InspectSitesResponse) Reset() {
 	*x = InspectSitesResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[1]
+	mi := &file_samya_v1_cluster_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -213,7 +558,7 @@ func (x *InspectSitesResponse) String() string {
 func (*InspectSitesResponse) ProtoMessage() {}
 
 func (x *InspectSitesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[1]
+	mi := &file_samya_v1_cluster_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -226,7 +571,7 @@ func (x *InspectSitesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectSitesResponse.ProtoReflect.Descriptor instead.
 func (*InspectSitesResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{1}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *InspectSitesResponse) GetComplete() bool {
@@ -274,7 +619,7 @@ type SiteInspection struct {
 
 func (x *SiteInspection) Reset() {
 	*x = SiteInspection{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[2]
+	mi := &file_samya_v1_cluster_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -286,7 +631,7 @@ func (x *SiteInspection) String() string {
 func (*SiteInspection) ProtoMessage() {}
 
 func (x *SiteInspection) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[2]
+	mi := &file_samya_v1_cluster_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -299,7 +644,7 @@ func (x *SiteInspection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SiteInspection.ProtoReflect.Descriptor instead.
 func (*SiteInspection) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{2}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SiteInspection) GetSite() string {
@@ -394,7 +739,7 @@ type Partition struct {
 
 func (x *Partition) Reset() {
 	*x = Partition{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[3]
+	mi := &file_samya_v1_cluster_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -406,7 +751,7 @@ func (x *Partition) String() string {
 func (*Partition) ProtoMessage() {}
 
 func (x *Partition) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[3]
+	mi := &file_samya_v1_cluster_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -419,7 +764,7 @@ func (x *Partition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Partition.ProtoReflect.Descriptor instead.
 func (*Partition) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{3}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Partition) GetEntities() uint64 {
@@ -473,7 +818,7 @@ type Repartitioning struct {
 
 func (x *Repartitioning) Reset() {
 	*x = Repartitioning{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[4]
+	mi := &file_samya_v1_cluster_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -485,7 +830,7 @@ func (x *Repartitioning) String() string {
 func (*Repartitioning) ProtoMessage() {}
 
 func (x *Repartitioning) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[4]
+	mi := &file_samya_v1_cluster_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -498,7 +843,7 @@ func (x *Repartitioning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Repartitioning.ProtoReflect.Descriptor instead.
 func (*Repartitioning) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{4}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Repartitioning) GetOn() bool {
@@ -588,7 +933,7 @@ type SwitchPause struct {
 
 func (x *SwitchPause) Reset() {
 	*x = SwitchPause{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[5]
+	mi := &file_samya_v1_cluster_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -600,7 +945,7 @@ func (x *SwitchPause) String() string {
 func (*SwitchPause) ProtoMessage() {}
 
 func (x *SwitchPause) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[5]
+	mi := &file_samya_v1_cluster_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -613,7 +958,7 @@ func (x *SwitchPause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchPause.ProtoReflect.Descriptor instead.
 func (*SwitchPause) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{5}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *SwitchPause) GetCount() uint64 {
@@ -659,7 +1004,7 @@ type SplitEntity struct {
 
 func (x *SplitEntity) Reset() {
 	*x = SplitEntity{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[6]
+	mi := &file_samya_v1_cluster_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -671,7 +1016,7 @@ func (x *SplitEntity) String() string {
 func (*SplitEntity) ProtoMessage() {}
 
 func (x *SplitEntity) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[6]
+	mi := &file_samya_v1_cluster_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -684,7 +1029,7 @@ func (x *SplitEntity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SplitEntity.ProtoReflect.Descriptor instead.
 func (*SplitEntity) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{6}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *SplitEntity) GetName() string {
@@ -725,7 +1070,7 @@ type RecoverClusterRequest struct {
 
 func (x *RecoverClusterRequest) Reset() {
 	*x = RecoverClusterRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[7]
+	mi := &file_samya_v1_cluster_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -737,7 +1082,7 @@ func (x *RecoverClusterRequest) String() string {
 func (*RecoverClusterRequest) ProtoMessage() {}
 
 func (x *RecoverClusterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[7]
+	mi := &file_samya_v1_cluster_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -750,7 +1095,7 @@ func (x *RecoverClusterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecoverClusterRequest.ProtoReflect.Descriptor instead.
 func (*RecoverClusterRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{7}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *RecoverClusterRequest) GetSurvivors() []string {
@@ -792,7 +1137,7 @@ type RecoverClusterResponse struct {
 
 func (x *RecoverClusterResponse) Reset() {
 	*x = RecoverClusterResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[8]
+	mi := &file_samya_v1_cluster_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -804,7 +1149,7 @@ func (x *RecoverClusterResponse) String() string {
 func (*RecoverClusterResponse) ProtoMessage() {}
 
 func (x *RecoverClusterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[8]
+	mi := &file_samya_v1_cluster_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -817,7 +1162,7 @@ func (x *RecoverClusterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecoverClusterResponse.ProtoReflect.Descriptor instead.
 func (*RecoverClusterResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{8}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RecoverClusterResponse) GetSites() []string {
@@ -846,7 +1191,7 @@ type SiteForecast struct {
 
 func (x *SiteForecast) Reset() {
 	*x = SiteForecast{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[9]
+	mi := &file_samya_v1_cluster_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -858,7 +1203,7 @@ func (x *SiteForecast) String() string {
 func (*SiteForecast) ProtoMessage() {}
 
 func (x *SiteForecast) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[9]
+	mi := &file_samya_v1_cluster_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -871,7 +1216,7 @@ func (x *SiteForecast) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SiteForecast.ProtoReflect.Descriptor instead.
 func (*SiteForecast) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{9}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SiteForecast) GetSite() string {
@@ -917,7 +1262,7 @@ type GetForecastRequest struct {
 
 func (x *GetForecastRequest) Reset() {
 	*x = GetForecastRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[10]
+	mi := &file_samya_v1_cluster_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -929,7 +1274,7 @@ func (x *GetForecastRequest) String() string {
 func (*GetForecastRequest) ProtoMessage() {}
 
 func (x *GetForecastRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[10]
+	mi := &file_samya_v1_cluster_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -942,7 +1287,7 @@ func (x *GetForecastRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetForecastRequest.ProtoReflect.Descriptor instead.
 func (*GetForecastRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{10}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{14}
 }
 
 type GetForecastResponse struct {
@@ -957,7 +1302,7 @@ type GetForecastResponse struct {
 
 func (x *GetForecastResponse) Reset() {
 	*x = GetForecastResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[11]
+	mi := &file_samya_v1_cluster_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -969,7 +1314,7 @@ func (x *GetForecastResponse) String() string {
 func (*GetForecastResponse) ProtoMessage() {}
 
 func (x *GetForecastResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[11]
+	mi := &file_samya_v1_cluster_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -982,7 +1327,7 @@ func (x *GetForecastResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetForecastResponse.ProtoReflect.Descriptor instead.
 func (*GetForecastResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{11}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *GetForecastResponse) GetComplete() bool {
@@ -1009,7 +1354,7 @@ type SetForecastRequest struct {
 
 func (x *SetForecastRequest) Reset() {
 	*x = SetForecastRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[12]
+	mi := &file_samya_v1_cluster_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1021,7 +1366,7 @@ func (x *SetForecastRequest) String() string {
 func (*SetForecastRequest) ProtoMessage() {}
 
 func (x *SetForecastRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[12]
+	mi := &file_samya_v1_cluster_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1034,7 +1379,7 @@ func (x *SetForecastRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetForecastRequest.ProtoReflect.Descriptor instead.
 func (*SetForecastRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{12}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SetForecastRequest) GetModel() string {
@@ -1056,7 +1401,7 @@ type SetForecastResponse struct {
 
 func (x *SetForecastResponse) Reset() {
 	*x = SetForecastResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[13]
+	mi := &file_samya_v1_cluster_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1068,7 +1413,7 @@ func (x *SetForecastResponse) String() string {
 func (*SetForecastResponse) ProtoMessage() {}
 
 func (x *SetForecastResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[13]
+	mi := &file_samya_v1_cluster_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1081,7 +1426,7 @@ func (x *SetForecastResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetForecastResponse.ProtoReflect.Descriptor instead.
 func (*SetForecastResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{13}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *SetForecastResponse) GetComplete() bool {
@@ -1112,7 +1457,7 @@ type Mode struct {
 
 func (x *Mode) Reset() {
 	*x = Mode{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[14]
+	mi := &file_samya_v1_cluster_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1124,7 +1469,7 @@ func (x *Mode) String() string {
 func (*Mode) ProtoMessage() {}
 
 func (x *Mode) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[14]
+	mi := &file_samya_v1_cluster_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1137,7 +1482,7 @@ func (x *Mode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mode.ProtoReflect.Descriptor instead.
 func (*Mode) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{14}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Mode) GetProtocol() string {
@@ -1174,7 +1519,7 @@ type SiteMode struct {
 
 func (x *SiteMode) Reset() {
 	*x = SiteMode{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[15]
+	mi := &file_samya_v1_cluster_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1186,7 +1531,7 @@ func (x *SiteMode) String() string {
 func (*SiteMode) ProtoMessage() {}
 
 func (x *SiteMode) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[15]
+	mi := &file_samya_v1_cluster_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1199,7 +1544,7 @@ func (x *SiteMode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SiteMode.ProtoReflect.Descriptor instead.
 func (*SiteMode) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{15}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SiteMode) GetSite() string {
@@ -1245,7 +1590,7 @@ type GetModeRequest struct {
 
 func (x *GetModeRequest) Reset() {
 	*x = GetModeRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[16]
+	mi := &file_samya_v1_cluster_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1257,7 +1602,7 @@ func (x *GetModeRequest) String() string {
 func (*GetModeRequest) ProtoMessage() {}
 
 func (x *GetModeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[16]
+	mi := &file_samya_v1_cluster_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1270,7 +1615,7 @@ func (x *GetModeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetModeRequest.ProtoReflect.Descriptor instead.
 func (*GetModeRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{16}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{20}
 }
 
 type GetModeResponse struct {
@@ -1287,7 +1632,7 @@ type GetModeResponse struct {
 
 func (x *GetModeResponse) Reset() {
 	*x = GetModeResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[17]
+	mi := &file_samya_v1_cluster_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1299,7 +1644,7 @@ func (x *GetModeResponse) String() string {
 func (*GetModeResponse) ProtoMessage() {}
 
 func (x *GetModeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[17]
+	mi := &file_samya_v1_cluster_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1312,7 +1657,7 @@ func (x *GetModeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetModeResponse.ProtoReflect.Descriptor instead.
 func (*GetModeResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{17}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *GetModeResponse) GetMode() *Mode {
@@ -1350,7 +1695,7 @@ type SetModeRequest struct {
 
 func (x *SetModeRequest) Reset() {
 	*x = SetModeRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[18]
+	mi := &file_samya_v1_cluster_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1362,7 +1707,7 @@ func (x *SetModeRequest) String() string {
 func (*SetModeRequest) ProtoMessage() {}
 
 func (x *SetModeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[18]
+	mi := &file_samya_v1_cluster_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1375,7 +1720,7 @@ func (x *SetModeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetModeRequest.ProtoReflect.Descriptor instead.
 func (*SetModeRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{18}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *SetModeRequest) GetProtocol() string {
@@ -1409,7 +1754,7 @@ type SetModeResponse struct {
 
 func (x *SetModeResponse) Reset() {
 	*x = SetModeResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[19]
+	mi := &file_samya_v1_cluster_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1421,7 +1766,7 @@ func (x *SetModeResponse) String() string {
 func (*SetModeResponse) ProtoMessage() {}
 
 func (x *SetModeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[19]
+	mi := &file_samya_v1_cluster_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1434,7 +1779,7 @@ func (x *SetModeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetModeResponse.ProtoReflect.Descriptor instead.
 func (*SetModeResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{19}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SetModeResponse) GetMode() *Mode {
@@ -1467,7 +1812,7 @@ type SiteVersion struct {
 
 func (x *SiteVersion) Reset() {
 	*x = SiteVersion{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[20]
+	mi := &file_samya_v1_cluster_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1479,7 +1824,7 @@ func (x *SiteVersion) String() string {
 func (*SiteVersion) ProtoMessage() {}
 
 func (x *SiteVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[20]
+	mi := &file_samya_v1_cluster_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1492,7 +1837,7 @@ func (x *SiteVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SiteVersion.ProtoReflect.Descriptor instead.
 func (*SiteVersion) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{20}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SiteVersion) GetSite() string {
@@ -1552,7 +1897,7 @@ type GetVersionRequest struct {
 
 func (x *GetVersionRequest) Reset() {
 	*x = GetVersionRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[21]
+	mi := &file_samya_v1_cluster_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1564,7 +1909,7 @@ func (x *GetVersionRequest) String() string {
 func (*GetVersionRequest) ProtoMessage() {}
 
 func (x *GetVersionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[21]
+	mi := &file_samya_v1_cluster_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1577,7 +1922,7 @@ func (x *GetVersionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetVersionRequest.ProtoReflect.Descriptor instead.
 func (*GetVersionRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{21}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{25}
 }
 
 type GetVersionResponse struct {
@@ -1594,7 +1939,7 @@ type GetVersionResponse struct {
 
 func (x *GetVersionResponse) Reset() {
 	*x = GetVersionResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[22]
+	mi := &file_samya_v1_cluster_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1606,7 +1951,7 @@ func (x *GetVersionResponse) String() string {
 func (*GetVersionResponse) ProtoMessage() {}
 
 func (x *GetVersionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[22]
+	mi := &file_samya_v1_cluster_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1619,7 +1964,7 @@ func (x *GetVersionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetVersionResponse.ProtoReflect.Descriptor instead.
 func (*GetVersionResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{22}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *GetVersionResponse) GetVersion() uint32 {
@@ -1656,7 +2001,7 @@ type RaiseVersionRequest struct {
 
 func (x *RaiseVersionRequest) Reset() {
 	*x = RaiseVersionRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[23]
+	mi := &file_samya_v1_cluster_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1668,7 +2013,7 @@ func (x *RaiseVersionRequest) String() string {
 func (*RaiseVersionRequest) ProtoMessage() {}
 
 func (x *RaiseVersionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[23]
+	mi := &file_samya_v1_cluster_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1681,7 +2026,7 @@ func (x *RaiseVersionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseVersionRequest.ProtoReflect.Descriptor instead.
 func (*RaiseVersionRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{23}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *RaiseVersionRequest) GetVersion() uint32 {
@@ -1708,7 +2053,7 @@ type RaiseVersionResponse struct {
 
 func (x *RaiseVersionResponse) Reset() {
 	*x = RaiseVersionResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[24]
+	mi := &file_samya_v1_cluster_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1720,7 +2065,7 @@ func (x *RaiseVersionResponse) String() string {
 func (*RaiseVersionResponse) ProtoMessage() {}
 
 func (x *RaiseVersionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[24]
+	mi := &file_samya_v1_cluster_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1733,7 +2078,7 @@ func (x *RaiseVersionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseVersionResponse.ProtoReflect.Descriptor instead.
 func (*RaiseVersionResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{24}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RaiseVersionResponse) GetVersion() uint32 {
@@ -1782,7 +2127,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[25]
+	mi := &file_samya_v1_cluster_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1794,7 +2139,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[25]
+	mi := &file_samya_v1_cluster_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1807,7 +2152,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{25}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Member) GetName() string {
@@ -1923,7 +2268,7 @@ type Remembered struct {
 
 func (x *Remembered) Reset() {
 	*x = Remembered{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[26]
+	mi := &file_samya_v1_cluster_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1935,7 +2280,7 @@ func (x *Remembered) String() string {
 func (*Remembered) ProtoMessage() {}
 
 func (x *Remembered) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[26]
+	mi := &file_samya_v1_cluster_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1948,7 +2293,7 @@ func (x *Remembered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Remembered.ProtoReflect.Descriptor instead.
 func (*Remembered) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{26}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Remembered) GetIncarnation() string {
@@ -1996,7 +2341,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[27]
+	mi := &file_samya_v1_cluster_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2008,7 +2353,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[27]
+	mi := &file_samya_v1_cluster_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2021,7 +2366,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{27}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Drain) GetEntities() int64 {
@@ -2083,7 +2428,7 @@ type ListMembersRequest struct {
 
 func (x *ListMembersRequest) Reset() {
 	*x = ListMembersRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[28]
+	mi := &file_samya_v1_cluster_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2095,7 +2440,7 @@ func (x *ListMembersRequest) String() string {
 func (*ListMembersRequest) ProtoMessage() {}
 
 func (x *ListMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[28]
+	mi := &file_samya_v1_cluster_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2108,7 +2453,7 @@ func (x *ListMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMembersRequest.ProtoReflect.Descriptor instead.
 func (*ListMembersRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{28}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ListMembersRequest) GetSite() string {
@@ -2137,7 +2482,7 @@ type ListMembersResponse struct {
 
 func (x *ListMembersResponse) Reset() {
 	*x = ListMembersResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[29]
+	mi := &file_samya_v1_cluster_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2149,7 +2494,7 @@ func (x *ListMembersResponse) String() string {
 func (*ListMembersResponse) ProtoMessage() {}
 
 func (x *ListMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[29]
+	mi := &file_samya_v1_cluster_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2162,7 +2507,7 @@ func (x *ListMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMembersResponse.ProtoReflect.Descriptor instead.
 func (*ListMembersResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{29}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ListMembersResponse) GetMembers() []*Member {
@@ -2208,7 +2553,7 @@ type WatchMembersRequest struct {
 
 func (x *WatchMembersRequest) Reset() {
 	*x = WatchMembersRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[30]
+	mi := &file_samya_v1_cluster_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2220,7 +2565,7 @@ func (x *WatchMembersRequest) String() string {
 func (*WatchMembersRequest) ProtoMessage() {}
 
 func (x *WatchMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[30]
+	mi := &file_samya_v1_cluster_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2233,7 +2578,7 @@ func (x *WatchMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchMembersRequest.ProtoReflect.Descriptor instead.
 func (*WatchMembersRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{30}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{34}
 }
 
 type WatchMembersResponse struct {
@@ -2246,7 +2591,7 @@ type WatchMembersResponse struct {
 
 func (x *WatchMembersResponse) Reset() {
 	*x = WatchMembersResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[31]
+	mi := &file_samya_v1_cluster_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2258,7 +2603,7 @@ func (x *WatchMembersResponse) String() string {
 func (*WatchMembersResponse) ProtoMessage() {}
 
 func (x *WatchMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[31]
+	mi := &file_samya_v1_cluster_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2271,7 +2616,7 @@ func (x *WatchMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchMembersResponse.ProtoReflect.Descriptor instead.
 func (*WatchMembersResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{31}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *WatchMembersResponse) GetList() *ListMembersResponse {
@@ -2293,7 +2638,7 @@ type AddMemberRequest struct {
 
 func (x *AddMemberRequest) Reset() {
 	*x = AddMemberRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[32]
+	mi := &file_samya_v1_cluster_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2305,7 +2650,7 @@ func (x *AddMemberRequest) String() string {
 func (*AddMemberRequest) ProtoMessage() {}
 
 func (x *AddMemberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[32]
+	mi := &file_samya_v1_cluster_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2318,7 +2663,7 @@ func (x *AddMemberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddMemberRequest.ProtoReflect.Descriptor instead.
 func (*AddMemberRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{32}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *AddMemberRequest) GetName() string {
@@ -2347,7 +2692,7 @@ type AddMemberResponse struct {
 
 func (x *AddMemberResponse) Reset() {
 	*x = AddMemberResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[33]
+	mi := &file_samya_v1_cluster_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2359,7 +2704,7 @@ func (x *AddMemberResponse) String() string {
 func (*AddMemberResponse) ProtoMessage() {}
 
 func (x *AddMemberResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[33]
+	mi := &file_samya_v1_cluster_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2372,7 +2717,7 @@ func (x *AddMemberResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddMemberResponse.ProtoReflect.Descriptor instead.
 func (*AddMemberResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{33}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *AddMemberResponse) GetMember() *Member {
@@ -2399,14 +2744,16 @@ type DrainMemberRequest struct {
 	// Whether to end a drain instead: the site is a member again.
 	Cancel bool `protobuf:"varint,3,opt,name=cancel,proto3" json:"cancel,omitempty"`
 	// Names this request; a repeat gets the first answer. Optional.
-	RequestId     string `protobuf:"bytes,4,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	RequestId string `protobuf:"bytes,4,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// Change nothing, and tell what would happen. Only app managers tell it.
+	DryRun        bool `protobuf:"varint,5,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DrainMemberRequest) Reset() {
 	*x = DrainMemberRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[34]
+	mi := &file_samya_v1_cluster_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2418,7 +2765,7 @@ func (x *DrainMemberRequest) String() string {
 func (*DrainMemberRequest) ProtoMessage() {}
 
 func (x *DrainMemberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[34]
+	mi := &file_samya_v1_cluster_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2431,7 +2778,7 @@ func (x *DrainMemberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainMemberRequest.ProtoReflect.Descriptor instead.
 func (*DrainMemberRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{34}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *DrainMemberRequest) GetName() string {
@@ -2462,19 +2809,28 @@ func (x *DrainMemberRequest) GetRequestId() string {
 	return ""
 }
 
+func (x *DrainMemberRequest) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
+}
+
 type DrainMemberResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The site after the change.
+	// The site after the change; of a dry run the site as it would be.
 	Member *Member `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
 	// Counts the changes of the voters, as in ListMembersResponse.
-	Version       uint64 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
+	Version uint64 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
+	// What would happen; only of a dry run.
+	DryRun        *DryRun `protobuf:"bytes,3,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DrainMemberResponse) Reset() {
 	*x = DrainMemberResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[35]
+	mi := &file_samya_v1_cluster_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2486,7 +2842,7 @@ func (x *DrainMemberResponse) String() string {
 func (*DrainMemberResponse) ProtoMessage() {}
 
 func (x *DrainMemberResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[35]
+	mi := &file_samya_v1_cluster_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2499,7 +2855,7 @@ func (x *DrainMemberResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainMemberResponse.ProtoReflect.Descriptor instead.
 func (*DrainMemberResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{35}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *DrainMemberResponse) GetMember() *Member {
@@ -2514,6 +2870,13 @@ func (x *DrainMemberResponse) GetVersion() uint64 {
 		return x.Version
 	}
 	return 0
+}
+
+func (x *DrainMemberResponse) GetDryRun() *DryRun {
+	if x != nil {
+		return x.DryRun
+	}
+	return nil
 }
 
 type RemoveMemberRequest struct {
@@ -2531,7 +2894,7 @@ type RemoveMemberRequest struct {
 
 func (x *RemoveMemberRequest) Reset() {
 	*x = RemoveMemberRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[36]
+	mi := &file_samya_v1_cluster_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2543,7 +2906,7 @@ func (x *RemoveMemberRequest) String() string {
 func (*RemoveMemberRequest) ProtoMessage() {}
 
 func (x *RemoveMemberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[36]
+	mi := &file_samya_v1_cluster_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2556,7 +2919,7 @@ func (x *RemoveMemberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveMemberRequest.ProtoReflect.Descriptor instead.
 func (*RemoveMemberRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{36}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *RemoveMemberRequest) GetName() string {
@@ -2592,7 +2955,7 @@ type RemoveMemberResponse struct {
 
 func (x *RemoveMemberResponse) Reset() {
 	*x = RemoveMemberResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[37]
+	mi := &file_samya_v1_cluster_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2604,7 +2967,7 @@ func (x *RemoveMemberResponse) String() string {
 func (*RemoveMemberResponse) ProtoMessage() {}
 
 func (x *RemoveMemberResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[37]
+	mi := &file_samya_v1_cluster_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2617,7 +2980,7 @@ func (x *RemoveMemberResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveMemberResponse.ProtoReflect.Descriptor instead.
 func (*RemoveMemberResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{37}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *RemoveMemberResponse) GetMember() *Member {
@@ -2646,7 +3009,7 @@ type RescueMemberRequest struct {
 
 func (x *RescueMemberRequest) Reset() {
 	*x = RescueMemberRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[38]
+	mi := &file_samya_v1_cluster_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2658,7 +3021,7 @@ func (x *RescueMemberRequest) String() string {
 func (*RescueMemberRequest) ProtoMessage() {}
 
 func (x *RescueMemberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[38]
+	mi := &file_samya_v1_cluster_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2671,7 +3034,7 @@ func (x *RescueMemberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RescueMemberRequest.ProtoReflect.Descriptor instead.
 func (*RescueMemberRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{38}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *RescueMemberRequest) GetName() string {
@@ -2700,7 +3063,7 @@ type RescueMemberResponse struct {
 
 func (x *RescueMemberResponse) Reset() {
 	*x = RescueMemberResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[39]
+	mi := &file_samya_v1_cluster_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2712,7 +3075,7 @@ func (x *RescueMemberResponse) String() string {
 func (*RescueMemberResponse) ProtoMessage() {}
 
 func (x *RescueMemberResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[39]
+	mi := &file_samya_v1_cluster_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2725,7 +3088,7 @@ func (x *RescueMemberResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RescueMemberResponse.ProtoReflect.Descriptor instead.
 func (*RescueMemberResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{39}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *RescueMemberResponse) GetMember() *Member {
@@ -2750,7 +3113,7 @@ type ListSitesRequest struct {
 
 func (x *ListSitesRequest) Reset() {
 	*x = ListSitesRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[40]
+	mi := &file_samya_v1_cluster_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2762,7 +3125,7 @@ func (x *ListSitesRequest) String() string {
 func (*ListSitesRequest) ProtoMessage() {}
 
 func (x *ListSitesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[40]
+	mi := &file_samya_v1_cluster_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2775,7 +3138,7 @@ func (x *ListSitesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSitesRequest.ProtoReflect.Descriptor instead.
 func (*ListSitesRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{40}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{44}
 }
 
 type ListSitesResponse struct {
@@ -2794,7 +3157,7 @@ type ListSitesResponse struct {
 
 func (x *ListSitesResponse) Reset() {
 	*x = ListSitesResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[41]
+	mi := &file_samya_v1_cluster_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2806,7 +3169,7 @@ func (x *ListSitesResponse) String() string {
 func (*ListSitesResponse) ProtoMessage() {}
 
 func (x *ListSitesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[41]
+	mi := &file_samya_v1_cluster_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2819,7 +3182,7 @@ func (x *ListSitesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSitesResponse.ProtoReflect.Descriptor instead.
 func (*ListSitesResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{41}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ListSitesResponse) GetSites() []*Site {
@@ -2885,7 +3248,7 @@ type Site struct {
 
 func (x *Site) Reset() {
 	*x = Site{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[42]
+	mi := &file_samya_v1_cluster_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2897,7 +3260,7 @@ func (x *Site) String() string {
 func (*Site) ProtoMessage() {}
 
 func (x *Site) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[42]
+	mi := &file_samya_v1_cluster_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2910,7 +3273,7 @@ func (x *Site) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Site.ProtoReflect.Descriptor instead.
 func (*Site) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{42}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Site) GetName() string {
@@ -3001,7 +3364,40 @@ var File_samya_v1_cluster_proto protoreflect.FileDescriptor
 
 const file_samya_v1_cluster_proto_rawDesc = "" +
 	"\n" +
-	"\x16samya/v1/cluster.proto\x12\bsamya.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x15samya/v1/method.proto\")\n" +
+	"\x16samya/v1/cluster.proto\x12\bsamya.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x17samya/v1/entities.proto\x1a\x15samya/v1/method.proto\"\x14\n" +
+	"\x12SurveySitesRequest\"]\n" +
+	"\x13SurveySitesResponse\x12\x1a\n" +
+	"\bcomplete\x18\x01 \x01(\bR\bcomplete\x12*\n" +
+	"\x05sites\x18\x02 \x03(\v2\x14.samya.v1.SiteSurveyR\x05sites\"\x94\x04\n" +
+	"\n" +
+	"SiteSurvey\x12\x12\n" +
+	"\x04site\x18\x01 \x01(\tR\x04site\x12\x14\n" +
+	"\x05known\x18\x02 \x01(\bR\x05known\x12\x18\n" +
+	"\aproblem\x18\x03 \x01(\tR\aproblem\x12)\n" +
+	"\x02up\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x02up\x12\x1b\n" +
+	"\twaits_for\x18\x05 \x01(\tR\bwaitsFor\x12\x1a\n" +
+	"\bentities\x18\x06 \x01(\x03R\bentities\x12\x1f\n" +
+	"\vtokens_left\x18\a \x01(\x03R\n" +
+	"tokensLeft\x12\x1d\n" +
+	"\n" +
+	"tokens_out\x18\b \x01(\x03R\ttokensOut\x12%\n" +
+	"\x0etokens_offered\x18\t \x01(\x03R\rtokensOffered\x12\x18\n" +
+	"\awaiting\x18\n" +
+	" \x01(\x03R\awaiting\x12\x16\n" +
+	"\x06leases\x18\v \x01(\x03R\x06leases\x12\x18\n" +
+	"\agranted\x18\f \x01(\x04R\agranted\x12\x18\n" +
+	"\arefused\x18\r \x01(\x04R\arefused\x12\x1a\n" +
+	"\breleased\x18\x0e \x01(\x04R\breleased\x12\x1e\n" +
+	"\n" +
+	"partitions\x18\x0f \x01(\x03R\n" +
+	"partitions\x12(\n" +
+	"\x05peers\x18\x10 \x03(\v2\x12.samya.v1.PeerLinkR\x05peers\x12+\n" +
+	"\x03age\x18\x11 \x01(\v2\x19.google.protobuf.DurationR\x03age\"v\n" +
+	"\bPeerLink\x12\x12\n" +
+	"\x04site\x18\x01 \x01(\tR\x04site\x12\x1c\n" +
+	"\tconnected\x18\x02 \x01(\bR\tconnected\x128\n" +
+	"\n" +
+	"round_trip\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\troundTrip\")\n" +
 	"\x13InspectSitesRequest\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\"b\n" +
 	"\x14InspectSitesResponse\x12\x1a\n" +
@@ -3166,16 +3562,18 @@ const file_samya_v1_cluster_proto_rawDesc = "" +
 	"request_id\x18\x02 \x01(\tR\trequestId\"W\n" +
 	"\x11AddMemberResponse\x12(\n" +
 	"\x06member\x18\x01 \x01(\v2\x10.samya.v1.MemberR\x06member\x12\x18\n" +
-	"\aversion\x18\x02 \x01(\x04R\aversion\"s\n" +
+	"\aversion\x18\x02 \x01(\x04R\aversion\"\x8c\x01\n" +
 	"\x12DrainMemberRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04heir\x18\x02 \x01(\tR\x04heir\x12\x16\n" +
 	"\x06cancel\x18\x03 \x01(\bR\x06cancel\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x04 \x01(\tR\trequestId\"Y\n" +
+	"request_id\x18\x04 \x01(\tR\trequestId\x12\x17\n" +
+	"\adry_run\x18\x05 \x01(\bR\x06dryRun\"\x84\x01\n" +
 	"\x13DrainMemberResponse\x12(\n" +
 	"\x06member\x18\x01 \x01(\v2\x10.samya.v1.MemberR\x06member\x12\x18\n" +
-	"\aversion\x18\x02 \x01(\x04R\aversion\"\\\n" +
+	"\aversion\x18\x02 \x01(\x04R\aversion\x12)\n" +
+	"\adry_run\x18\x03 \x01(\v2\x10.samya.v1.DryRunR\x06dryRun\"\\\n" +
 	"\x13RemoveMemberRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04lost\x18\x02 \x01(\bR\x04lost\x12\x1d\n" +
@@ -3225,7 +3623,7 @@ const file_samya_v1_cluster_proto_rawDesc = "" +
 	"\x17SITE_HEALTH_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13SITE_HEALTH_SERVING\x10\x01\x12\x1a\n" +
 	"\x16SITE_HEALTH_OVERLOADED\x10\x02\x12\x1b\n" +
-	"\x17SITE_HEALTH_UNREACHABLE\x10\x032\x86\r\n" +
+	"\x17SITE_HEALTH_UNREACHABLE\x10\x032\xf5\r\n" +
 	"\x0eClusterService\x12b\n" +
 	"\tListSites\x12\x1a.samya.v1.ListSitesRequest\x1a\x1b.samya.v1.ListSitesResponse\"\x1c\xea\x8e\x19\x18\b\x01\x18\x01*\x10\n" +
 	"\x03GET\x12\t/v1/sites0\x01\x12j\n" +
@@ -3255,7 +3653,9 @@ const file_samya_v1_cluster_proto_rawDesc = "" +
 	"\vGetForecast\x12\x1c.samya.v1.GetForecastRequest\x1a\x1d.samya.v1.GetForecastResponse\"\x1d\xea\x8e\x19\x19\b\x01\x18\x01*\x13\n" +
 	"\x03GET\x12\f/v1/forecast\x12k\n" +
 	"\vSetForecast\x12\x1c.samya.v1.SetForecastRequest\x1a\x1d.samya.v1.SetForecastResponse\"\x1f\xea\x8e\x19\x1b\b\x04\x10\x01 \x01*\x13\n" +
-	"\x03PUT\x12\f/v1/forecast\x12q\n" +
+	"\x03PUT\x12\f/v1/forecast\x12m\n" +
+	"\vSurveySites\x12\x1c.samya.v1.SurveySitesRequest\x1a\x1d.samya.v1.SurveySitesResponse\"!\xea\x8e\x19\x1d\b\x01\x10\x01*\x17\n" +
+	"\x03GET\x12\x10/v1/sites:survey\x12q\n" +
 	"\fInspectSites\x12\x1d.samya.v1.InspectSitesRequest\x1a\x1e.samya.v1.InspectSitesResponse\"\"\xea\x8e\x19\x1e\b\x01\x10\x01*\x18\n" +
 	"\x03GET\x12\x11/v1/sites:inspectB2Z0github.com/samya-db/samya/proto/samya/v1;samyav1b\x06proto3"
 
@@ -3272,121 +3672,134 @@ func file_samya_v1_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_samya_v1_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_samya_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
+var file_samya_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
 var file_samya_v1_cluster_proto_goTypes = []any{
 	(MemberState)(0),               // 0: samya.v1.MemberState
 	(SiteHealth)(0),                // 1: samya.v1.SiteHealth
-	(*InspectSitesRequest)(nil),    // 2: samya.v1.InspectSitesRequest
-	(*InspectSitesResponse)(nil),   // 3: samya.v1.InspectSitesResponse
-	(*SiteInspection)(nil),         // 4: samya.v1.SiteInspection
-	(*Partition)(nil),              // 5: samya.v1.Partition
-	(*Repartitioning)(nil),         // 6: samya.v1.Repartitioning
-	(*SwitchPause)(nil),            // 7: samya.v1.SwitchPause
-	(*SplitEntity)(nil),            // 8: samya.v1.SplitEntity
-	(*RecoverClusterRequest)(nil),  // 9: samya.v1.RecoverClusterRequest
-	(*RecoverClusterResponse)(nil), // 10: samya.v1.RecoverClusterResponse
-	(*SiteForecast)(nil),           // 11: samya.v1.SiteForecast
-	(*GetForecastRequest)(nil),     // 12: samya.v1.GetForecastRequest
-	(*GetForecastResponse)(nil),    // 13: samya.v1.GetForecastResponse
-	(*SetForecastRequest)(nil),     // 14: samya.v1.SetForecastRequest
-	(*SetForecastResponse)(nil),    // 15: samya.v1.SetForecastResponse
-	(*Mode)(nil),                   // 16: samya.v1.Mode
-	(*SiteMode)(nil),               // 17: samya.v1.SiteMode
-	(*GetModeRequest)(nil),         // 18: samya.v1.GetModeRequest
-	(*GetModeResponse)(nil),        // 19: samya.v1.GetModeResponse
-	(*SetModeRequest)(nil),         // 20: samya.v1.SetModeRequest
-	(*SetModeResponse)(nil),        // 21: samya.v1.SetModeResponse
-	(*SiteVersion)(nil),            // 22: samya.v1.SiteVersion
-	(*GetVersionRequest)(nil),      // 23: samya.v1.GetVersionRequest
-	(*GetVersionResponse)(nil),     // 24: samya.v1.GetVersionResponse
-	(*RaiseVersionRequest)(nil),    // 25: samya.v1.RaiseVersionRequest
-	(*RaiseVersionResponse)(nil),   // 26: samya.v1.RaiseVersionResponse
-	(*Member)(nil),                 // 27: samya.v1.Member
-	(*Remembered)(nil),             // 28: samya.v1.Remembered
-	(*Drain)(nil),                  // 29: samya.v1.Drain
-	(*ListMembersRequest)(nil),     // 30: samya.v1.ListMembersRequest
-	(*ListMembersResponse)(nil),    // 31: samya.v1.ListMembersResponse
-	(*WatchMembersRequest)(nil),    // 32: samya.v1.WatchMembersRequest
-	(*WatchMembersResponse)(nil),   // 33: samya.v1.WatchMembersResponse
-	(*AddMemberRequest)(nil),       // 34: samya.v1.AddMemberRequest
-	(*AddMemberResponse)(nil),      // 35: samya.v1.AddMemberResponse
-	(*DrainMemberRequest)(nil),     // 36: samya.v1.DrainMemberRequest
-	(*DrainMemberResponse)(nil),    // 37: samya.v1.DrainMemberResponse
-	(*RemoveMemberRequest)(nil),    // 38: samya.v1.RemoveMemberRequest
-	(*RemoveMemberResponse)(nil),   // 39: samya.v1.RemoveMemberResponse
-	(*RescueMemberRequest)(nil),    // 40: samya.v1.RescueMemberRequest
-	(*RescueMemberResponse)(nil),   // 41: samya.v1.RescueMemberResponse
-	(*ListSitesRequest)(nil),       // 42: samya.v1.ListSitesRequest
-	(*ListSitesResponse)(nil),      // 43: samya.v1.ListSitesResponse
-	(*Site)(nil),                   // 44: samya.v1.Site
-	(*durationpb.Duration)(nil),    // 45: google.protobuf.Duration
+	(*SurveySitesRequest)(nil),     // 2: samya.v1.SurveySitesRequest
+	(*SurveySitesResponse)(nil),    // 3: samya.v1.SurveySitesResponse
+	(*SiteSurvey)(nil),             // 4: samya.v1.SiteSurvey
+	(*PeerLink)(nil),               // 5: samya.v1.PeerLink
+	(*InspectSitesRequest)(nil),    // 6: samya.v1.InspectSitesRequest
+	(*InspectSitesResponse)(nil),   // 7: samya.v1.InspectSitesResponse
+	(*SiteInspection)(nil),         // 8: samya.v1.SiteInspection
+	(*Partition)(nil),              // 9: samya.v1.Partition
+	(*Repartitioning)(nil),         // 10: samya.v1.Repartitioning
+	(*SwitchPause)(nil),            // 11: samya.v1.SwitchPause
+	(*SplitEntity)(nil),            // 12: samya.v1.SplitEntity
+	(*RecoverClusterRequest)(nil),  // 13: samya.v1.RecoverClusterRequest
+	(*RecoverClusterResponse)(nil), // 14: samya.v1.RecoverClusterResponse
+	(*SiteForecast)(nil),           // 15: samya.v1.SiteForecast
+	(*GetForecastRequest)(nil),     // 16: samya.v1.GetForecastRequest
+	(*GetForecastResponse)(nil),    // 17: samya.v1.GetForecastResponse
+	(*SetForecastRequest)(nil),     // 18: samya.v1.SetForecastRequest
+	(*SetForecastResponse)(nil),    // 19: samya.v1.SetForecastResponse
+	(*Mode)(nil),                   // 20: samya.v1.Mode
+	(*SiteMode)(nil),               // 21: samya.v1.SiteMode
+	(*GetModeRequest)(nil),         // 22: samya.v1.GetModeRequest
+	(*GetModeResponse)(nil),        // 23: samya.v1.GetModeResponse
+	(*SetModeRequest)(nil),         // 24: samya.v1.SetModeRequest
+	(*SetModeResponse)(nil),        // 25: samya.v1.SetModeResponse
+	(*SiteVersion)(nil),            // 26: samya.v1.SiteVersion
+	(*GetVersionRequest)(nil),      // 27: samya.v1.GetVersionRequest
+	(*GetVersionResponse)(nil),     // 28: samya.v1.GetVersionResponse
+	(*RaiseVersionRequest)(nil),    // 29: samya.v1.RaiseVersionRequest
+	(*RaiseVersionResponse)(nil),   // 30: samya.v1.RaiseVersionResponse
+	(*Member)(nil),                 // 31: samya.v1.Member
+	(*Remembered)(nil),             // 32: samya.v1.Remembered
+	(*Drain)(nil),                  // 33: samya.v1.Drain
+	(*ListMembersRequest)(nil),     // 34: samya.v1.ListMembersRequest
+	(*ListMembersResponse)(nil),    // 35: samya.v1.ListMembersResponse
+	(*WatchMembersRequest)(nil),    // 36: samya.v1.WatchMembersRequest
+	(*WatchMembersResponse)(nil),   // 37: samya.v1.WatchMembersResponse
+	(*AddMemberRequest)(nil),       // 38: samya.v1.AddMemberRequest
+	(*AddMemberResponse)(nil),      // 39: samya.v1.AddMemberResponse
+	(*DrainMemberRequest)(nil),     // 40: samya.v1.DrainMemberRequest
+	(*DrainMemberResponse)(nil),    // 41: samya.v1.DrainMemberResponse
+	(*RemoveMemberRequest)(nil),    // 42: samya.v1.RemoveMemberRequest
+	(*RemoveMemberResponse)(nil),   // 43: samya.v1.RemoveMemberResponse
+	(*RescueMemberRequest)(nil),    // 44: samya.v1.RescueMemberRequest
+	(*RescueMemberResponse)(nil),   // 45: samya.v1.RescueMemberResponse
+	(*ListSitesRequest)(nil),       // 46: samya.v1.ListSitesRequest
+	(*ListSitesResponse)(nil),      // 47: samya.v1.ListSitesResponse
+	(*Site)(nil),                   // 48: samya.v1.Site
+	(*durationpb.Duration)(nil),    // 49: google.protobuf.Duration
+	(*DryRun)(nil),                 // 50: samya.v1.DryRun
 }
 var file_samya_v1_cluster_proto_depIdxs = []int32{
-	4,  // 0: samya.v1.InspectSitesResponse.sites:type_name -> samya.v1.SiteInspection
-	45, // 1: samya.v1.SiteInspection.up:type_name -> google.protobuf.Duration
-	5,  // 2: samya.v1.SiteInspection.partitions:type_name -> samya.v1.Partition
-	6,  // 3: samya.v1.SiteInspection.repartitioning:type_name -> samya.v1.Repartitioning
-	8,  // 4: samya.v1.SiteInspection.split:type_name -> samya.v1.SplitEntity
-	45, // 5: samya.v1.Repartitioning.last_cut_time:type_name -> google.protobuf.Duration
-	7,  // 6: samya.v1.Repartitioning.pause:type_name -> samya.v1.SwitchPause
-	45, // 7: samya.v1.SwitchPause.p50:type_name -> google.protobuf.Duration
-	45, // 8: samya.v1.SwitchPause.p99:type_name -> google.protobuf.Duration
-	45, // 9: samya.v1.SwitchPause.max:type_name -> google.protobuf.Duration
-	11, // 10: samya.v1.GetForecastResponse.sites:type_name -> samya.v1.SiteForecast
-	11, // 11: samya.v1.SetForecastResponse.sites:type_name -> samya.v1.SiteForecast
-	16, // 12: samya.v1.GetModeResponse.mode:type_name -> samya.v1.Mode
-	17, // 13: samya.v1.GetModeResponse.sites:type_name -> samya.v1.SiteMode
-	16, // 14: samya.v1.SetModeResponse.mode:type_name -> samya.v1.Mode
-	22, // 15: samya.v1.GetVersionResponse.sites:type_name -> samya.v1.SiteVersion
-	0,  // 16: samya.v1.Member.state:type_name -> samya.v1.MemberState
-	1,  // 17: samya.v1.Member.health:type_name -> samya.v1.SiteHealth
-	29, // 18: samya.v1.Member.drain:type_name -> samya.v1.Drain
-	28, // 19: samya.v1.Member.remembered:type_name -> samya.v1.Remembered
-	45, // 20: samya.v1.Drain.records:type_name -> google.protobuf.Duration
-	27, // 21: samya.v1.ListMembersResponse.members:type_name -> samya.v1.Member
-	31, // 22: samya.v1.WatchMembersResponse.list:type_name -> samya.v1.ListMembersResponse
-	27, // 23: samya.v1.AddMemberResponse.member:type_name -> samya.v1.Member
-	27, // 24: samya.v1.DrainMemberResponse.member:type_name -> samya.v1.Member
-	27, // 25: samya.v1.RemoveMemberResponse.member:type_name -> samya.v1.Member
-	27, // 26: samya.v1.RescueMemberResponse.member:type_name -> samya.v1.Member
-	44, // 27: samya.v1.ListSitesResponse.sites:type_name -> samya.v1.Site
-	1,  // 28: samya.v1.Site.health:type_name -> samya.v1.SiteHealth
-	45, // 29: samya.v1.Site.round_trip:type_name -> google.protobuf.Duration
-	42, // 30: samya.v1.ClusterService.ListSites:input_type -> samya.v1.ListSitesRequest
-	30, // 31: samya.v1.ClusterService.ListMembers:input_type -> samya.v1.ListMembersRequest
-	32, // 32: samya.v1.ClusterService.WatchMembers:input_type -> samya.v1.WatchMembersRequest
-	34, // 33: samya.v1.ClusterService.AddMember:input_type -> samya.v1.AddMemberRequest
-	36, // 34: samya.v1.ClusterService.DrainMember:input_type -> samya.v1.DrainMemberRequest
-	38, // 35: samya.v1.ClusterService.RemoveMember:input_type -> samya.v1.RemoveMemberRequest
-	9,  // 36: samya.v1.ClusterService.RecoverCluster:input_type -> samya.v1.RecoverClusterRequest
-	40, // 37: samya.v1.ClusterService.RescueMember:input_type -> samya.v1.RescueMemberRequest
-	18, // 38: samya.v1.ClusterService.GetMode:input_type -> samya.v1.GetModeRequest
-	20, // 39: samya.v1.ClusterService.SetMode:input_type -> samya.v1.SetModeRequest
-	23, // 40: samya.v1.ClusterService.GetVersion:input_type -> samya.v1.GetVersionRequest
-	25, // 41: samya.v1.ClusterService.RaiseVersion:input_type -> samya.v1.RaiseVersionRequest
-	12, // 42: samya.v1.ClusterService.GetForecast:input_type -> samya.v1.GetForecastRequest
-	14, // 43: samya.v1.ClusterService.SetForecast:input_type -> samya.v1.SetForecastRequest
-	2,  // 44: samya.v1.ClusterService.InspectSites:input_type -> samya.v1.InspectSitesRequest
-	43, // 45: samya.v1.ClusterService.ListSites:output_type -> samya.v1.ListSitesResponse
-	31, // 46: samya.v1.ClusterService.ListMembers:output_type -> samya.v1.ListMembersResponse
-	33, // 47: samya.v1.ClusterService.WatchMembers:output_type -> samya.v1.WatchMembersResponse
-	35, // 48: samya.v1.ClusterService.AddMember:output_type -> samya.v1.AddMemberResponse
-	37, // 49: samya.v1.ClusterService.DrainMember:output_type -> samya.v1.DrainMemberResponse
-	39, // 50: samya.v1.ClusterService.RemoveMember:output_type -> samya.v1.RemoveMemberResponse
-	10, // 51: samya.v1.ClusterService.RecoverCluster:output_type -> samya.v1.RecoverClusterResponse
-	41, // 52: samya.v1.ClusterService.RescueMember:output_type -> samya.v1.RescueMemberResponse
-	19, // 53: samya.v1.ClusterService.GetMode:output_type -> samya.v1.GetModeResponse
-	21, // 54: samya.v1.ClusterService.SetMode:output_type -> samya.v1.SetModeResponse
-	24, // 55: samya.v1.ClusterService.GetVersion:output_type -> samya.v1.GetVersionResponse
-	26, // 56: samya.v1.ClusterService.RaiseVersion:output_type -> samya.v1.RaiseVersionResponse
-	13, // 57: samya.v1.ClusterService.GetForecast:output_type -> samya.v1.GetForecastResponse
-	15, // 58: samya.v1.ClusterService.SetForecast:output_type -> samya.v1.SetForecastResponse
-	3,  // 59: samya.v1.ClusterService.InspectSites:output_type -> samya.v1.InspectSitesResponse
-	45, // [45:60] is the sub-list for method output_type
-	30, // [30:45] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	4,  // 0: samya.v1.SurveySitesResponse.sites:type_name -> samya.v1.SiteSurvey
+	49, // 1: samya.v1.SiteSurvey.up:type_name -> google.protobuf.Duration
+	5,  // 2: samya.v1.SiteSurvey.peers:type_name -> samya.v1.PeerLink
+	49, // 3: samya.v1.SiteSurvey.age:type_name -> google.protobuf.Duration
+	49, // 4: samya.v1.PeerLink.round_trip:type_name -> google.protobuf.Duration
+	8,  // 5: samya.v1.InspectSitesResponse.sites:type_name -> samya.v1.SiteInspection
+	49, // 6: samya.v1.SiteInspection.up:type_name -> google.protobuf.Duration
+	9,  // 7: samya.v1.SiteInspection.partitions:type_name -> samya.v1.Partition
+	10, // 8: samya.v1.SiteInspection.repartitioning:type_name -> samya.v1.Repartitioning
+	12, // 9: samya.v1.SiteInspection.split:type_name -> samya.v1.SplitEntity
+	49, // 10: samya.v1.Repartitioning.last_cut_time:type_name -> google.protobuf.Duration
+	11, // 11: samya.v1.Repartitioning.pause:type_name -> samya.v1.SwitchPause
+	49, // 12: samya.v1.SwitchPause.p50:type_name -> google.protobuf.Duration
+	49, // 13: samya.v1.SwitchPause.p99:type_name -> google.protobuf.Duration
+	49, // 14: samya.v1.SwitchPause.max:type_name -> google.protobuf.Duration
+	15, // 15: samya.v1.GetForecastResponse.sites:type_name -> samya.v1.SiteForecast
+	15, // 16: samya.v1.SetForecastResponse.sites:type_name -> samya.v1.SiteForecast
+	20, // 17: samya.v1.GetModeResponse.mode:type_name -> samya.v1.Mode
+	21, // 18: samya.v1.GetModeResponse.sites:type_name -> samya.v1.SiteMode
+	20, // 19: samya.v1.SetModeResponse.mode:type_name -> samya.v1.Mode
+	26, // 20: samya.v1.GetVersionResponse.sites:type_name -> samya.v1.SiteVersion
+	0,  // 21: samya.v1.Member.state:type_name -> samya.v1.MemberState
+	1,  // 22: samya.v1.Member.health:type_name -> samya.v1.SiteHealth
+	33, // 23: samya.v1.Member.drain:type_name -> samya.v1.Drain
+	32, // 24: samya.v1.Member.remembered:type_name -> samya.v1.Remembered
+	49, // 25: samya.v1.Drain.records:type_name -> google.protobuf.Duration
+	31, // 26: samya.v1.ListMembersResponse.members:type_name -> samya.v1.Member
+	35, // 27: samya.v1.WatchMembersResponse.list:type_name -> samya.v1.ListMembersResponse
+	31, // 28: samya.v1.AddMemberResponse.member:type_name -> samya.v1.Member
+	31, // 29: samya.v1.DrainMemberResponse.member:type_name -> samya.v1.Member
+	50, // 30: samya.v1.DrainMemberResponse.dry_run:type_name -> samya.v1.DryRun
+	31, // 31: samya.v1.RemoveMemberResponse.member:type_name -> samya.v1.Member
+	31, // 32: samya.v1.RescueMemberResponse.member:type_name -> samya.v1.Member
+	48, // 33: samya.v1.ListSitesResponse.sites:type_name -> samya.v1.Site
+	1,  // 34: samya.v1.Site.health:type_name -> samya.v1.SiteHealth
+	49, // 35: samya.v1.Site.round_trip:type_name -> google.protobuf.Duration
+	46, // 36: samya.v1.ClusterService.ListSites:input_type -> samya.v1.ListSitesRequest
+	34, // 37: samya.v1.ClusterService.ListMembers:input_type -> samya.v1.ListMembersRequest
+	36, // 38: samya.v1.ClusterService.WatchMembers:input_type -> samya.v1.WatchMembersRequest
+	38, // 39: samya.v1.ClusterService.AddMember:input_type -> samya.v1.AddMemberRequest
+	40, // 40: samya.v1.ClusterService.DrainMember:input_type -> samya.v1.DrainMemberRequest
+	42, // 41: samya.v1.ClusterService.RemoveMember:input_type -> samya.v1.RemoveMemberRequest
+	13, // 42: samya.v1.ClusterService.RecoverCluster:input_type -> samya.v1.RecoverClusterRequest
+	44, // 43: samya.v1.ClusterService.RescueMember:input_type -> samya.v1.RescueMemberRequest
+	22, // 44: samya.v1.ClusterService.GetMode:input_type -> samya.v1.GetModeRequest
+	24, // 45: samya.v1.ClusterService.SetMode:input_type -> samya.v1.SetModeRequest
+	27, // 46: samya.v1.ClusterService.GetVersion:input_type -> samya.v1.GetVersionRequest
+	29, // 47: samya.v1.ClusterService.RaiseVersion:input_type -> samya.v1.RaiseVersionRequest
+	16, // 48: samya.v1.ClusterService.GetForecast:input_type -> samya.v1.GetForecastRequest
+	18, // 49: samya.v1.ClusterService.SetForecast:input_type -> samya.v1.SetForecastRequest
+	2,  // 50: samya.v1.ClusterService.SurveySites:input_type -> samya.v1.SurveySitesRequest
+	6,  // 51: samya.v1.ClusterService.InspectSites:input_type -> samya.v1.InspectSitesRequest
+	47, // 52: samya.v1.ClusterService.ListSites:output_type -> samya.v1.ListSitesResponse
+	35, // 53: samya.v1.ClusterService.ListMembers:output_type -> samya.v1.ListMembersResponse
+	37, // 54: samya.v1.ClusterService.WatchMembers:output_type -> samya.v1.WatchMembersResponse
+	39, // 55: samya.v1.ClusterService.AddMember:output_type -> samya.v1.AddMemberResponse
+	41, // 56: samya.v1.ClusterService.DrainMember:output_type -> samya.v1.DrainMemberResponse
+	43, // 57: samya.v1.ClusterService.RemoveMember:output_type -> samya.v1.RemoveMemberResponse
+	14, // 58: samya.v1.ClusterService.RecoverCluster:output_type -> samya.v1.RecoverClusterResponse
+	45, // 59: samya.v1.ClusterService.RescueMember:output_type -> samya.v1.RescueMemberResponse
+	23, // 60: samya.v1.ClusterService.GetMode:output_type -> samya.v1.GetModeResponse
+	25, // 61: samya.v1.ClusterService.SetMode:output_type -> samya.v1.SetModeResponse
+	28, // 62: samya.v1.ClusterService.GetVersion:output_type -> samya.v1.GetVersionResponse
+	30, // 63: samya.v1.ClusterService.RaiseVersion:output_type -> samya.v1.RaiseVersionResponse
+	17, // 64: samya.v1.ClusterService.GetForecast:output_type -> samya.v1.GetForecastResponse
+	19, // 65: samya.v1.ClusterService.SetForecast:output_type -> samya.v1.SetForecastResponse
+	3,  // 66: samya.v1.ClusterService.SurveySites:output_type -> samya.v1.SurveySitesResponse
+	7,  // 67: samya.v1.ClusterService.InspectSites:output_type -> samya.v1.InspectSitesResponse
+	52, // [52:68] is the sub-list for method output_type
+	36, // [36:52] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_samya_v1_cluster_proto_init() }
@@ -3394,6 +3807,7 @@ func file_samya_v1_cluster_proto_init() {
 	if File_samya_v1_cluster_proto != nil {
 		return
 	}
+	file_samya_v1_entities_proto_init()
 	file_samya_v1_method_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -3401,7 +3815,7 @@ func file_samya_v1_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_samya_v1_cluster_proto_rawDesc), len(file_samya_v1_cluster_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   43,
+			NumMessages:   47,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -33,6 +33,7 @@ const (
 	ClusterService_RaiseVersion_FullMethodName   = "/samya.v1.ClusterService/RaiseVersion"
 	ClusterService_GetForecast_FullMethodName    = "/samya.v1.ClusterService/GetForecast"
 	ClusterService_SetForecast_FullMethodName    = "/samya.v1.ClusterService/SetForecast"
+	ClusterService_SurveySites_FullMethodName    = "/samya.v1.ClusterService/SurveySites"
 	ClusterService_InspectSites_FullMethodName   = "/samya.v1.ClusterService/InspectSites"
 )
 
@@ -91,6 +92,9 @@ type ClusterServiceClient interface {
 	// restarted: a site its own, an app manager that of all sites. It fails if no
 	// site has changed; if some have, the answer tells which. A repeat does no harm.
 	SetForecast(ctx context.Context, in *SetForecastRequest, opts ...grpc.CallOption) (*SetForecastResponse, error)
+	// SurveySites tells what the sites hold in all, and whom each of them reaches. A site
+	// answers for itself alone; an app manager asks all sites.
+	SurveySites(ctx context.Context, in *SurveySitesRequest, opts ...grpc.CallOption) (*SurveySitesResponse, error)
 	// InspectSites tells what the partitions of the sites do. A site answers for
 	// itself alone; an app manager asks all sites, or the one that is named.
 	InspectSites(ctx context.Context, in *InspectSitesRequest, opts ...grpc.CallOption) (*InspectSitesResponse, error)
@@ -253,6 +257,16 @@ func (c *clusterServiceClient) SetForecast(ctx context.Context, in *SetForecastR
 	return out, nil
 }
 
+func (c *clusterServiceClient) SurveySites(ctx context.Context, in *SurveySitesRequest, opts ...grpc.CallOption) (*SurveySitesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SurveySitesResponse)
+	err := c.cc.Invoke(ctx, ClusterService_SurveySites_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *clusterServiceClient) InspectSites(ctx context.Context, in *InspectSitesRequest, opts ...grpc.CallOption) (*InspectSitesResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(InspectSitesResponse)
@@ -318,6 +332,9 @@ type ClusterServiceServer interface {
 	// restarted: a site its own, an app manager that of all sites. It fails if no
 	// site has changed; if some have, the answer tells which. A repeat does no harm.
 	SetForecast(context.Context, *SetForecastRequest) (*SetForecastResponse, error)
+	// SurveySites tells what the sites hold in all, and whom each of them reaches. A site
+	// answers for itself alone; an app manager asks all sites.
+	SurveySites(context.Context, *SurveySitesRequest) (*SurveySitesResponse, error)
 	// InspectSites tells what the partitions of the sites do. A site answers for
 	// itself alone; an app manager asks all sites, or the one that is named.
 	InspectSites(context.Context, *InspectSitesRequest) (*InspectSitesResponse, error)
@@ -372,6 +389,9 @@ func (UnimplementedClusterServiceServer) GetForecast(context.Context, *GetForeca
 }
 func (UnimplementedClusterServiceServer) SetForecast(context.Context, *SetForecastRequest) (*SetForecastResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method SetForecast not implemented")
+}
+func (UnimplementedClusterServiceServer) SurveySites(context.Context, *SurveySitesRequest) (*SurveySitesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SurveySites not implemented")
 }
 func (UnimplementedClusterServiceServer) InspectSites(context.Context, *InspectSitesRequest) (*InspectSitesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method InspectSites not implemented")
@@ -642,6 +662,24 @@ func _ClusterService_SetForecast_Handler(srv interface{}, ctx context.Context, d
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ClusterService_SurveySites_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SurveySitesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ClusterServiceServer).SurveySites(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ClusterService_SurveySites_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ClusterServiceServer).SurveySites(ctx, req.(*SurveySitesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _ClusterService_InspectSites_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(InspectSitesRequest)
 	if err := dec(in); err != nil {
@@ -718,6 +756,10 @@ var ClusterService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "SetForecast",
 			Handler:    _ClusterService_SetForecast_Handler,
+		},
+		{
+			MethodName: "SurveySites",
+			Handler:    _ClusterService_SurveySites_Handler,
 		},
 		{
 			MethodName: "InspectSites",

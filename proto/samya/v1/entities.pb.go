@@ -819,7 +819,9 @@ type CreateEntityRequest struct {
 	Durable *bool `protobuf:"varint,8,opt,name=durable,proto3,oneof" json:"durable,omitempty"`
 	// Makes a template: each name below the entity's, a key, has a quota to itself, from its
 	// first use on. Of a rate quota that is not durable: a bucket, or windows below an hour.
-	Keys          bool `protobuf:"varint,9,opt,name=keys,proto3" json:"keys,omitempty"`
+	Keys bool `protobuf:"varint,9,opt,name=keys,proto3" json:"keys,omitempty"`
+	// Change nothing, and tell what would happen. Only app managers tell it.
+	DryRun        bool `protobuf:"varint,10,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -917,10 +919,19 @@ func (x *CreateEntityRequest) GetKeys() bool {
 	return false
 }
 
+func (x *CreateEntityRequest) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
+}
+
 type CreateEntityResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The entity created.
-	Entity        *Entity `protobuf:"bytes,1,opt,name=entity,proto3" json:"entity,omitempty"`
+	// The entity created; of a dry run the entity as it would be.
+	Entity *Entity `protobuf:"bytes,1,opt,name=entity,proto3" json:"entity,omitempty"`
+	// What would happen; only of a dry run.
+	DryRun        *DryRun `protobuf:"bytes,2,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -962,6 +973,160 @@ func (x *CreateEntityResponse) GetEntity() *Entity {
 	return nil
 }
 
+func (x *CreateEntityResponse) GetDryRun() *DryRun {
+	if x != nil {
+		return x.DryRun
+	}
+	return nil
+}
+
+// DryRun tells what a change would do, as far as the sites that answered know at that moment.
+// The change itself may find another state.
+type DryRun struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Whether every site that counts answered.
+	Complete bool `protobuf:"varint,1,opt,name=complete,proto3" json:"complete,omitempty"`
+	// What would happen, in sentences for people.
+	Effects []string `protobuf:"bytes,2,rep,name=effects,proto3" json:"effects,omitempty"`
+	// By how many tokens more would be out than the limit: the debt after the change.
+	TokensShort int64 `protobuf:"varint,3,opt,name=tokens_short,json=tokensShort,proto3" json:"tokens_short,omitempty"`
+	// How many tokens have to be released before any is granted.
+	ReleasesNeeded int64 `protobuf:"varint,4,opt,name=releases_needed,json=releasesNeeded,proto3" json:"releases_needed,omitempty"`
+	// What each site has to grant, in the order of the site names; after the change an estimate.
+	Sites         []*DryRunShare `protobuf:"bytes,5,rep,name=sites,proto3" json:"sites,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DryRun) Reset() {
+	*x = DryRun{}
+	mi := &file_samya_v1_entities_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DryRun) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DryRun) ProtoMessage() {}
+
+func (x *DryRun) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_entities_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DryRun.ProtoReflect.Descriptor instead.
+func (*DryRun) Descriptor() ([]byte, []int) {
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *DryRun) GetComplete() bool {
+	if x != nil {
+		return x.Complete
+	}
+	return false
+}
+
+func (x *DryRun) GetEffects() []string {
+	if x != nil {
+		return x.Effects
+	}
+	return nil
+}
+
+func (x *DryRun) GetTokensShort() int64 {
+	if x != nil {
+		return x.TokensShort
+	}
+	return 0
+}
+
+func (x *DryRun) GetReleasesNeeded() int64 {
+	if x != nil {
+		return x.ReleasesNeeded
+	}
+	return 0
+}
+
+func (x *DryRun) GetSites() []*DryRunShare {
+	if x != nil {
+		return x.Sites
+	}
+	return nil
+}
+
+// DryRunShare is what a change would do to the tokens left at a site.
+type DryRunShare struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The site's name.
+	Site string `protobuf:"bytes,1,opt,name=site,proto3" json:"site,omitempty"`
+	// Tokens that the site could grant before the change.
+	LeftBefore int64 `protobuf:"varint,2,opt,name=left_before,json=leftBefore,proto3" json:"left_before,omitempty"`
+	// About how many tokens the site could grant after the change.
+	LeftAfter     int64 `protobuf:"varint,3,opt,name=left_after,json=leftAfter,proto3" json:"left_after,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DryRunShare) Reset() {
+	*x = DryRunShare{}
+	mi := &file_samya_v1_entities_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DryRunShare) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DryRunShare) ProtoMessage() {}
+
+func (x *DryRunShare) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_entities_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DryRunShare.ProtoReflect.Descriptor instead.
+func (*DryRunShare) Descriptor() ([]byte, []int) {
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *DryRunShare) GetSite() string {
+	if x != nil {
+		return x.Site
+	}
+	return ""
+}
+
+func (x *DryRunShare) GetLeftBefore() int64 {
+	if x != nil {
+		return x.LeftBefore
+	}
+	return 0
+}
+
+func (x *DryRunShare) GetLeftAfter() int64 {
+	if x != nil {
+		return x.LeftAfter
+	}
+	return 0
+}
+
 type GetEntityRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The entity's name.
@@ -976,7 +1141,7 @@ type GetEntityRequest struct {
 
 func (x *GetEntityRequest) Reset() {
 	*x = GetEntityRequest{}
-	mi := &file_samya_v1_entities_proto_msgTypes[8]
+	mi := &file_samya_v1_entities_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -988,7 +1153,7 @@ func (x *GetEntityRequest) String() string {
 func (*GetEntityRequest) ProtoMessage() {}
 
 func (x *GetEntityRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_entities_proto_msgTypes[8]
+	mi := &file_samya_v1_entities_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1001,7 +1166,7 @@ func (x *GetEntityRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetEntityRequest.ProtoReflect.Descriptor instead.
 func (*GetEntityRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_entities_proto_rawDescGZIP(), []int{8}
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *GetEntityRequest) GetName() string {
@@ -1038,7 +1203,7 @@ type WatchEntityRequest struct {
 
 func (x *WatchEntityRequest) Reset() {
 	*x = WatchEntityRequest{}
-	mi := &file_samya_v1_entities_proto_msgTypes[9]
+	mi := &file_samya_v1_entities_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1050,7 +1215,7 @@ func (x *WatchEntityRequest) String() string {
 func (*WatchEntityRequest) ProtoMessage() {}
 
 func (x *WatchEntityRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_entities_proto_msgTypes[9]
+	mi := &file_samya_v1_entities_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1063,7 +1228,7 @@ func (x *WatchEntityRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchEntityRequest.ProtoReflect.Descriptor instead.
 func (*WatchEntityRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_entities_proto_rawDescGZIP(), []int{9}
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *WatchEntityRequest) GetName() string {
@@ -1096,7 +1261,7 @@ type WatchEntityResponse struct {
 
 func (x *WatchEntityResponse) Reset() {
 	*x = WatchEntityResponse{}
-	mi := &file_samya_v1_entities_proto_msgTypes[10]
+	mi := &file_samya_v1_entities_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1108,7 +1273,7 @@ func (x *WatchEntityResponse) String() string {
 func (*WatchEntityResponse) ProtoMessage() {}
 
 func (x *WatchEntityResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_entities_proto_msgTypes[10]
+	mi := &file_samya_v1_entities_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1121,7 +1286,7 @@ func (x *WatchEntityResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchEntityResponse.ProtoReflect.Descriptor instead.
 func (*WatchEntityResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_entities_proto_rawDescGZIP(), []int{10}
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *WatchEntityResponse) GetEntity() *Entity {
@@ -1164,7 +1329,7 @@ type GetEntityResponse struct {
 
 func (x *GetEntityResponse) Reset() {
 	*x = GetEntityResponse{}
-	mi := &file_samya_v1_entities_proto_msgTypes[11]
+	mi := &file_samya_v1_entities_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1176,7 +1341,7 @@ func (x *GetEntityResponse) String() string {
 func (*GetEntityResponse) ProtoMessage() {}
 
 func (x *GetEntityResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_entities_proto_msgTypes[11]
+	mi := &file_samya_v1_entities_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1189,7 +1354,7 @@ func (x *GetEntityResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetEntityResponse.ProtoReflect.Descriptor instead.
 func (*GetEntityResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_entities_proto_rawDescGZIP(), []int{11}
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *GetEntityResponse) GetEntity() *Entity {
@@ -1213,14 +1378,21 @@ type ListEntitiesRequest struct {
 	// Entities a page: 1 to 1000; 0 means 100.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// The next_page_token of the page before; empty for the first page.
-	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Only entities whose names have this in them, at most 256 characters; upper and lower
+	// case are alike. Empty for all.
+	Contains string `protobuf:"bytes,4,opt,name=contains,proto3" json:"contains,omitempty"`
+	// Only entities right below this one; empty for all.
+	Parent string `protobuf:"bytes,5,opt,name=parent,proto3" json:"parent,omitempty"`
+	// Only entities that stand below none. Not with parent.
+	Top           bool `protobuf:"varint,6,opt,name=top,proto3" json:"top,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListEntitiesRequest) Reset() {
 	*x = ListEntitiesRequest{}
-	mi := &file_samya_v1_entities_proto_msgTypes[12]
+	mi := &file_samya_v1_entities_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1232,7 +1404,7 @@ func (x *ListEntitiesRequest) String() string {
 func (*ListEntitiesRequest) ProtoMessage() {}
 
 func (x *ListEntitiesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_entities_proto_msgTypes[12]
+	mi := &file_samya_v1_entities_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1245,7 +1417,7 @@ func (x *ListEntitiesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEntitiesRequest.ProtoReflect.Descriptor instead.
 func (*ListEntitiesRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_entities_proto_rawDescGZIP(), []int{12}
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ListEntitiesRequest) GetPrefix() string {
@@ -1269,9 +1441,31 @@ func (x *ListEntitiesRequest) GetPageToken() string {
 	return ""
 }
 
+func (x *ListEntitiesRequest) GetContains() string {
+	if x != nil {
+		return x.Contains
+	}
+	return ""
+}
+
+func (x *ListEntitiesRequest) GetParent() string {
+	if x != nil {
+		return x.Parent
+	}
+	return ""
+}
+
+func (x *ListEntitiesRequest) GetTop() bool {
+	if x != nil {
+		return x.Top
+	}
+	return false
+}
+
 type ListEntitiesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The page's entities.
+	// The page's entities. A page of a list with contains or top may have fewer than there
+	// are, even none, and be followed by others.
 	Entities []*Entity `protobuf:"bytes,1,rep,name=entities,proto3" json:"entities,omitempty"`
 	// Asks for the next page; empty on the last one.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
@@ -1281,7 +1475,7 @@ type ListEntitiesResponse struct {
 
 func (x *ListEntitiesResponse) Reset() {
 	*x = ListEntitiesResponse{}
-	mi := &file_samya_v1_entities_proto_msgTypes[13]
+	mi := &file_samya_v1_entities_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1293,7 +1487,7 @@ func (x *ListEntitiesResponse) String() string {
 func (*ListEntitiesResponse) ProtoMessage() {}
 
 func (x *ListEntitiesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_entities_proto_msgTypes[13]
+	mi := &file_samya_v1_entities_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1306,7 +1500,7 @@ func (x *ListEntitiesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEntitiesResponse.ProtoReflect.Descriptor instead.
 func (*ListEntitiesResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_entities_proto_rawDescGZIP(), []int{13}
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ListEntitiesResponse) GetEntities() []*Entity {
@@ -1336,14 +1530,16 @@ type UpdateEntityRequest struct {
 	// Answer once all sites are known to have applied the change, or at the
 	// deadline of the call, at most 10s: the change stands then as well. A repeat of
 	// the request id waits further.
-	WaitApplied   bool `protobuf:"varint,5,opt,name=wait_applied,json=waitApplied,proto3" json:"wait_applied,omitempty"`
+	WaitApplied bool `protobuf:"varint,5,opt,name=wait_applied,json=waitApplied,proto3" json:"wait_applied,omitempty"`
+	// Change nothing, and tell what would happen. Only app managers tell it.
+	DryRun        bool `protobuf:"varint,6,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *UpdateEntityRequest) Reset() {
 	*x = UpdateEntityRequest{}
-	mi := &file_samya_v1_entities_proto_msgTypes[14]
+	mi := &file_samya_v1_entities_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1355,7 +1551,7 @@ func (x *UpdateEntityRequest) String() string {
 func (*UpdateEntityRequest) ProtoMessage() {}
 
 func (x *UpdateEntityRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_entities_proto_msgTypes[14]
+	mi := &file_samya_v1_entities_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1368,7 +1564,7 @@ func (x *UpdateEntityRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateEntityRequest.ProtoReflect.Descriptor instead.
 func (*UpdateEntityRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_entities_proto_rawDescGZIP(), []int{14}
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *UpdateEntityRequest) GetName() string {
@@ -1406,6 +1602,13 @@ func (x *UpdateEntityRequest) GetWaitApplied() bool {
 	return false
 }
 
+func (x *UpdateEntityRequest) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
+}
+
 type UpdateEntityResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The entity after the change.
@@ -1416,14 +1619,16 @@ type UpdateEntityResponse struct {
 	MayExceedBy int64 `protobuf:"varint,2,opt,name=may_exceed_by,json=mayExceedBy,proto3" json:"may_exceed_by,omitempty"`
 	// The sites that are not known to have applied the change, in the order of their
 	// names. Without wait_applied these are mostly all but one.
-	MissingSites  []string `protobuf:"bytes,3,rep,name=missing_sites,json=missingSites,proto3" json:"missing_sites,omitempty"`
+	MissingSites []string `protobuf:"bytes,3,rep,name=missing_sites,json=missingSites,proto3" json:"missing_sites,omitempty"`
+	// What would happen; only of a dry run.
+	DryRun        *DryRun `protobuf:"bytes,4,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *UpdateEntityResponse) Reset() {
 	*x = UpdateEntityResponse{}
-	mi := &file_samya_v1_entities_proto_msgTypes[15]
+	mi := &file_samya_v1_entities_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1435,7 +1640,7 @@ func (x *UpdateEntityResponse) String() string {
 func (*UpdateEntityResponse) ProtoMessage() {}
 
 func (x *UpdateEntityResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_entities_proto_msgTypes[15]
+	mi := &file_samya_v1_entities_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1448,7 +1653,7 @@ func (x *UpdateEntityResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateEntityResponse.ProtoReflect.Descriptor instead.
 func (*UpdateEntityResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_entities_proto_rawDescGZIP(), []int{15}
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *UpdateEntityResponse) GetEntity() *Entity {
@@ -1472,6 +1677,13 @@ func (x *UpdateEntityResponse) GetMissingSites() []string {
 	return nil
 }
 
+func (x *UpdateEntityResponse) GetDryRun() *DryRun {
+	if x != nil {
+		return x.DryRun
+	}
+	return nil
+}
+
 type DeleteEntityRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The entity's name.
@@ -1489,7 +1701,7 @@ type DeleteEntityRequest struct {
 
 func (x *DeleteEntityRequest) Reset() {
 	*x = DeleteEntityRequest{}
-	mi := &file_samya_v1_entities_proto_msgTypes[16]
+	mi := &file_samya_v1_entities_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1501,7 +1713,7 @@ func (x *DeleteEntityRequest) String() string {
 func (*DeleteEntityRequest) ProtoMessage() {}
 
 func (x *DeleteEntityRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_entities_proto_msgTypes[16]
+	mi := &file_samya_v1_entities_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1514,7 +1726,7 @@ func (x *DeleteEntityRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteEntityRequest.ProtoReflect.Descriptor instead.
 func (*DeleteEntityRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_entities_proto_rawDescGZIP(), []int{16}
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *DeleteEntityRequest) GetName() string {
@@ -1553,7 +1765,7 @@ type DeleteEntityResponse struct {
 
 func (x *DeleteEntityResponse) Reset() {
 	*x = DeleteEntityResponse{}
-	mi := &file_samya_v1_entities_proto_msgTypes[17]
+	mi := &file_samya_v1_entities_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1565,7 +1777,7 @@ func (x *DeleteEntityResponse) String() string {
 func (*DeleteEntityResponse) ProtoMessage() {}
 
 func (x *DeleteEntityResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_entities_proto_msgTypes[17]
+	mi := &file_samya_v1_entities_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1578,7 +1790,7 @@ func (x *DeleteEntityResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteEntityResponse.ProtoReflect.Descriptor instead.
 func (*DeleteEntityResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_entities_proto_rawDescGZIP(), []int{17}
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{19}
 }
 
 type MoveEntityRequest struct {
@@ -1598,7 +1810,7 @@ type MoveEntityRequest struct {
 
 func (x *MoveEntityRequest) Reset() {
 	*x = MoveEntityRequest{}
-	mi := &file_samya_v1_entities_proto_msgTypes[18]
+	mi := &file_samya_v1_entities_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1610,7 +1822,7 @@ func (x *MoveEntityRequest) String() string {
 func (*MoveEntityRequest) ProtoMessage() {}
 
 func (x *MoveEntityRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_entities_proto_msgTypes[18]
+	mi := &file_samya_v1_entities_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1623,7 +1835,7 @@ func (x *MoveEntityRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveEntityRequest.ProtoReflect.Descriptor instead.
 func (*MoveEntityRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_entities_proto_rawDescGZIP(), []int{18}
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *MoveEntityRequest) GetName() string {
@@ -1664,7 +1876,7 @@ type MoveEntityResponse struct {
 
 func (x *MoveEntityResponse) Reset() {
 	*x = MoveEntityResponse{}
-	mi := &file_samya_v1_entities_proto_msgTypes[19]
+	mi := &file_samya_v1_entities_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1676,7 +1888,7 @@ func (x *MoveEntityResponse) String() string {
 func (*MoveEntityResponse) ProtoMessage() {}
 
 func (x *MoveEntityResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_entities_proto_msgTypes[19]
+	mi := &file_samya_v1_entities_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1689,7 +1901,7 @@ func (x *MoveEntityResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveEntityResponse.ProtoReflect.Descriptor instead.
 func (*MoveEntityResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_entities_proto_rawDescGZIP(), []int{19}
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *MoveEntityResponse) GetEntity() *Entity {
@@ -1709,7 +1921,7 @@ type CutEntityRequest struct {
 
 func (x *CutEntityRequest) Reset() {
 	*x = CutEntityRequest{}
-	mi := &file_samya_v1_entities_proto_msgTypes[20]
+	mi := &file_samya_v1_entities_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1721,7 +1933,7 @@ func (x *CutEntityRequest) String() string {
 func (*CutEntityRequest) ProtoMessage() {}
 
 func (x *CutEntityRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_entities_proto_msgTypes[20]
+	mi := &file_samya_v1_entities_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1734,7 +1946,7 @@ func (x *CutEntityRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutEntityRequest.ProtoReflect.Descriptor instead.
 func (*CutEntityRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_entities_proto_rawDescGZIP(), []int{20}
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *CutEntityRequest) GetName() string {
@@ -1773,7 +1985,7 @@ type CutEntityResponse struct {
 
 func (x *CutEntityResponse) Reset() {
 	*x = CutEntityResponse{}
-	mi := &file_samya_v1_entities_proto_msgTypes[21]
+	mi := &file_samya_v1_entities_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1785,7 +1997,7 @@ func (x *CutEntityResponse) String() string {
 func (*CutEntityResponse) ProtoMessage() {}
 
 func (x *CutEntityResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_entities_proto_msgTypes[21]
+	mi := &file_samya_v1_entities_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1798,7 +2010,7 @@ func (x *CutEntityResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutEntityResponse.ProtoReflect.Descriptor instead.
 func (*CutEntityResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_entities_proto_rawDescGZIP(), []int{21}
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CutEntityResponse) GetEntity() *Entity {
@@ -1874,7 +2086,7 @@ type ReconcileEntityRequest struct {
 
 func (x *ReconcileEntityRequest) Reset() {
 	*x = ReconcileEntityRequest{}
-	mi := &file_samya_v1_entities_proto_msgTypes[22]
+	mi := &file_samya_v1_entities_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1886,7 +2098,7 @@ func (x *ReconcileEntityRequest) String() string {
 func (*ReconcileEntityRequest) ProtoMessage() {}
 
 func (x *ReconcileEntityRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_entities_proto_msgTypes[22]
+	mi := &file_samya_v1_entities_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1899,7 +2111,7 @@ func (x *ReconcileEntityRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReconcileEntityRequest.ProtoReflect.Descriptor instead.
 func (*ReconcileEntityRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_entities_proto_rawDescGZIP(), []int{22}
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ReconcileEntityRequest) GetName() string {
@@ -1948,7 +2160,7 @@ type ReconcileEntityResponse struct {
 
 func (x *ReconcileEntityResponse) Reset() {
 	*x = ReconcileEntityResponse{}
-	mi := &file_samya_v1_entities_proto_msgTypes[23]
+	mi := &file_samya_v1_entities_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1960,7 +2172,7 @@ func (x *ReconcileEntityResponse) String() string {
 func (*ReconcileEntityResponse) ProtoMessage() {}
 
 func (x *ReconcileEntityResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_entities_proto_msgTypes[23]
+	mi := &file_samya_v1_entities_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1973,7 +2185,7 @@ func (x *ReconcileEntityResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReconcileEntityResponse.ProtoReflect.Descriptor instead.
 func (*ReconcileEntityResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_entities_proto_rawDescGZIP(), []int{23}
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ReconcileEntityResponse) GetEntity() *Entity {
@@ -2029,7 +2241,7 @@ type RescueEntityRequest struct {
 
 func (x *RescueEntityRequest) Reset() {
 	*x = RescueEntityRequest{}
-	mi := &file_samya_v1_entities_proto_msgTypes[24]
+	mi := &file_samya_v1_entities_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2041,7 +2253,7 @@ func (x *RescueEntityRequest) String() string {
 func (*RescueEntityRequest) ProtoMessage() {}
 
 func (x *RescueEntityRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_entities_proto_msgTypes[24]
+	mi := &file_samya_v1_entities_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2054,7 +2266,7 @@ func (x *RescueEntityRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RescueEntityRequest.ProtoReflect.Descriptor instead.
 func (*RescueEntityRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_entities_proto_rawDescGZIP(), []int{24}
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *RescueEntityRequest) GetName() string {
@@ -2119,7 +2331,7 @@ type HeldLeases struct {
 
 func (x *HeldLeases) Reset() {
 	*x = HeldLeases{}
-	mi := &file_samya_v1_entities_proto_msgTypes[25]
+	mi := &file_samya_v1_entities_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2131,7 +2343,7 @@ func (x *HeldLeases) String() string {
 func (*HeldLeases) ProtoMessage() {}
 
 func (x *HeldLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_entities_proto_msgTypes[25]
+	mi := &file_samya_v1_entities_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2144,7 +2356,7 @@ func (x *HeldLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldLeases.ProtoReflect.Descriptor instead.
 func (*HeldLeases) Descriptor() ([]byte, []int) {
-	return file_samya_v1_entities_proto_rawDescGZIP(), []int{25}
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *HeldLeases) GetTokens() int64 {
@@ -2176,7 +2388,7 @@ type RescueEntityResponse struct {
 
 func (x *RescueEntityResponse) Reset() {
 	*x = RescueEntityResponse{}
-	mi := &file_samya_v1_entities_proto_msgTypes[26]
+	mi := &file_samya_v1_entities_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2188,7 +2400,7 @@ func (x *RescueEntityResponse) String() string {
 func (*RescueEntityResponse) ProtoMessage() {}
 
 func (x *RescueEntityResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_entities_proto_msgTypes[26]
+	mi := &file_samya_v1_entities_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2201,7 +2413,7 @@ func (x *RescueEntityResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RescueEntityResponse.ProtoReflect.Descriptor instead.
 func (*RescueEntityResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_entities_proto_rawDescGZIP(), []int{26}
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RescueEntityResponse) GetEntity() *Entity {
@@ -2235,7 +2447,7 @@ type ResetEntityRequest struct {
 
 func (x *ResetEntityRequest) Reset() {
 	*x = ResetEntityRequest{}
-	mi := &file_samya_v1_entities_proto_msgTypes[27]
+	mi := &file_samya_v1_entities_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2247,7 +2459,7 @@ func (x *ResetEntityRequest) String() string {
 func (*ResetEntityRequest) ProtoMessage() {}
 
 func (x *ResetEntityRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_entities_proto_msgTypes[27]
+	mi := &file_samya_v1_entities_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2260,7 +2472,7 @@ func (x *ResetEntityRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetEntityRequest.ProtoReflect.Descriptor instead.
 func (*ResetEntityRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_entities_proto_rawDescGZIP(), []int{27}
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ResetEntityRequest) GetName() string {
@@ -2282,7 +2494,7 @@ type ResetEntityResponse struct {
 
 func (x *ResetEntityResponse) Reset() {
 	*x = ResetEntityResponse{}
-	mi := &file_samya_v1_entities_proto_msgTypes[28]
+	mi := &file_samya_v1_entities_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2294,7 +2506,7 @@ func (x *ResetEntityResponse) String() string {
 func (*ResetEntityResponse) ProtoMessage() {}
 
 func (x *ResetEntityResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_entities_proto_msgTypes[28]
+	mi := &file_samya_v1_entities_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2307,7 +2519,7 @@ func (x *ResetEntityResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetEntityResponse.ProtoReflect.Descriptor instead.
 func (*ResetEntityResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_entities_proto_rawDescGZIP(), []int{28}
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ResetEntityResponse) GetReturned() int64 {
@@ -2322,6 +2534,727 @@ func (x *ResetEntityResponse) GetMissingSites() []string {
 		return x.MissingSites
 	}
 	return nil
+}
+
+type GetEntityActivityRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The entity's name.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Only what was after this time, in milliseconds since the Unix epoch, by the clock of each
+	// site; 0 for all.
+	SinceMs       int64 `protobuf:"varint,2,opt,name=since_ms,json=sinceMs,proto3" json:"since_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetEntityActivityRequest) Reset() {
+	*x = GetEntityActivityRequest{}
+	mi := &file_samya_v1_entities_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetEntityActivityRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetEntityActivityRequest) ProtoMessage() {}
+
+func (x *GetEntityActivityRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_entities_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetEntityActivityRequest.ProtoReflect.Descriptor instead.
+func (*GetEntityActivityRequest) Descriptor() ([]byte, []int) {
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *GetEntityActivityRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *GetEntityActivityRequest) GetSinceMs() int64 {
+	if x != nil {
+		return x.SinceMs
+	}
+	return 0
+}
+
+type GetEntityActivityResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Whether every site answered.
+	Complete bool `protobuf:"varint,1,opt,name=complete,proto3" json:"complete,omitempty"`
+	// The time of the answer, in milliseconds since the Unix epoch.
+	NowMs int64 `protobuf:"varint,2,opt,name=now_ms,json=nowMs,proto3" json:"now_ms,omitempty"`
+	// One a site, in the order of the site names.
+	Sites         []*SiteActivity `protobuf:"bytes,3,rep,name=sites,proto3" json:"sites,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetEntityActivityResponse) Reset() {
+	*x = GetEntityActivityResponse{}
+	mi := &file_samya_v1_entities_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetEntityActivityResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetEntityActivityResponse) ProtoMessage() {}
+
+func (x *GetEntityActivityResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_entities_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetEntityActivityResponse.ProtoReflect.Descriptor instead.
+func (*GetEntityActivityResponse) Descriptor() ([]byte, []int) {
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *GetEntityActivityResponse) GetComplete() bool {
+	if x != nil {
+		return x.Complete
+	}
+	return false
+}
+
+func (x *GetEntityActivityResponse) GetNowMs() int64 {
+	if x != nil {
+		return x.NowMs
+	}
+	return 0
+}
+
+func (x *GetEntityActivityResponse) GetSites() []*SiteActivity {
+	if x != nil {
+		return x.Sites
+	}
+	return nil
+}
+
+// SiteActivity is what one site remembers of an entity's last minutes.
+type SiteActivity struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The site's name.
+	Site string `protobuf:"bytes,1,opt,name=site,proto3" json:"site,omitempty"`
+	// Whether the site answered. If not, all else but problem is empty.
+	Known bool `protobuf:"varint,2,opt,name=known,proto3" json:"known,omitempty"`
+	// Why the site did not answer; empty if it did.
+	Problem string `protobuf:"bytes,3,opt,name=problem,proto3" json:"problem,omitempty"`
+	// The model by which the site forecasts.
+	Model string `protobuf:"bytes,4,opt,name=model,proto3" json:"model,omitempty"`
+	// The points, the oldest first, about a second apart. They begin with the first look at the
+	// entity, and end some minutes after the last.
+	Points []*ActivityPoint `protobuf:"bytes,5,rep,name=points,proto3" json:"points,omitempty"`
+	// The moves of tokens that the site took part in, the oldest first.
+	Moves         []*TokenMove `protobuf:"bytes,6,rep,name=moves,proto3" json:"moves,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SiteActivity) Reset() {
+	*x = SiteActivity{}
+	mi := &file_samya_v1_entities_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SiteActivity) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SiteActivity) ProtoMessage() {}
+
+func (x *SiteActivity) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_entities_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SiteActivity.ProtoReflect.Descriptor instead.
+func (*SiteActivity) Descriptor() ([]byte, []int) {
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *SiteActivity) GetSite() string {
+	if x != nil {
+		return x.Site
+	}
+	return ""
+}
+
+func (x *SiteActivity) GetKnown() bool {
+	if x != nil {
+		return x.Known
+	}
+	return false
+}
+
+func (x *SiteActivity) GetProblem() string {
+	if x != nil {
+		return x.Problem
+	}
+	return ""
+}
+
+func (x *SiteActivity) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *SiteActivity) GetPoints() []*ActivityPoint {
+	if x != nil {
+		return x.Points
+	}
+	return nil
+}
+
+func (x *SiteActivity) GetMoves() []*TokenMove {
+	if x != nil {
+		return x.Moves
+	}
+	return nil
+}
+
+// ActivityPoint are the figures of a period at a site.
+type ActivityPoint struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The end of the period, in milliseconds since the Unix epoch, by the site's clock.
+	AtMs int64 `protobuf:"varint,1,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
+	// The length of the period, in milliseconds.
+	TookMs int64 `protobuf:"varint,2,opt,name=took_ms,json=tookMs,proto3" json:"took_ms,omitempty"`
+	// Tokens granted to acquires, those of entities below included.
+	Granted int64 `protobuf:"varint,3,opt,name=granted,proto3" json:"granted,omitempty"`
+	// Tokens that acquires asked for and did not get, as there were too few.
+	Refused int64 `protobuf:"varint,4,opt,name=refused,proto3" json:"refused,omitempty"`
+	// Tokens released.
+	Released int64 `protobuf:"varint,5,opt,name=released,proto3" json:"released,omitempty"`
+	// Acquires that waited for tokens at the end of the period.
+	Waiting int64 `protobuf:"varint,6,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// Tokens left to grant at the end of the period.
+	Left int64 `protobuf:"varint,7,opt,name=left,proto3" json:"left,omitempty"`
+	// Tokens acquired less tokens released at the site, at the end of the period.
+	Net int64 `protobuf:"varint,8,opt,name=net,proto3" json:"net,omitempty"`
+	// The forecast from the end of the period on; unset if there is none.
+	Forecast      *ForecastBand `protobuf:"bytes,9,opt,name=forecast,proto3" json:"forecast,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ActivityPoint) Reset() {
+	*x = ActivityPoint{}
+	mi := &file_samya_v1_entities_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ActivityPoint) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ActivityPoint) ProtoMessage() {}
+
+func (x *ActivityPoint) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_entities_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ActivityPoint.ProtoReflect.Descriptor instead.
+func (*ActivityPoint) Descriptor() ([]byte, []int) {
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *ActivityPoint) GetAtMs() int64 {
+	if x != nil {
+		return x.AtMs
+	}
+	return 0
+}
+
+func (x *ActivityPoint) GetTookMs() int64 {
+	if x != nil {
+		return x.TookMs
+	}
+	return 0
+}
+
+func (x *ActivityPoint) GetGranted() int64 {
+	if x != nil {
+		return x.Granted
+	}
+	return 0
+}
+
+func (x *ActivityPoint) GetRefused() int64 {
+	if x != nil {
+		return x.Refused
+	}
+	return 0
+}
+
+func (x *ActivityPoint) GetReleased() int64 {
+	if x != nil {
+		return x.Released
+	}
+	return 0
+}
+
+func (x *ActivityPoint) GetWaiting() int64 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
+}
+
+func (x *ActivityPoint) GetLeft() int64 {
+	if x != nil {
+		return x.Left
+	}
+	return 0
+}
+
+func (x *ActivityPoint) GetNet() int64 {
+	if x != nil {
+		return x.Net
+	}
+	return 0
+}
+
+func (x *ActivityPoint) GetForecast() *ForecastBand {
+	if x != nil {
+		return x.Forecast
+	}
+	return nil
+}
+
+// ForecastBand is a forecast of how net, the tokens acquired less those released, changes at a
+// site within a time.
+type ForecastBand struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The change at the end of the time; below zero where more is released than acquired.
+	Expected float64 `protobuf:"fixed64,1,opt,name=expected,proto3" json:"expected,omitempty"`
+	// The median of the highest change within the time.
+	Median float64 `protobuf:"fixed64,2,opt,name=median,proto3" json:"median,omitempty"`
+	// A high quantile of the highest change within the time: the site wants so many tokens.
+	High float64 `protobuf:"fixed64,3,opt,name=high,proto3" json:"high,omitempty"`
+	// How long the time is, in milliseconds.
+	HorizonMs     int64 `protobuf:"varint,4,opt,name=horizon_ms,json=horizonMs,proto3" json:"horizon_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ForecastBand) Reset() {
+	*x = ForecastBand{}
+	mi := &file_samya_v1_entities_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ForecastBand) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ForecastBand) ProtoMessage() {}
+
+func (x *ForecastBand) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_entities_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ForecastBand.ProtoReflect.Descriptor instead.
+func (*ForecastBand) Descriptor() ([]byte, []int) {
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *ForecastBand) GetExpected() float64 {
+	if x != nil {
+		return x.Expected
+	}
+	return 0
+}
+
+func (x *ForecastBand) GetMedian() float64 {
+	if x != nil {
+		return x.Median
+	}
+	return 0
+}
+
+func (x *ForecastBand) GetHigh() float64 {
+	if x != nil {
+		return x.High
+	}
+	return 0
+}
+
+func (x *ForecastBand) GetHorizonMs() int64 {
+	if x != nil {
+		return x.HorizonMs
+	}
+	return 0
+}
+
+// TokenMove is a move of tokens between sites.
+type TokenMove struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// When the site saw the move, in milliseconds since the Unix epoch, by the site's clock.
+	AtMs int64 `protobuf:"varint,1,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
+	// The site that gave the tokens; empty if they came from a redistribution among several.
+	From string `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
+	// The site that got the tokens; empty if they went to a redistribution among several. Of a
+	// transfer both sites tell, each at its own time.
+	To string `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
+	// The tokens, above zero.
+	Tokens int64 `protobuf:"varint,4,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	// "transfer" or "instance".
+	By            string `protobuf:"bytes,5,opt,name=by,proto3" json:"by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TokenMove) Reset() {
+	*x = TokenMove{}
+	mi := &file_samya_v1_entities_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TokenMove) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TokenMove) ProtoMessage() {}
+
+func (x *TokenMove) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_entities_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TokenMove.ProtoReflect.Descriptor instead.
+func (*TokenMove) Descriptor() ([]byte, []int) {
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *TokenMove) GetAtMs() int64 {
+	if x != nil {
+		return x.AtMs
+	}
+	return 0
+}
+
+func (x *TokenMove) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *TokenMove) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+func (x *TokenMove) GetTokens() int64 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
+func (x *TokenMove) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+type GetEntityHistoryRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The entity's name.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetEntityHistoryRequest) Reset() {
+	*x = GetEntityHistoryRequest{}
+	mi := &file_samya_v1_entities_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetEntityHistoryRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetEntityHistoryRequest) ProtoMessage() {}
+
+func (x *GetEntityHistoryRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_entities_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetEntityHistoryRequest.ProtoReflect.Descriptor instead.
+func (*GetEntityHistoryRequest) Descriptor() ([]byte, []int) {
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *GetEntityHistoryRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type GetEntityHistoryResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Whether every site answered.
+	Complete bool `protobuf:"varint,1,opt,name=complete,proto3" json:"complete,omitempty"`
+	// The changes, the latest first; at most 16.
+	Changes []*EntityChange `protobuf:"bytes,2,rep,name=changes,proto3" json:"changes,omitempty"`
+	// The sites that did not answer, in the order of their names.
+	MissingSites  []string `protobuf:"bytes,3,rep,name=missing_sites,json=missingSites,proto3" json:"missing_sites,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetEntityHistoryResponse) Reset() {
+	*x = GetEntityHistoryResponse{}
+	mi := &file_samya_v1_entities_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetEntityHistoryResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetEntityHistoryResponse) ProtoMessage() {}
+
+func (x *GetEntityHistoryResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_entities_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetEntityHistoryResponse.ProtoReflect.Descriptor instead.
+func (*GetEntityHistoryResponse) Descriptor() ([]byte, []int) {
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *GetEntityHistoryResponse) GetComplete() bool {
+	if x != nil {
+		return x.Complete
+	}
+	return false
+}
+
+func (x *GetEntityHistoryResponse) GetChanges() []*EntityChange {
+	if x != nil {
+		return x.Changes
+	}
+	return nil
+}
+
+func (x *GetEntityHistoryResponse) GetMissingSites() []string {
+	if x != nil {
+		return x.MissingSites
+	}
+	return nil
+}
+
+// EntityChange is a change of an entity that was decided.
+type EntityChange struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// When the site that was asked had the answer, in milliseconds since the Unix epoch, by its
+	// clock.
+	AtMs int64 `protobuf:"varint,1,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
+	// The caller's name; empty if none was asked for.
+	Caller string `protobuf:"bytes,2,opt,name=caller,proto3" json:"caller,omitempty"`
+	// The id of the request.
+	RequestId string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// "create", "limit", "move" or "reconcile".
+	Kind string `protobuf:"bytes,4,opt,name=kind,proto3" json:"kind,omitempty"`
+	// The limit before a change of the limit; unset if not known.
+	OldLimit *int64 `protobuf:"varint,5,opt,name=old_limit,json=oldLimit,proto3,oneof" json:"old_limit,omitempty"`
+	// The limit after the change.
+	NewLimit int64 `protobuf:"varint,6,opt,name=new_limit,json=newLimit,proto3" json:"new_limit,omitempty"`
+	// The entity's version after the change.
+	Version uint64 `protobuf:"varint,7,opt,name=version,proto3" json:"version,omitempty"`
+	// The entity's generation.
+	Generation uint64 `protobuf:"varint,8,opt,name=generation,proto3" json:"generation,omitempty"`
+	// The parent after a move.
+	Parent string `protobuf:"bytes,9,opt,name=parent,proto3" json:"parent,omitempty"`
+	// The site that was asked.
+	Site          string `protobuf:"bytes,10,opt,name=site,proto3" json:"site,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EntityChange) Reset() {
+	*x = EntityChange{}
+	mi := &file_samya_v1_entities_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EntityChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EntityChange) ProtoMessage() {}
+
+func (x *EntityChange) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_entities_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EntityChange.ProtoReflect.Descriptor instead.
+func (*EntityChange) Descriptor() ([]byte, []int) {
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *EntityChange) GetAtMs() int64 {
+	if x != nil {
+		return x.AtMs
+	}
+	return 0
+}
+
+func (x *EntityChange) GetCaller() string {
+	if x != nil {
+		return x.Caller
+	}
+	return ""
+}
+
+func (x *EntityChange) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *EntityChange) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *EntityChange) GetOldLimit() int64 {
+	if x != nil && x.OldLimit != nil {
+		return *x.OldLimit
+	}
+	return 0
+}
+
+func (x *EntityChange) GetNewLimit() int64 {
+	if x != nil {
+		return x.NewLimit
+	}
+	return 0
+}
+
+func (x *EntityChange) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *EntityChange) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *EntityChange) GetParent() string {
+	if x != nil {
+		return x.Parent
+	}
+	return ""
+}
+
+func (x *EntityChange) GetSite() string {
+	if x != nil {
+		return x.Site
+	}
+	return ""
 }
 
 var File_samya_v1_entities_proto protoreflect.FileDescriptor
@@ -2399,7 +3332,7 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"\fTransferMove\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x16\n" +
-	"\x06tokens\x18\x03 \x01(\x03R\x06tokens\"\xf8\x01\n" +
+	"\x06tokens\x18\x03 \x01(\x03R\x06tokens\"\x91\x02\n" +
 	"\x13CreateEntityRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\x03R\x05limit\x12\x1d\n" +
@@ -2410,11 +3343,26 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"\x04kind\x18\x06 \x01(\tR\x04kind\x12\x1b\n" +
 	"\ttime_zone\x18\a \x01(\tR\btimeZone\x12\x1d\n" +
 	"\adurable\x18\b \x01(\bH\x00R\adurable\x88\x01\x01\x12\x12\n" +
-	"\x04keys\x18\t \x01(\bR\x04keysB\n" +
+	"\x04keys\x18\t \x01(\bR\x04keys\x12\x17\n" +
+	"\adry_run\x18\n" +
+	" \x01(\bR\x06dryRunB\n" +
 	"\n" +
-	"\b_durable\"@\n" +
+	"\b_durable\"k\n" +
 	"\x14CreateEntityResponse\x12(\n" +
-	"\x06entity\x18\x01 \x01(\v2\x10.samya.v1.EntityR\x06entity\"\x93\x01\n" +
+	"\x06entity\x18\x01 \x01(\v2\x10.samya.v1.EntityR\x06entity\x12)\n" +
+	"\adry_run\x18\x02 \x01(\v2\x10.samya.v1.DryRunR\x06dryRun\"\xb7\x01\n" +
+	"\x06DryRun\x12\x1a\n" +
+	"\bcomplete\x18\x01 \x01(\bR\bcomplete\x12\x18\n" +
+	"\aeffects\x18\x02 \x03(\tR\aeffects\x12!\n" +
+	"\ftokens_short\x18\x03 \x01(\x03R\vtokensShort\x12'\n" +
+	"\x0freleases_needed\x18\x04 \x01(\x03R\x0ereleasesNeeded\x12+\n" +
+	"\x05sites\x18\x05 \x03(\v2\x15.samya.v1.DryRunShareR\x05sites\"a\n" +
+	"\vDryRunShare\x12\x12\n" +
+	"\x04site\x18\x01 \x01(\tR\x04site\x12\x1f\n" +
+	"\vleft_before\x18\x02 \x01(\x03R\n" +
+	"leftBefore\x12\x1d\n" +
+	"\n" +
+	"left_after\x18\x03 \x01(\x03R\tleftAfter\"\x93\x01\n" +
 	"\x10GetEntityRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x127\n" +
 	"\vconsistency\x18\x02 \x01(\x0e2\x15.samya.v1.ConsistencyR\vconsistency\x122\n" +
@@ -2429,26 +3377,31 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"\fresume_token\x18\x04 \x01(\tR\vresumeToken\"d\n" +
 	"\x11GetEntityResponse\x12(\n" +
 	"\x06entity\x18\x01 \x01(\v2\x10.samya.v1.EntityR\x06entity\x12%\n" +
-	"\x05usage\x18\x02 \x01(\v2\x0f.samya.v1.UsageR\x05usage\"i\n" +
+	"\x05usage\x18\x02 \x01(\v2\x0f.samya.v1.UsageR\x05usage\"\xaf\x01\n" +
 	"\x13ListEntitiesRequest\x12\x16\n" +
 	"\x06prefix\x18\x01 \x01(\tR\x06prefix\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x03 \x01(\tR\tpageToken\"l\n" +
+	"page_token\x18\x03 \x01(\tR\tpageToken\x12\x1a\n" +
+	"\bcontains\x18\x04 \x01(\tR\bcontains\x12\x16\n" +
+	"\x06parent\x18\x05 \x01(\tR\x06parent\x12\x10\n" +
+	"\x03top\x18\x06 \x01(\bR\x03top\"l\n" +
 	"\x14ListEntitiesResponse\x12,\n" +
 	"\bentities\x18\x01 \x03(\v2\x10.samya.v1.EntityR\bentities\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xac\x01\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xc5\x01\n" +
 	"\x13UpdateEntityRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\x03R\x05limit\x12)\n" +
 	"\x10expected_version\x18\x03 \x01(\x04R\x0fexpectedVersion\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x04 \x01(\tR\trequestId\x12!\n" +
-	"\fwait_applied\x18\x05 \x01(\bR\vwaitApplied\"\x89\x01\n" +
+	"\fwait_applied\x18\x05 \x01(\bR\vwaitApplied\x12\x17\n" +
+	"\adry_run\x18\x06 \x01(\bR\x06dryRun\"\xb4\x01\n" +
 	"\x14UpdateEntityResponse\x12(\n" +
 	"\x06entity\x18\x01 \x01(\v2\x10.samya.v1.EntityR\x06entity\x12\"\n" +
 	"\rmay_exceed_by\x18\x02 \x01(\x03R\vmayExceedBy\x12#\n" +
-	"\rmissing_sites\x18\x03 \x03(\tR\fmissingSites\"\x93\x01\n" +
+	"\rmissing_sites\x18\x03 \x03(\tR\fmissingSites\x12)\n" +
+	"\adry_run\x18\x04 \x01(\v2\x10.samya.v1.DryRunR\x06dryRun\"\x93\x01\n" +
 	"\x13DeleteEntityRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12/\n" +
 	"\x13expected_generation\x18\x02 \x01(\x04R\x12expectedGeneration\x12\x1d\n" +
@@ -2509,13 +3462,71 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"V\n" +
 	"\x13ResetEntityResponse\x12\x1a\n" +
 	"\breturned\x18\x01 \x01(\x03R\breturned\x12#\n" +
-	"\rmissing_sites\x18\x02 \x03(\tR\fmissingSites*q\n" +
+	"\rmissing_sites\x18\x02 \x03(\tR\fmissingSites\"I\n" +
+	"\x18GetEntityActivityRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x19\n" +
+	"\bsince_ms\x18\x02 \x01(\x03R\asinceMs\"|\n" +
+	"\x19GetEntityActivityResponse\x12\x1a\n" +
+	"\bcomplete\x18\x01 \x01(\bR\bcomplete\x12\x15\n" +
+	"\x06now_ms\x18\x02 \x01(\x03R\x05nowMs\x12,\n" +
+	"\x05sites\x18\x03 \x03(\v2\x16.samya.v1.SiteActivityR\x05sites\"\xc4\x01\n" +
+	"\fSiteActivity\x12\x12\n" +
+	"\x04site\x18\x01 \x01(\tR\x04site\x12\x14\n" +
+	"\x05known\x18\x02 \x01(\bR\x05known\x12\x18\n" +
+	"\aproblem\x18\x03 \x01(\tR\aproblem\x12\x14\n" +
+	"\x05model\x18\x04 \x01(\tR\x05model\x12/\n" +
+	"\x06points\x18\x05 \x03(\v2\x17.samya.v1.ActivityPointR\x06points\x12)\n" +
+	"\x05moves\x18\x06 \x03(\v2\x13.samya.v1.TokenMoveR\x05moves\"\x81\x02\n" +
+	"\rActivityPoint\x12\x13\n" +
+	"\x05at_ms\x18\x01 \x01(\x03R\x04atMs\x12\x17\n" +
+	"\atook_ms\x18\x02 \x01(\x03R\x06tookMs\x12\x18\n" +
+	"\agranted\x18\x03 \x01(\x03R\agranted\x12\x18\n" +
+	"\arefused\x18\x04 \x01(\x03R\arefused\x12\x1a\n" +
+	"\breleased\x18\x05 \x01(\x03R\breleased\x12\x18\n" +
+	"\awaiting\x18\x06 \x01(\x03R\awaiting\x12\x12\n" +
+	"\x04left\x18\a \x01(\x03R\x04left\x12\x10\n" +
+	"\x03net\x18\b \x01(\x03R\x03net\x122\n" +
+	"\bforecast\x18\t \x01(\v2\x16.samya.v1.ForecastBandR\bforecast\"u\n" +
+	"\fForecastBand\x12\x1a\n" +
+	"\bexpected\x18\x01 \x01(\x01R\bexpected\x12\x16\n" +
+	"\x06median\x18\x02 \x01(\x01R\x06median\x12\x12\n" +
+	"\x04high\x18\x03 \x01(\x01R\x04high\x12\x1d\n" +
+	"\n" +
+	"horizon_ms\x18\x04 \x01(\x03R\thorizonMs\"l\n" +
+	"\tTokenMove\x12\x13\n" +
+	"\x05at_ms\x18\x01 \x01(\x03R\x04atMs\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
+	"\x02to\x18\x03 \x01(\tR\x02to\x12\x16\n" +
+	"\x06tokens\x18\x04 \x01(\x03R\x06tokens\x12\x0e\n" +
+	"\x02by\x18\x05 \x01(\tR\x02by\"-\n" +
+	"\x17GetEntityHistoryRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\x8d\x01\n" +
+	"\x18GetEntityHistoryResponse\x12\x1a\n" +
+	"\bcomplete\x18\x01 \x01(\bR\bcomplete\x120\n" +
+	"\achanges\x18\x02 \x03(\v2\x16.samya.v1.EntityChangeR\achanges\x12#\n" +
+	"\rmissing_sites\x18\x03 \x03(\tR\fmissingSites\"\xa1\x02\n" +
+	"\fEntityChange\x12\x13\n" +
+	"\x05at_ms\x18\x01 \x01(\x03R\x04atMs\x12\x16\n" +
+	"\x06caller\x18\x02 \x01(\tR\x06caller\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x03 \x01(\tR\trequestId\x12\x12\n" +
+	"\x04kind\x18\x04 \x01(\tR\x04kind\x12 \n" +
+	"\told_limit\x18\x05 \x01(\x03H\x00R\boldLimit\x88\x01\x01\x12\x1b\n" +
+	"\tnew_limit\x18\x06 \x01(\x03R\bnewLimit\x12\x18\n" +
+	"\aversion\x18\a \x01(\x04R\aversion\x12\x1e\n" +
+	"\n" +
+	"generation\x18\b \x01(\x04R\n" +
+	"generation\x12\x16\n" +
+	"\x06parent\x18\t \x01(\tR\x06parent\x12\x12\n" +
+	"\x04site\x18\n" +
+	" \x01(\tR\x04siteB\f\n" +
+	"\n" +
+	"_old_limit*q\n" +
 	"\vConsistency\x12\x1b\n" +
 	"\x17CONSISTENCY_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11CONSISTENCY_LOCAL\x10\x01\x12\x17\n" +
 	"\x13CONSISTENCY_BOUNDED\x10\x02\x12\x15\n" +
-	"\x11CONSISTENCY_EXACT\x10\x032\xa0\n" +
-	"\n" +
+	"\x11CONSISTENCY_EXACT\x10\x032\xb4\f\n" +
 	"\rEntityService\x12m\n" +
 	"\fCreateEntity\x12\x1d.samya.v1.CreateEntityRequest\x1a\x1e.samya.v1.CreateEntityResponse\"\x1e\xea\x8e\x19\x1a\b\x03 \x01*\x14\n" +
 	"\x04POST\x12\f/v1/entities\x12j\n" +
@@ -2537,7 +3548,11 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"\x0fReconcileEntity\x12 .samya.v1.ReconcileEntityRequest\x1a!.samya.v1.ReconcileEntityResponse\"/\xea\x8e\x19+\b\x04 \x01*%\n" +
 	"\x04POST\x12\x1d/v1/entities/{name}:reconcile\x12{\n" +
 	"\fRescueEntity\x12\x1d.samya.v1.RescueEntityRequest\x1a\x1e.samya.v1.RescueEntityResponse\",\xea\x8e\x19(\b\x04 \x01*\"\n" +
-	"\x04POST\x12\x1a/v1/entities/{name}:rescue\x12u\n" +
+	"\x04POST\x12\x1a/v1/entities/{name}:rescue\x12\x89\x01\n" +
+	"\x11GetEntityActivity\x12\".samya.v1.GetEntityActivityRequest\x1a#.samya.v1.GetEntityActivityResponse\"+\xea\x8e\x19'\b\x01*#\n" +
+	"\x03GET\x12\x1c/v1/entities/{name}:activity\x12\x85\x01\n" +
+	"\x10GetEntityHistory\x12!.samya.v1.GetEntityHistoryRequest\x1a\".samya.v1.GetEntityHistoryResponse\"*\xea\x8e\x19&\b\x01*\"\n" +
+	"\x03GET\x12\x1b/v1/entities/{name}:history\x12u\n" +
 	"\vResetEntity\x12\x1c.samya.v1.ResetEntityRequest\x1a\x1d.samya.v1.ResetEntityResponse\")\xea\x8e\x19%\b\x03*!\n" +
 	"\x04POST\x12\x19/v1/entities/{name}:resetB2Z0github.com/samya-db/samya/proto/samya/v1;samyav1b\x06proto3"
 
@@ -2554,43 +3569,54 @@ func file_samya_v1_entities_proto_rawDescGZIP() []byte {
 }
 
 var file_samya_v1_entities_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_samya_v1_entities_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_samya_v1_entities_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
 var file_samya_v1_entities_proto_goTypes = []any{
-	(Consistency)(0),                // 0: samya.v1.Consistency
-	(*Entity)(nil),                  // 1: samya.v1.Entity
-	(*Usage)(nil),                   // 2: samya.v1.Usage
-	(*Share)(nil),                   // 3: samya.v1.Share
-	(*Moves)(nil),                   // 4: samya.v1.Moves
-	(*StarMove)(nil),                // 5: samya.v1.StarMove
-	(*TransferMove)(nil),            // 6: samya.v1.TransferMove
-	(*CreateEntityRequest)(nil),     // 7: samya.v1.CreateEntityRequest
-	(*CreateEntityResponse)(nil),    // 8: samya.v1.CreateEntityResponse
-	(*GetEntityRequest)(nil),        // 9: samya.v1.GetEntityRequest
-	(*WatchEntityRequest)(nil),      // 10: samya.v1.WatchEntityRequest
-	(*WatchEntityResponse)(nil),     // 11: samya.v1.WatchEntityResponse
-	(*GetEntityResponse)(nil),       // 12: samya.v1.GetEntityResponse
-	(*ListEntitiesRequest)(nil),     // 13: samya.v1.ListEntitiesRequest
-	(*ListEntitiesResponse)(nil),    // 14: samya.v1.ListEntitiesResponse
-	(*UpdateEntityRequest)(nil),     // 15: samya.v1.UpdateEntityRequest
-	(*UpdateEntityResponse)(nil),    // 16: samya.v1.UpdateEntityResponse
-	(*DeleteEntityRequest)(nil),     // 17: samya.v1.DeleteEntityRequest
-	(*DeleteEntityResponse)(nil),    // 18: samya.v1.DeleteEntityResponse
-	(*MoveEntityRequest)(nil),       // 19: samya.v1.MoveEntityRequest
-	(*MoveEntityResponse)(nil),      // 20: samya.v1.MoveEntityResponse
-	(*CutEntityRequest)(nil),        // 21: samya.v1.CutEntityRequest
-	(*CutEntityResponse)(nil),       // 22: samya.v1.CutEntityResponse
-	(*ReconcileEntityRequest)(nil),  // 23: samya.v1.ReconcileEntityRequest
-	(*ReconcileEntityResponse)(nil), // 24: samya.v1.ReconcileEntityResponse
-	(*RescueEntityRequest)(nil),     // 25: samya.v1.RescueEntityRequest
-	(*HeldLeases)(nil),              // 26: samya.v1.HeldLeases
-	(*RescueEntityResponse)(nil),    // 27: samya.v1.RescueEntityResponse
-	(*ResetEntityRequest)(nil),      // 28: samya.v1.ResetEntityRequest
-	(*ResetEntityResponse)(nil),     // 29: samya.v1.ResetEntityResponse
-	(*durationpb.Duration)(nil),     // 30: google.protobuf.Duration
+	(Consistency)(0),                  // 0: samya.v1.Consistency
+	(*Entity)(nil),                    // 1: samya.v1.Entity
+	(*Usage)(nil),                     // 2: samya.v1.Usage
+	(*Share)(nil),                     // 3: samya.v1.Share
+	(*Moves)(nil),                     // 4: samya.v1.Moves
+	(*StarMove)(nil),                  // 5: samya.v1.StarMove
+	(*TransferMove)(nil),              // 6: samya.v1.TransferMove
+	(*CreateEntityRequest)(nil),       // 7: samya.v1.CreateEntityRequest
+	(*CreateEntityResponse)(nil),      // 8: samya.v1.CreateEntityResponse
+	(*DryRun)(nil),                    // 9: samya.v1.DryRun
+	(*DryRunShare)(nil),               // 10: samya.v1.DryRunShare
+	(*GetEntityRequest)(nil),          // 11: samya.v1.GetEntityRequest
+	(*WatchEntityRequest)(nil),        // 12: samya.v1.WatchEntityRequest
+	(*WatchEntityResponse)(nil),       // 13: samya.v1.WatchEntityResponse
+	(*GetEntityResponse)(nil),         // 14: samya.v1.GetEntityResponse
+	(*ListEntitiesRequest)(nil),       // 15: samya.v1.ListEntitiesRequest
+	(*ListEntitiesResponse)(nil),      // 16: samya.v1.ListEntitiesResponse
+	(*UpdateEntityRequest)(nil),       // 17: samya.v1.UpdateEntityRequest
+	(*UpdateEntityResponse)(nil),      // 18: samya.v1.UpdateEntityResponse
+	(*DeleteEntityRequest)(nil),       // 19: samya.v1.DeleteEntityRequest
+	(*DeleteEntityResponse)(nil),      // 20: samya.v1.DeleteEntityResponse
+	(*MoveEntityRequest)(nil),         // 21: samya.v1.MoveEntityRequest
+	(*MoveEntityResponse)(nil),        // 22: samya.v1.MoveEntityResponse
+	(*CutEntityRequest)(nil),          // 23: samya.v1.CutEntityRequest
+	(*CutEntityResponse)(nil),         // 24: samya.v1.CutEntityResponse
+	(*ReconcileEntityRequest)(nil),    // 25: samya.v1.ReconcileEntityRequest
+	(*ReconcileEntityResponse)(nil),   // 26: samya.v1.ReconcileEntityResponse
+	(*RescueEntityRequest)(nil),       // 27: samya.v1.RescueEntityRequest
+	(*HeldLeases)(nil),                // 28: samya.v1.HeldLeases
+	(*RescueEntityResponse)(nil),      // 29: samya.v1.RescueEntityResponse
+	(*ResetEntityRequest)(nil),        // 30: samya.v1.ResetEntityRequest
+	(*ResetEntityResponse)(nil),       // 31: samya.v1.ResetEntityResponse
+	(*GetEntityActivityRequest)(nil),  // 32: samya.v1.GetEntityActivityRequest
+	(*GetEntityActivityResponse)(nil), // 33: samya.v1.GetEntityActivityResponse
+	(*SiteActivity)(nil),              // 34: samya.v1.SiteActivity
+	(*ActivityPoint)(nil),             // 35: samya.v1.ActivityPoint
+	(*ForecastBand)(nil),              // 36: samya.v1.ForecastBand
+	(*TokenMove)(nil),                 // 37: samya.v1.TokenMove
+	(*GetEntityHistoryRequest)(nil),   // 38: samya.v1.GetEntityHistoryRequest
+	(*GetEntityHistoryResponse)(nil),  // 39: samya.v1.GetEntityHistoryResponse
+	(*EntityChange)(nil),              // 40: samya.v1.EntityChange
+	(*durationpb.Duration)(nil),       // 41: google.protobuf.Duration
 }
 var file_samya_v1_entities_proto_depIdxs = []int32{
 	3,  // 0: samya.v1.Usage.shares:type_name -> samya.v1.Share
-	30, // 1: samya.v1.Share.age:type_name -> google.protobuf.Duration
+	41, // 1: samya.v1.Share.age:type_name -> google.protobuf.Duration
 	4,  // 2: samya.v1.Share.moves:type_name -> samya.v1.Moves
 	5,  // 3: samya.v1.Moves.stars:type_name -> samya.v1.StarMove
 	6,  // 4: samya.v1.Moves.sent:type_name -> samya.v1.TransferMove
@@ -2598,47 +3624,59 @@ var file_samya_v1_entities_proto_depIdxs = []int32{
 	6,  // 6: samya.v1.Moves.handed:type_name -> samya.v1.TransferMove
 	6,  // 7: samya.v1.Moves.inherited:type_name -> samya.v1.TransferMove
 	1,  // 8: samya.v1.CreateEntityResponse.entity:type_name -> samya.v1.Entity
-	0,  // 9: samya.v1.GetEntityRequest.consistency:type_name -> samya.v1.Consistency
-	30, // 10: samya.v1.GetEntityRequest.max_age:type_name -> google.protobuf.Duration
-	1,  // 11: samya.v1.WatchEntityResponse.entity:type_name -> samya.v1.Entity
-	2,  // 12: samya.v1.WatchEntityResponse.usage:type_name -> samya.v1.Usage
-	1,  // 13: samya.v1.GetEntityResponse.entity:type_name -> samya.v1.Entity
-	2,  // 14: samya.v1.GetEntityResponse.usage:type_name -> samya.v1.Usage
-	1,  // 15: samya.v1.ListEntitiesResponse.entities:type_name -> samya.v1.Entity
-	1,  // 16: samya.v1.UpdateEntityResponse.entity:type_name -> samya.v1.Entity
-	1,  // 17: samya.v1.MoveEntityResponse.entity:type_name -> samya.v1.Entity
-	1,  // 18: samya.v1.CutEntityResponse.entity:type_name -> samya.v1.Entity
-	2,  // 19: samya.v1.CutEntityResponse.usage:type_name -> samya.v1.Usage
-	1,  // 20: samya.v1.ReconcileEntityResponse.entity:type_name -> samya.v1.Entity
-	26, // 21: samya.v1.RescueEntityRequest.leases:type_name -> samya.v1.HeldLeases
-	1,  // 22: samya.v1.RescueEntityResponse.entity:type_name -> samya.v1.Entity
-	7,  // 23: samya.v1.EntityService.CreateEntity:input_type -> samya.v1.CreateEntityRequest
-	9,  // 24: samya.v1.EntityService.GetEntity:input_type -> samya.v1.GetEntityRequest
-	13, // 25: samya.v1.EntityService.ListEntities:input_type -> samya.v1.ListEntitiesRequest
-	15, // 26: samya.v1.EntityService.UpdateEntity:input_type -> samya.v1.UpdateEntityRequest
-	10, // 27: samya.v1.EntityService.WatchEntity:input_type -> samya.v1.WatchEntityRequest
-	17, // 28: samya.v1.EntityService.DeleteEntity:input_type -> samya.v1.DeleteEntityRequest
-	19, // 29: samya.v1.EntityService.MoveEntity:input_type -> samya.v1.MoveEntityRequest
-	21, // 30: samya.v1.EntityService.CutEntity:input_type -> samya.v1.CutEntityRequest
-	23, // 31: samya.v1.EntityService.ReconcileEntity:input_type -> samya.v1.ReconcileEntityRequest
-	25, // 32: samya.v1.EntityService.RescueEntity:input_type -> samya.v1.RescueEntityRequest
-	28, // 33: samya.v1.EntityService.ResetEntity:input_type -> samya.v1.ResetEntityRequest
-	8,  // 34: samya.v1.EntityService.CreateEntity:output_type -> samya.v1.CreateEntityResponse
-	12, // 35: samya.v1.EntityService.GetEntity:output_type -> samya.v1.GetEntityResponse
-	14, // 36: samya.v1.EntityService.ListEntities:output_type -> samya.v1.ListEntitiesResponse
-	16, // 37: samya.v1.EntityService.UpdateEntity:output_type -> samya.v1.UpdateEntityResponse
-	11, // 38: samya.v1.EntityService.WatchEntity:output_type -> samya.v1.WatchEntityResponse
-	18, // 39: samya.v1.EntityService.DeleteEntity:output_type -> samya.v1.DeleteEntityResponse
-	20, // 40: samya.v1.EntityService.MoveEntity:output_type -> samya.v1.MoveEntityResponse
-	22, // 41: samya.v1.EntityService.CutEntity:output_type -> samya.v1.CutEntityResponse
-	24, // 42: samya.v1.EntityService.ReconcileEntity:output_type -> samya.v1.ReconcileEntityResponse
-	27, // 43: samya.v1.EntityService.RescueEntity:output_type -> samya.v1.RescueEntityResponse
-	29, // 44: samya.v1.EntityService.ResetEntity:output_type -> samya.v1.ResetEntityResponse
-	34, // [34:45] is the sub-list for method output_type
-	23, // [23:34] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	9,  // 9: samya.v1.CreateEntityResponse.dry_run:type_name -> samya.v1.DryRun
+	10, // 10: samya.v1.DryRun.sites:type_name -> samya.v1.DryRunShare
+	0,  // 11: samya.v1.GetEntityRequest.consistency:type_name -> samya.v1.Consistency
+	41, // 12: samya.v1.GetEntityRequest.max_age:type_name -> google.protobuf.Duration
+	1,  // 13: samya.v1.WatchEntityResponse.entity:type_name -> samya.v1.Entity
+	2,  // 14: samya.v1.WatchEntityResponse.usage:type_name -> samya.v1.Usage
+	1,  // 15: samya.v1.GetEntityResponse.entity:type_name -> samya.v1.Entity
+	2,  // 16: samya.v1.GetEntityResponse.usage:type_name -> samya.v1.Usage
+	1,  // 17: samya.v1.ListEntitiesResponse.entities:type_name -> samya.v1.Entity
+	1,  // 18: samya.v1.UpdateEntityResponse.entity:type_name -> samya.v1.Entity
+	9,  // 19: samya.v1.UpdateEntityResponse.dry_run:type_name -> samya.v1.DryRun
+	1,  // 20: samya.v1.MoveEntityResponse.entity:type_name -> samya.v1.Entity
+	1,  // 21: samya.v1.CutEntityResponse.entity:type_name -> samya.v1.Entity
+	2,  // 22: samya.v1.CutEntityResponse.usage:type_name -> samya.v1.Usage
+	1,  // 23: samya.v1.ReconcileEntityResponse.entity:type_name -> samya.v1.Entity
+	28, // 24: samya.v1.RescueEntityRequest.leases:type_name -> samya.v1.HeldLeases
+	1,  // 25: samya.v1.RescueEntityResponse.entity:type_name -> samya.v1.Entity
+	34, // 26: samya.v1.GetEntityActivityResponse.sites:type_name -> samya.v1.SiteActivity
+	35, // 27: samya.v1.SiteActivity.points:type_name -> samya.v1.ActivityPoint
+	37, // 28: samya.v1.SiteActivity.moves:type_name -> samya.v1.TokenMove
+	36, // 29: samya.v1.ActivityPoint.forecast:type_name -> samya.v1.ForecastBand
+	40, // 30: samya.v1.GetEntityHistoryResponse.changes:type_name -> samya.v1.EntityChange
+	7,  // 31: samya.v1.EntityService.CreateEntity:input_type -> samya.v1.CreateEntityRequest
+	11, // 32: samya.v1.EntityService.GetEntity:input_type -> samya.v1.GetEntityRequest
+	15, // 33: samya.v1.EntityService.ListEntities:input_type -> samya.v1.ListEntitiesRequest
+	17, // 34: samya.v1.EntityService.UpdateEntity:input_type -> samya.v1.UpdateEntityRequest
+	12, // 35: samya.v1.EntityService.WatchEntity:input_type -> samya.v1.WatchEntityRequest
+	19, // 36: samya.v1.EntityService.DeleteEntity:input_type -> samya.v1.DeleteEntityRequest
+	21, // 37: samya.v1.EntityService.MoveEntity:input_type -> samya.v1.MoveEntityRequest
+	23, // 38: samya.v1.EntityService.CutEntity:input_type -> samya.v1.CutEntityRequest
+	25, // 39: samya.v1.EntityService.ReconcileEntity:input_type -> samya.v1.ReconcileEntityRequest
+	27, // 40: samya.v1.EntityService.RescueEntity:input_type -> samya.v1.RescueEntityRequest
+	32, // 41: samya.v1.EntityService.GetEntityActivity:input_type -> samya.v1.GetEntityActivityRequest
+	38, // 42: samya.v1.EntityService.GetEntityHistory:input_type -> samya.v1.GetEntityHistoryRequest
+	30, // 43: samya.v1.EntityService.ResetEntity:input_type -> samya.v1.ResetEntityRequest
+	8,  // 44: samya.v1.EntityService.CreateEntity:output_type -> samya.v1.CreateEntityResponse
+	14, // 45: samya.v1.EntityService.GetEntity:output_type -> samya.v1.GetEntityResponse
+	16, // 46: samya.v1.EntityService.ListEntities:output_type -> samya.v1.ListEntitiesResponse
+	18, // 47: samya.v1.EntityService.UpdateEntity:output_type -> samya.v1.UpdateEntityResponse
+	13, // 48: samya.v1.EntityService.WatchEntity:output_type -> samya.v1.WatchEntityResponse
+	20, // 49: samya.v1.EntityService.DeleteEntity:output_type -> samya.v1.DeleteEntityResponse
+	22, // 50: samya.v1.EntityService.MoveEntity:output_type -> samya.v1.MoveEntityResponse
+	24, // 51: samya.v1.EntityService.CutEntity:output_type -> samya.v1.CutEntityResponse
+	26, // 52: samya.v1.EntityService.ReconcileEntity:output_type -> samya.v1.ReconcileEntityResponse
+	29, // 53: samya.v1.EntityService.RescueEntity:output_type -> samya.v1.RescueEntityResponse
+	33, // 54: samya.v1.EntityService.GetEntityActivity:output_type -> samya.v1.GetEntityActivityResponse
+	39, // 55: samya.v1.EntityService.GetEntityHistory:output_type -> samya.v1.GetEntityHistoryResponse
+	31, // 56: samya.v1.EntityService.ResetEntity:output_type -> samya.v1.ResetEntityResponse
+	44, // [44:57] is the sub-list for method output_type
+	31, // [31:44] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_samya_v1_entities_proto_init() }
@@ -2649,13 +3687,14 @@ func file_samya_v1_entities_proto_init() {
 	file_samya_v1_method_proto_init()
 	file_samya_v1_entities_proto_msgTypes[0].OneofWrappers = []any{}
 	file_samya_v1_entities_proto_msgTypes[6].OneofWrappers = []any{}
+	file_samya_v1_entities_proto_msgTypes[39].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_samya_v1_entities_proto_rawDesc), len(file_samya_v1_entities_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   29,
+			NumMessages:   40,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

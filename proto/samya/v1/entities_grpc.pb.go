@@ -19,17 +19,19 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	EntityService_CreateEntity_FullMethodName    = "/samya.v1.EntityService/CreateEntity"
-	EntityService_GetEntity_FullMethodName       = "/samya.v1.EntityService/GetEntity"
-	EntityService_ListEntities_FullMethodName    = "/samya.v1.EntityService/ListEntities"
-	EntityService_UpdateEntity_FullMethodName    = "/samya.v1.EntityService/UpdateEntity"
-	EntityService_WatchEntity_FullMethodName     = "/samya.v1.EntityService/WatchEntity"
-	EntityService_DeleteEntity_FullMethodName    = "/samya.v1.EntityService/DeleteEntity"
-	EntityService_MoveEntity_FullMethodName      = "/samya.v1.EntityService/MoveEntity"
-	EntityService_CutEntity_FullMethodName       = "/samya.v1.EntityService/CutEntity"
-	EntityService_ReconcileEntity_FullMethodName = "/samya.v1.EntityService/ReconcileEntity"
-	EntityService_RescueEntity_FullMethodName    = "/samya.v1.EntityService/RescueEntity"
-	EntityService_ResetEntity_FullMethodName     = "/samya.v1.EntityService/ResetEntity"
+	EntityService_CreateEntity_FullMethodName      = "/samya.v1.EntityService/CreateEntity"
+	EntityService_GetEntity_FullMethodName         = "/samya.v1.EntityService/GetEntity"
+	EntityService_ListEntities_FullMethodName      = "/samya.v1.EntityService/ListEntities"
+	EntityService_UpdateEntity_FullMethodName      = "/samya.v1.EntityService/UpdateEntity"
+	EntityService_WatchEntity_FullMethodName       = "/samya.v1.EntityService/WatchEntity"
+	EntityService_DeleteEntity_FullMethodName      = "/samya.v1.EntityService/DeleteEntity"
+	EntityService_MoveEntity_FullMethodName        = "/samya.v1.EntityService/MoveEntity"
+	EntityService_CutEntity_FullMethodName         = "/samya.v1.EntityService/CutEntity"
+	EntityService_ReconcileEntity_FullMethodName   = "/samya.v1.EntityService/ReconcileEntity"
+	EntityService_RescueEntity_FullMethodName      = "/samya.v1.EntityService/RescueEntity"
+	EntityService_GetEntityActivity_FullMethodName = "/samya.v1.EntityService/GetEntityActivity"
+	EntityService_GetEntityHistory_FullMethodName  = "/samya.v1.EntityService/GetEntityHistory"
+	EntityService_ResetEntity_FullMethodName       = "/samya.v1.EntityService/ResetEntity"
 )
 
 // EntityServiceClient is the client API for EntityService service.
@@ -71,6 +73,14 @@ type EntityServiceClient interface {
 	// rest of what was written off is available again. It does so once. Entities right below
 	// must have been rescued before, and known to be at all sites.
 	RescueEntity(ctx context.Context, in *RescueEntityRequest, opts ...grpc.CallOption) (*RescueEntityResponse, error)
+	// GetEntityActivity tells what was demanded of an entity at the sites in the last minutes,
+	// what they forecast, and which tokens moved between them. Sites note it in memory, from
+	// the first call for an entity on, for the 64 entities asked for last. A site answers for itself alone; an app manager asks all sites.
+	GetEntityActivity(ctx context.Context, in *GetEntityActivityRequest, opts ...grpc.CallOption) (*GetEntityActivityResponse, error)
+	// GetEntityHistory tells the last changes of an entity that the sites remember, and who
+	// made them. A site remembers the changes that were asked of it. It answers for itself
+	// alone; an app manager asks all sites.
+	GetEntityHistory(ctx context.Context, in *GetEntityHistoryRequest, opts ...grpc.CallOption) (*GetEntityHistoryResponse, error)
 	// ResetEntity has the tokens out of a rate quota come back at once, or of a key of a
 	// template, or of all keys: the quota may grant its limit again from then on. Tokens of
 	// open leases stay out. A site resets its own part alone; an app manager asks all sites.
@@ -194,6 +204,26 @@ func (c *entityServiceClient) RescueEntity(ctx context.Context, in *RescueEntity
 	return out, nil
 }
 
+func (c *entityServiceClient) GetEntityActivity(ctx context.Context, in *GetEntityActivityRequest, opts ...grpc.CallOption) (*GetEntityActivityResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetEntityActivityResponse)
+	err := c.cc.Invoke(ctx, EntityService_GetEntityActivity_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *entityServiceClient) GetEntityHistory(ctx context.Context, in *GetEntityHistoryRequest, opts ...grpc.CallOption) (*GetEntityHistoryResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetEntityHistoryResponse)
+	err := c.cc.Invoke(ctx, EntityService_GetEntityHistory_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *entityServiceClient) ResetEntity(ctx context.Context, in *ResetEntityRequest, opts ...grpc.CallOption) (*ResetEntityResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ResetEntityResponse)
@@ -243,6 +273,14 @@ type EntityServiceServer interface {
 	// rest of what was written off is available again. It does so once. Entities right below
 	// must have been rescued before, and known to be at all sites.
 	RescueEntity(context.Context, *RescueEntityRequest) (*RescueEntityResponse, error)
+	// GetEntityActivity tells what was demanded of an entity at the sites in the last minutes,
+	// what they forecast, and which tokens moved between them. Sites note it in memory, from
+	// the first call for an entity on, for the 64 entities asked for last. A site answers for itself alone; an app manager asks all sites.
+	GetEntityActivity(context.Context, *GetEntityActivityRequest) (*GetEntityActivityResponse, error)
+	// GetEntityHistory tells the last changes of an entity that the sites remember, and who
+	// made them. A site remembers the changes that were asked of it. It answers for itself
+	// alone; an app manager asks all sites.
+	GetEntityHistory(context.Context, *GetEntityHistoryRequest) (*GetEntityHistoryResponse, error)
 	// ResetEntity has the tokens out of a rate quota come back at once, or of a key of a
 	// template, or of all keys: the quota may grant its limit again from then on. Tokens of
 	// open leases stay out. A site resets its own part alone; an app manager asks all sites.
@@ -286,6 +324,12 @@ func (UnimplementedEntityServiceServer) ReconcileEntity(context.Context, *Reconc
 }
 func (UnimplementedEntityServiceServer) RescueEntity(context.Context, *RescueEntityRequest) (*RescueEntityResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method RescueEntity not implemented")
+}
+func (UnimplementedEntityServiceServer) GetEntityActivity(context.Context, *GetEntityActivityRequest) (*GetEntityActivityResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetEntityActivity not implemented")
+}
+func (UnimplementedEntityServiceServer) GetEntityHistory(context.Context, *GetEntityHistoryRequest) (*GetEntityHistoryResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetEntityHistory not implemented")
 }
 func (UnimplementedEntityServiceServer) ResetEntity(context.Context, *ResetEntityRequest) (*ResetEntityResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ResetEntity not implemented")
@@ -484,6 +528,42 @@ func _EntityService_RescueEntity_Handler(srv interface{}, ctx context.Context, d
 	return interceptor(ctx, in, info, handler)
 }
 
+func _EntityService_GetEntityActivity_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetEntityActivityRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(EntityServiceServer).GetEntityActivity(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: EntityService_GetEntityActivity_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(EntityServiceServer).GetEntityActivity(ctx, req.(*GetEntityActivityRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _EntityService_GetEntityHistory_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetEntityHistoryRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(EntityServiceServer).GetEntityHistory(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: EntityService_GetEntityHistory_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(EntityServiceServer).GetEntityHistory(ctx, req.(*GetEntityHistoryRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _EntityService_ResetEntity_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ResetEntityRequest)
 	if err := dec(in); err != nil {
@@ -544,6 +624,14 @@ var EntityService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "RescueEntity",
 			Handler:    _EntityService_RescueEntity_Handler,
+		},
+		{
+			MethodName: "GetEntityActivity",
+			Handler:    _EntityService_GetEntityActivity_Handler,
+		},
+		{
+			MethodName: "GetEntityHistory",
+			Handler:    _EntityService_GetEntityHistory_Handler,
 		},
 		{
 			MethodName: "ResetEntity",

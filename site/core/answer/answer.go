@@ -165,8 +165,13 @@ type Details struct {
 	Members Members
 	// Forecast is the site's forecasting model (SetForecast, ReadForecast).
 	Forecast ForecastChoice
-	// Views is the listed page of entities.
+	// Views is the listed page of entities. After is the last name that was looked at, and
+	// Sum the sum of all looked at.
 	Views []View
+	After string
+	Sum   Sum
+	// Observed is what an Observe has seen, beside the View.
+	Observed Observed
 	// Lease is the lease granted or renewed, Leases the listed page of leases.
 	Lease  Lease
 	Leases []Lease
@@ -213,6 +218,49 @@ func (a Answer) Forecast() ForecastChoice { return a.details().Forecast }
 
 // Views is the page of the Details, empty if there are none.
 func (a Answer) Views() []View { return a.details().Views }
+
+// After is the last name that a list looked at, empty for none.
+func (a Answer) After() string { return a.details().After }
+
+// Sum is the sum of the Details, zero if there is none.
+func (a Answer) Sum() Sum { return a.details().Sum }
+
+// Observed is what an Observe has seen of an entity.
+type Observed struct {
+	// Tally counts since the last look, Since milliseconds ago; 0 if there was none lately.
+	Tally Tally
+	Since avantan.Tick
+	// Forecast is the forecast for Horizon milliseconds. Forecasts reports whether there is
+	// one.
+	Forecast  Forecast
+	Forecasts bool
+	Horizon   avantan.Tick
+}
+
+// Tally counts the tokens of an entity that acquires got, that acquires were refused, and
+// that came back, and the tokens that moved between sites.
+type Tally struct {
+	Granted, Refused, Released avantan.Tokens
+	Moves                      []Move
+}
+
+// Move is a move of tokens between sites. Of a transfer From or To is this site. An instance
+// names no sites; its tokens are above zero if this site got them, and below if it gave them.
+type Move struct {
+	Wall     int64
+	From, To avantan.SiteID
+	Tokens   avantan.Tokens
+}
+
+// Forecast is a forecast of the demand for an entity here; see predict.Forecast.
+type Forecast struct{ Expected, Median, High float64 }
+
+// Sum adds up entities at a site. The tokens are those of entities without a parent that are
+// no rate quotas.
+type Sum struct {
+	Entities, Waiting  int
+	Left, Net, Offered avantan.Tokens
+}
 
 // Lease is the Lease of the Details, empty if there are none.
 func (a Answer) Lease() *Lease { return &a.details().Lease }

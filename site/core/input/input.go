@@ -198,6 +198,15 @@ type SetForecast struct {
 // ReadForecast asks for this site's forecasting model.
 type ReadForecast struct{ Call Call }
 
+// Observe asks for the state of an entity, its forecast, and what was asked of it here since
+// the last Observe of the entity, if that was within a minute.
+type Observe struct {
+	Call   Call
+	Entity string
+	// End says that nobody observes the entity any more.
+	End bool
+}
+
 // List asks for entities in the order of their names.
 type List struct {
 	Call   Call
@@ -206,6 +215,17 @@ type List struct {
 	After string
 	// Count is the most entities to return, at least 1.
 	Count int
+	// Contains is in the names to return, in lower case; upper case counts as lower case.
+	Contains string
+	// Parent is the name of the entity right above, empty for any. Top leaves out entities
+	// with one.
+	Parent string
+	Top    bool
+	// Look is the most entities to look at, 0 for all. A list ends before the next.
+	Look int
+	// Sum asks for the sums of the entities looked at that have no parent, and for no
+	// entity.
+	Sum bool
 }
 
 // ChangeKind is the kind of an administrative change.
@@ -409,7 +429,8 @@ func (*SetForecast) input() {}
 
 func (*ReadForecast) input() {}
 
-func (*List) input() {}
+func (*List) input()    {}
+func (*Observe) input() {}
 
 func (*Change) input() {}
 
