@@ -2,6 +2,7 @@ package chart
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -97,8 +98,18 @@ func TestPods(t *testing.T) {
 				if at(c, "resources", "limits", "memory") == nil {
 					t.Errorf("%s has no limit of memory", where)
 				}
+				var dirs []string
 				for _, m := range list(c, "volumeMounts") {
 					mounted[text(m, "name")] = true
+					dirs = append(dirs, text(m, "mountPath"))
+				}
+				// The root is of the image alone: files of flags are below mounts.
+				for _, arg := range append(texts(c, "args"), texts(c, "lifecycle", "preStop", "exec", "command")...) {
+					_, path, _ := strings.Cut(arg, "=")
+					below := func(dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
+					if strings.HasPrefix(path, "/") && !slices.ContainsFunc(dirs, below) {
+						t.Errorf("%s: nothing is mounted for %s", where, arg)
+					}
 				}
 				if strings.HasPrefix(pod, "StatefulSet/") || strings.HasPrefix(pod, "Deployment/") {
 					for _, must := range []string{"startupProbe", "livenessProbe", "readinessProbe", "lifecycle"} {
