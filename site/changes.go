@@ -26,12 +26,18 @@ var noted = map[input.ChangeKind]string{
 	input.CreateEntity: history.Created, input.SetLimit: "limit", input.MoveEntity: "move", input.Reconcile: "reconcile",
 }
 
-// openHistory opens the history; one in memory for a node that keeps no files.
-func (c *Config) openHistory() (*history.History, error) {
+// openHistory opens the history. A node that keeps no files has a history in memory, and so
+// has a site with a file that cannot be read: nothing rests on it.
+func (c *Config) openHistory(log *slog.Logger) *history.History {
+	path := filepath.Join(c.DataDir, changesFile)
 	if c.DataDir == "" || c.Nodes != nil {
-		return history.Open("")
+		path = ""
 	}
-	return history.Open(filepath.Join(c.DataDir, changesFile))
+	h, err := history.Open(path)
+	if err != nil {
+		log.Warn("the history of changes begins anew, and ends with this process", slog.Any("error", err))
+	}
+	return h
 }
 
 // limitBefore is the limit that a change of the limit begins with, at a version.

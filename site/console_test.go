@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/samya-db/samya/internal/apierr"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+	"github.com/samya-db/samya/site"
 	"github.com/samya-db/samya/site/sitetest"
 )
 
@@ -84,6 +86,56 @@ func TestHistoryOfEntity(t *testing.T) {
 	}
 }
 
+// TestActivityUnderLoad: whatever partitions serve, while somebody looks, is counted once.
+func TestActivityUnderLoad(t *testing.T) {
+	const clients, rounds = 8, 50
+	c := sitetest.Start(t, []string{"us"}, func(cfg *site.Config) { cfg.Partitions = 4 })
+	for i := range clients {
+		c.Create(fmt.Sprint("vm", i), 1000)
+	}
+	look := func(entity string) (granted, released int64) {
+		t.Helper()
+		got, err := c.Entities("us").GetEntityActivity(t.Context(), &samyav1.GetEntityActivityRequest{Name: entity})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range got.GetSites()[0].GetPoints() {
+			granted += p.GetGranted()
+			released += p.GetReleased()
+		}
+		return granted, released
+	}
+	for i := range clients {
+		look(fmt.Sprint("vm", i))
+	}
+	var load sync.WaitGroup
+	for i := range clients {
+		load.Go(func() {
+			for n := range rounds {
+				entity := fmt.Sprint("vm", (i+n)%clients)
+				if _, err := c.Tokens("us").Acquire(t.Context(), &samyav1.AcquireRequest{Entity: entity, Tokens: 3}); err != nil {
+					t.Error(err)
+				}
+				if _, err := c.Tokens("us").Release(t.Context(), &samyav1.ReleaseRequest{Entity: entity, Tokens: 2}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	load.Wait()
+	sitetest.Eventually(t, "all is counted", func() error {
+		var granted, released int64
+		for i := range clients {
+			g, r := look(fmt.Sprint("vm", i))
+			granted, released = granted+g, released+r
+		}
+		if granted != 3*clients*rounds || released != 2*clients*rounds {
+			return fmt.Errorf("%d granted, %d released", granted, released)
+		}
+		return nil
+	})
+}
+
 // TestActivityOfEntity: from the first look on a site notes what is asked of an entity, and
 // answers tell what came after a time.
 func TestActivityOfEntity(t *testing.T) {
@@ -130,5 +182,42 @@ func TestActivityOfEntity(t *testing.T) {
 	_, err := c.Entities("us").GetEntityActivity(t.Context(), &samyav1.GetEntityActivityRequest{Name: "none"})
 	if apierr.FromGRPC(err).Reason != apierr.EntityNotFound {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestDryRunsRefuse: a dry run is refused like the change, and leaves all as it was.
+func TestDryRunsRefuse(t *testing.T) {
+	names := []string{"as", "eu", "us"}
+	c := sitetest.Start(t, names, nil)
+	c.Create("org", 100)
+	entities := front(t, c, names...)
+	create := func(name, parent string) error {
+		_, err := entities.CreateEntity(t.Context(), &samyav1.CreateEntityRequest{Name: name, Limit: 5, Parent: parent, DryRun: true})
+		return err
+	}
+	for what, c := range map[string]struct {
+		err  error
+		want apierr.Reason
+	}{
+		"a name that is taken":    {create("org", ""), apierr.EntityExists},
+		"a parent that is absent": {create("new", "none"), apierr.ParentNotFound},
+		"a beginning of a name":   {create("or", ""), ""},
+		"a child":                 {create("org/vm", "org"), ""},
+	} {
+		if c.want == "" {
+			if c.err != nil {
+				t.Errorf("%s: %v", what, c.err)
+			}
+		} else if got := apierr.FromGRPC(c.err).Reason; got != c.want {
+			t.Errorf("%s: %s, want %s", what, got, c.want)
+		}
+	}
+	got, err := entities.UpdateEntity(t.Context(), &samyav1.UpdateEntityRequest{Name: "org", Limit: 400, ExpectedVersion: 1, DryRun: true})
+	if d := got.GetDryRun(); err != nil || len(d.GetSites()) != 3 || d.GetSites()[0].GetLeftAfter() < 130 || got.GetEntity().GetVersion() != 2 || !d.GetComplete() {
+		t.Errorf("%v, %v", got, err)
+	}
+	list, err := entities.ListEntities(t.Context(), &samyav1.ListEntitiesRequest{})
+	if all := list.GetEntities(); err != nil || len(all) != 1 || all[0].GetLimit() != 100 || all[0].GetVersion() != 1 {
+		t.Errorf("%v, %v", all, err)
 	}
 }

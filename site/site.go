@@ -175,9 +175,7 @@ func (s *Site) open() error {
 		return err
 	}
 	s.inspect, s.observer = s.engine.Inspect, &observer{Site: s}
-	if s.history, err = s.cfg.openHistory(); err != nil {
-		return err
-	}
+	s.history = s.cfg.openHistory(s.log)
 	s.metrics = newMetrics(s)
 	var listen net.ListenConfig
 	if s.grpcListener, err = listen.Listen(context.Background(), "tcp", s.cfg.GRPC); err != nil {

@@ -78,10 +78,16 @@ func (g *Guard) begin(s *session, req any) (release func(), err error) {
 	}
 }
 
+// changes reports whether a request of the session may change something. A dry run does not.
+func (s *session) changes(req any) bool {
+	dry, ok := req.(interface{ GetDryRun() bool })
+	return s.rule.Change && (!ok || !dry.GetDryRun())
+}
+
 // audited makes a change between its two lines of the audit log, and any other request
 // without lines. A change is not begun if its line cannot be written.
 func (g *Guard) audited(s *session, req any, do func() error) error {
-	if !s.rule.Change {
+	if !s.changes(req) {
 		return do()
 	}
 	r, err := g.begun(s, req)

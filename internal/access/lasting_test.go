@@ -165,6 +165,10 @@ func TestAudit(t *testing.T) {
 		if _, err := entities.DeleteEntity(t.Context(), &samyav1.DeleteEntityRequest{Name: "acme/none"}); err == nil {
 			t.Fatal("deleted")
 		}
+		// A dry run is no change; a site refuses it.
+		if _, err := entities.UpdateEntity(t.Context(), &samyav1.UpdateEntityRequest{Name: "acme/vm", Limit: 1, DryRun: true}); (err == nil) != (via != "") {
+			t.Fatal(err)
+		}
 		if _, err := samyav1.NewTokenServiceClient(c.dial(addr, c.caller("client"))).Acquire(t.Context(), &samyav1.AcquireRequest{Entity: "acme/vm", Tokens: 1}); err != nil {
 			t.Fatal(err)
 		}

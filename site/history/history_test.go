@@ -52,7 +52,7 @@ func TestHistory(t *testing.T) {
 	for range 2 {
 		h = open(t, path)
 		got := h.Of("vm")
-		if len(got) != MaxChanges || !reflect.DeepEqual(got[0], change("vm", 19)) || !reflect.DeepEqual(got[15], change("vm", 4)) {
+		if len(got) != maxChanges || !reflect.DeepEqual(got[0], change("vm", 19)) || !reflect.DeepEqual(got[15], change("vm", 4)) {
 			t.Errorf("%d changes, %+v", len(got), got)
 		}
 	}
@@ -93,6 +93,17 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// TestNoFile: where no file can be written the history is in memory.
+func TestNoFile(t *testing.T) {
+	h, err := Open(filepath.Join(t.TempDir(), "none", "changes.log"))
+	if err == nil {
+		t.Error("a file in no directory")
+	}
+	if err := h.Add(change("vm", 1)); err != nil || len(h.Of("vm")) != 1 || h.Close() != nil {
+		t.Error(err)
+	}
+}
+
 // TestInMemory: without a path nothing is written.
 func TestInMemory(t *testing.T) {
 	h := open(t, "")
@@ -109,7 +120,7 @@ func FuzzRead(tf *testing.F) {
 		h := &History{changes: make(map[string][]Change)}
 		h.read(text)
 		for name, of := range h.changes {
-			if name == "" || len(of) == 0 || len(of) > MaxChanges {
+			if name == "" || len(of) == 0 || len(of) > maxChanges {
 				t.Errorf("%q has %d changes", name, len(of))
 			}
 		}
