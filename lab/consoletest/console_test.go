@@ -98,6 +98,7 @@ func TestConsole(t *testing.T) {
 		{"entity", func() { entityPage(kim, clientOf(t, us.HTTP, clientToken)) }},
 		{"site killed", func() { killSite(kim, cluster.Site(3)) }},
 		{"app manager killed", func() { killManager(vera, eu) }},
+		{"minute", func() { minute(kim) }},
 		{"drain", func() { drain(kim) }},
 	} {
 		if !t.Run(step.name, func(t *testing.T) {
@@ -215,7 +216,6 @@ func entityPage(b *tab, client *httpapi.Client) {
 	b.until("the tree", `document.querySelectorAll("[role=treeitem]").length > 0 || document.querySelector("[aria-label='Entities above'] a") !== null`)
 	b.until("the history", `document.querySelectorAll("[aria-labelledby=history-title] tbody tr").length > 0`)
 	b.check("entity")
-	b.picture("console-entity", 980)
 	b.click(`button[aria-label="Table of moves"]`)
 	b.until("the table of moves", `document.querySelectorAll("[aria-labelledby=moves-title] tbody tr").length > 0`)
 	b.click(`[aria-labelledby=time-title] figcaption button`)
@@ -223,8 +223,8 @@ func entityPage(b *tab, client *httpapi.Client) {
 	b.shoot("entity-tables")
 	b.axe("entity-tables")
 	b.open("entity?name=acme")
-	b.until("the tree", `document.querySelectorAll("[role=treeitem]").length === 4`)
-	b.until("usage in the tree", `document.querySelectorAll("[role=treeitem] .meter").length === 4`)
+	b.until("the tree", `document.querySelectorAll("[role=treeitem]").length === 5`)
+	b.until("usage in the tree", `document.querySelectorAll("[role=treeitem] .meter").length === 5`)
 	b.check("tree")
 	b.run(`document.querySelector("[role=treeitem][tabindex='0']").focus()`)
 	b.keys(kb.ArrowDown)
@@ -333,6 +333,19 @@ func killManager(b *tab, manager *proc.Process) {
 	}
 	b.until("live again", `document.querySelector(".live")?.textContent.includes("live") && document.querySelector("main .stale") === null`)
 	b.forgive(manager.HTTP)
+}
+
+// minute looks at an entity that was looked at for long: the forecasts of the past stand beside
+// what came.
+func minute(b *tab) {
+	b.open("entity?name=acme/vm")
+	b.until("demand at five sites", `document.querySelectorAll("[aria-labelledby=demand-title] canvas").length === 5`)
+	table := `[aria-labelledby=demand-title] .chart figcaption button`
+	b.click(table)
+	b.until("a forecast beside what came", `[...document.querySelectorAll("[aria-labelledby=demand-title] .chart-table tbody tr")].some((r) => [...r.cells].every((c) => c.textContent !== "–"))`)
+	b.click(table)
+	b.picture("console-entity", 980)
+	b.shoot("entity-minute")
 }
 
 // drain has a site leave, with a dry run first; the page of the cluster shows the site as
