@@ -23,7 +23,7 @@ const maxCaller = 256
 
 // noted are the kinds of changes that the history has, by their names in the API.
 var noted = map[input.ChangeKind]string{
-	input.CreateEntity: "create", input.SetLimit: "limit", input.MoveEntity: "move", input.Reconcile: "reconcile",
+	input.CreateEntity: history.Created, input.SetLimit: "limit", input.MoveEntity: "move", input.Reconcile: "reconcile",
 }
 
 // openHistory opens the history; one in memory for a node that keeps no files.

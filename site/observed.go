@@ -30,8 +30,12 @@ func (o *observer) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case now := <-tick.C:
-			for _, entity := range o.log.Entities(now.UnixMilli()) {
+			names, ended := o.log.Entities(now.UnixMilli())
+			for _, entity := range names {
 				o.note(ctx, entity)
+			}
+			for _, entity := range ended {
+				o.end(ctx, entity)
 			}
 		}
 	}
@@ -74,6 +78,17 @@ func (o *observer) note(ctx context.Context, entity string) {
 		moves = append(moves, move)
 	}
 	o.log.Note(entity, p, moves)
+}
+
+// end tells the core that nobody looks at an entity any more. If the core does not hear of it,
+// the next look at any entity ends what nobody looks at.
+func (o *observer) end(ctx context.Context, entity string) {
+	ctx, cancel := context.WithTimeout(ctx, noteEvery)
+	defer cancel()
+	_, err := o.engine.Do(ctx, func(c input.Call) input.Input { return &input.Observe{Call: c, Entity: entity, End: true} })
+	if err != nil {
+		o.Site.log.Debug("an entity is counted on", "entity", entity, "error", err)
+	}
 }
 
 // GetEntityActivity implements samyav1.EntityServiceServer: what this site noted.

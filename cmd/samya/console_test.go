@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -13,6 +15,7 @@ import (
 	"github.com/samya-db/samya/appmgr/console"
 	"github.com/samya-db/samya/devcluster/proc"
 	"github.com/samya-db/samya/internal/buildtest"
+	"github.com/samya-db/samya/site/sitetest"
 )
 
 // TestConsole: samya console opens for one browser, serves the same pages as the app
@@ -23,7 +26,7 @@ func TestConsole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cluster, err := proc.Start(t.Context(), proc.Config{Bin: bin, Dir: dir, Sites: []string{"us"}, AppManagers: []string{"us"}})
+	cluster, err := proc.Start(t.Context(), proc.Config{Bin: bin, Dir: dir, Sites: []string{"us", "eu", "as"}, AppManagers: []string{"us"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,6 +87,37 @@ func TestConsole(t *testing.T) {
 		t.Errorf("create: %v, %v", resp, err)
 	}
 	_ = resp.Body.Close()
+	sitetest.Eventually(t, "a dry run", func() error { // which takes a majority of the sites
+		resp, err := browser.Post(own+"v1/entities", "application/json", strings.NewReader(`{"name":"acme/dry","limit":5,"dry_run":true}`))
+		if err != nil {
+			return err
+		}
+		defer func() { _ = resp.Body.Close() }()
+		told, err := io.ReadAll(resp.Body)
+		if err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(string(told), `"effects":["acme/dry is created`) {
+			return fmt.Errorf("%s: %s, %w", resp.Status, told, err)
+		}
+		return nil
+	})
+	if status, found := get(own + "v1/entities?contains=CME%2f"); status != http.StatusOK || !strings.Contains(found, "acme/vm") || strings.Contains(found, "acme/dry") {
+		t.Errorf("status %d, %s", status, found)
+	}
+	if status, report := get(own + "v1/doctor"); status != http.StatusOK || !strings.Contains(report, `"verdict":"healthy"`) {
+		t.Errorf("status %d, %s", status, report)
+	}
+	// A site that is killed is seen, and found.
+	if err := cluster.Site(1).Kill(); err != nil {
+		t.Fatal(err)
+	}
+	sitetest.Eventually(t, "eu is down", func() error {
+		if _, sites := get(own + "v1/sites:survey"); !strings.Contains(sites, `{"site":"eu","known":false`) {
+			return errors.New(sites)
+		}
+		if _, report := get(own + "v1/doctor"); !strings.Contains(report, `"verdict":"critical"`) || !strings.Contains(report, "SamyaSiteDown") {
+			return errors.New(report)
+		}
+		return nil
+	})
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}

@@ -10,24 +10,22 @@ import (
 const (
 	// keepReport is how long a report is told again.
 	keepReport = 5 * time.Second
-	// betweenFirst is the time between the first two looks: rules about rates need two.
-	betweenFirst = time.Second
-	// restLooks is the pause in questions after which the looks before count no more.
-	restLooks = 5 * time.Minute
+	// betweenLooks is the time between the two looks of a round: rules about rates need two.
+	betweenLooks = time.Second
 	// roundTime bounds a round.
 	roundTime = 15 * time.Second
 )
 
-// Rounds looks at a fleet for callers that ask again and again. However many ask, it looks once
-// in five seconds, and nobody's end of patience ends a round that others wait for. The longer
-// somebody asks, the further rules look back.
+// Rounds looks at a fleet for callers that ask again and again. However many ask, a round is
+// made once in five seconds, and nobody's end of patience ends a round that others wait for.
+// Each round begins anew: a rule that looks back further is judged by what the round saw, so
+// that a fault shows at once.
 type Rounds struct {
 	fleet *Fleet
 	// turn holds a token while nobody looks.
-	turn      chan struct{}
-	diagnosis *doctor.Diagnosis
-	last      time.Time
-	report    doctor.Report
+	turn   chan struct{}
+	at     time.Time
+	report doctor.Report
 }
 
 // NewRounds makes rounds over a fleet, which nobody else uses.
@@ -45,44 +43,38 @@ func (r *Rounds) Report(ctx context.Context) (doctor.Report, time.Time, error) {
 		return doctor.Report{}, time.Time{}, context.Cause(ctx)
 	}
 	defer func() { r.turn <- struct{}{} }()
-	if r.diagnosis != nil && time.Since(r.last) < keepReport {
-		return r.report, r.last, nil
+	if time.Since(r.at) < keepReport {
+		return r.report, r.at, nil
 	}
 	round, cancel := context.WithTimeout(context.WithoutCancel(ctx), roundTime)
 	defer cancel()
-	if err := r.round(round); err != nil {
-		r.diagnosis = nil
-		return doctor.Report{}, time.Time{}, err
+	report, at, err := r.round(round)
+	if err == nil {
+		r.report, r.at = report, at
 	}
-	return r.report, r.last, nil
+	return report, at, err
 }
 
-// round looks once, or twice for a first report.
-func (r *Rounds) round(ctx context.Context) error {
-	if r.diagnosis == nil || time.Since(r.last) > restLooks {
-		r.diagnosis = doctor.NewDiagnosis()
-		if err := r.look(ctx); err != nil {
-			return err
+// round looks twice.
+func (r *Rounds) round(ctx context.Context) (report doctor.Report, at time.Time, err error) {
+	d := doctor.NewDiagnosis()
+	for looks := range 2 {
+		if looks > 0 {
+			select {
+			case <-time.After(betweenLooks):
+			case <-ctx.Done():
+				return report, at, context.Cause(ctx)
+			}
 		}
-		select {
-		case <-time.After(betweenFirst):
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		at = time.Now()
+		look, err := r.fleet.Look(ctx, at)
+		if err == nil {
+			err = d.Add(look)
+		}
+		if err != nil {
+			return report, at, err
 		}
 	}
-	if err := r.look(ctx); err != nil {
-		return err
-	}
-	var err error
-	r.report, err = r.diagnosis.Report()
-	return err
-}
-
-func (r *Rounds) look(ctx context.Context) error {
-	look, err := r.fleet.Look(ctx, time.Now())
-	if err != nil {
-		return err
-	}
-	r.last = look.At
-	return r.diagnosis.Add(look)
+	report, err = d.Report()
+	return report, at, err
 }

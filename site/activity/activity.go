@@ -97,21 +97,21 @@ func (l *Log) begin(entity string) *series {
 	return s
 }
 
-// Entities returns the entities to be noted, and drops the ones that nobody has asked for in
-// a while.
-func (l *Log) Entities(nowMS int64) []string {
+// Entities returns the entities to be noted, and drops and returns the ones that nobody has
+// asked for in a while.
+func (l *Log) Entities(nowMS int64) (names, ended []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var names []string
 	for name, s := range l.entities {
 		if nowMS > s.asked+keepFor {
 			delete(l.entities, name)
+			ended = append(ended, name)
 			continue
 		}
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	return names
+	return names, ended
 }
 
 // Drop forgets an entity.

@@ -30,6 +30,8 @@ type common struct {
 	fresh bool
 
 	space space
+	// tallies are the entities that somebody observes.
+	tallies tallies
 	// timers holds the entities that wait for a time.
 	timers calendar[*entity]
 	// reachable are the sites that seem to be up; nil if unknown.

@@ -63,6 +63,7 @@ func (c *cataloguing) dropEntity(e *entity) {
 	c.sharding.unsplit(e)
 	c.forecasting.unpark(e.name)
 	delete(c.halt.generations, e.generation)
+	delete(c.tallies, e)
 	e.demand = demand{}
 	c.space.dismiss(e)
 	c.space.remove(e)

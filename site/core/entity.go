@@ -28,8 +28,6 @@ type entity struct {
 	books  books.Books
 	// queue is nil before an acquire has waited.
 	queue *queue
-	// tally is nil unless somebody observes the entity.
-	tally *tally
 	// audit is nil unless the entity was suspicious lately.
 	audit  *audit
 	demand demand

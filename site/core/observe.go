@@ -6,7 +6,7 @@ import (
 )
 
 // An entity that somebody observes has a tally: what was asked of it here since the last look,
-// and which tokens moved between sites. Other entities pay for observers with a pointer.
+// and which tokens moved between sites. Other entities pay nothing for it.
 
 // maxMoves bounds the moves of tokens of an entity between two looks. Further ones are
 // counted together with the last.
@@ -22,12 +22,28 @@ type tally struct {
 // tallyTime is how long an entity is tallied after the last look, in milliseconds.
 const tallyTime Tick = 60_000
 
+// maxTallies bounds the entities that are tallied.
+const maxTallies = 256
+
+// tallies are the entities that somebody observes. The core changes the map while no shard
+// runs; shards read the map, and write the tallies of their own entities.
+type tallies map[*entity]*tally
+
 // tallied is the tally of an entity that is observed; nil for others.
-func (e *entity) tallied(now Tick) *tally {
-	if e.tally != nil && now > e.tally.at+tallyTime {
-		e.tally = nil
+func (c *common) tallied(e *entity) *tally {
+	if len(c.tallies) == 0 {
+		return nil
 	}
-	return e.tally
+	return c.tallies[e]
+}
+
+// sweep drops the tallies that nobody has looked at for long.
+func (t tallies) sweep(now Tick) {
+	for e, one := range t {
+		if now > one.at+tallyTime {
+			delete(t, e)
+		}
+	}
 }
 
 // observe answers with the state of an entity and its tally since the last look. The first
@@ -44,10 +60,21 @@ func (c *Core) observe(o *input.Observe) {
 			f := c.forecasting.forecast(e)
 			d.Observed.Forecast, d.Observed.Forecasts = answer.Forecast{Expected: f.Expected, Median: f.Median, High: f.High}, true
 		}
-		if t := e.tallied(c.now.Tick); t != nil {
+		c.tallies.sweep(c.now.Tick)
+		if o.End {
+			delete(c.tallies, e)
+			c.reply(o.Call, answer.Answer{Details: d})
+			return
+		}
+		if t := c.tallied(e); t != nil {
 			d.Observed.Tally, d.Observed.Since = t.Tally, c.now.Tick-t.at
 		}
-		e.tally = &tally{at: c.now.Tick}
+		if c.tallies == nil {
+			c.tallies = make(tallies)
+		}
+		if c.tallied(e) != nil || len(c.tallies) < maxTallies {
+			c.tallies[e] = &tally{at: c.now.Tick}
+		}
 		c.reply(o.Call, answer.Answer{Details: d})
 	})
 }
@@ -69,7 +96,7 @@ func (t *tally) released(tokens Tokens) {
 // refused counts the tokens of an acquire that was refused.
 func (c *admitting) refused(ch charge) {
 	for i := range ch {
-		if t := ch[i].of.tallied(c.now.Tick); t != nil {
+		if t := c.tallied(ch[i].of); t != nil {
 			t.Refused += ch[i].tokens
 		}
 	}

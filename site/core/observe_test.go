@@ -72,6 +72,14 @@ func TestObserve(t *testing.T) {
 	if o := r.observe("a", "org/vm").Observed; !o.Forecasts || o.Horizon != 30_000 || o.Forecast.High < o.Forecast.Median {
 		t.Errorf("forecast: %+v", o)
 	}
+	// An end ends the count at once.
+	r.acquire("a", "org/vm", 1, "last")
+	call = r.nextCall()
+	r.step("a", &input.Observe{Call: call, Entity: "org/vm", End: true})
+	r.wantCode(r.answer(call), answer.OK)
+	if o := r.observe("a", "org/vm").Observed; o.Since != 0 || o.Tally.Granted != 0 {
+		t.Errorf("after the end: %+v", o)
+	}
 	call = r.nextCall()
 	r.step("a", &input.Observe{Call: call, Entity: "none"})
 	r.wantCode(r.answer(call), answer.NotFound)

@@ -21,12 +21,16 @@ import (
 const (
 	// MaxChanges bounds the changes of an entity.
 	MaxChanges = 16
-	// maxEntities bounds the entities. The entity that was changed longest ago makes room.
+	// maxEntities bounds the entities. An entity that was only created makes room, or else the
+	// one that was changed longest ago.
 	maxEntities = 2000
 	// maxFile is the size of the file, in bytes, from which on it is written anew. A file
 	// with all that is remembered is smaller: a change takes at most a kilobyte.
 	maxFile = 2 * MaxChanges * maxEntities << 10
 )
+
+// Created is the kind of a creation.
+const Created = "create"
 
 // Change is a change of an entity that was decided.
 type Change struct {
@@ -99,8 +103,19 @@ func (h *History) add(c Change) bool {
 
 func (h *History) forgetOldest() {
 	var oldest string
-	for name, of := range h.changes {
-		if oldest == "" || of[len(of)-1].AtMS < h.changes[oldest][len(h.changes[oldest])-1].AtMS {
+	value := func(name string) (tells int, at int64) {
+		of := h.changes[name]
+		if len(of) > 1 || of[0].Kind != Created {
+			tells = 1
+		}
+		return tells, of[len(of)-1].AtMS
+	}
+	for name := range h.changes {
+		if oldest == "" {
+			oldest = name
+		}
+		tells, at := value(name)
+		if most, last := value(oldest); tells < most || tells == most && at < last {
 			oldest = name
 		}
 	}
@@ -121,7 +136,7 @@ func (h *History) Add(c Change) error {
 	}
 	n, err := h.file.Write(append(line, '\n'))
 	h.size += int64(n)
-	if err == nil {
+	if err == nil && c.Kind != Created { // many may be created at once, and each entity tells that it was
 		err = h.file.Sync()
 	}
 	if err == nil && h.size > maxFile {

@@ -72,15 +72,23 @@ func TestBounds(t *testing.T) {
 	if len(h.Of("e0")) != 0 || len(h.Of("e1")) != 1 || len(h.changes) != maxEntities {
 		t.Errorf("%d entities", len(h.changes))
 	}
+	for n := range 10 {
+		created := change(fmt.Sprint("new", n), maxEntities+2)
+		created.Kind = Created
+		h.add(created)
+	}
+	if len(h.Of("e1")) != 0 || len(h.Of("e2")) != 1 || len(h.Of("new9")) != 1 {
+		t.Error("creations took the place of what tells more")
+	}
 	h.size = maxFile
-	if err := h.Add(change("last", maxEntities+2)); err != nil {
+	if err := h.Add(change("last", maxEntities+3)); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil || strings.Count(string(text), "\n") != maxEntities || h.size != int64(len(text)) {
 		t.Errorf("%d lines, size %d of %d, %v", strings.Count(string(text), "\n"), h.size, len(text), err)
 	}
-	if err := h.Add(change("last", maxEntities+3)); err != nil || len(open(t, path).Of("last")) != 2 {
+	if err := h.Add(change("last", maxEntities+4)); err != nil || len(open(t, path).Of("last")) != 2 {
 		t.Errorf("after the file was written anew: %v", err)
 	}
 }

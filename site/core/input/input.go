@@ -203,6 +203,8 @@ type ReadForecast struct{ Call Call }
 type Observe struct {
 	Call   Call
 	Entity string
+	// End says that nobody observes the entity any more.
+	End bool
 }
 
 // List asks for entities in the order of their names.
