@@ -72,7 +72,7 @@ func (s cluster) SurveySites(ctx context.Context, _ *samyav1.SurveySitesRequest)
 		Refused: valueOf(s.metrics.requests.WithLabelValues(s.metrics.acquires.name, string(apierr.OutOfTokens))),
 	}
 	if st.Missing > 0 {
-		out.WaitsFor = s.Site.waiting(st.Missing)
+		out.WaitsFor = s.waiting(st.Missing)
 	} else {
 		sum, age, err := s.sums.of(ctx, entities{Site: s.Site})
 		if err != nil {

@@ -22,7 +22,7 @@ func fixture() fstest.MapFS {
 	}
 }
 
-func get(t *testing.T, h http.Handler, verb, path string, headers ...string) *http.Response {
+func get(t *testing.T, h http.Handler, verb, path string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequest(verb, path, nil)
 	for i := 0; i < len(headers); i += 2 {
@@ -30,7 +30,7 @@ func get(t *testing.T, h http.Handler, verb, path string, headers ...string) *ht
 	}
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
-	return w.Result()
+	return w
 }
 
 func text(t *testing.T, r io.Reader) string {
@@ -70,11 +70,11 @@ func TestHandler(t *testing.T) {
 		{"DELETE", "/console/index.html", 405, "text/plain", ""},
 	} {
 		r := get(t, h, tc.verb, tc.path)
-		if r.StatusCode != tc.status || !strings.HasPrefix(r.Header.Get("Content-Type"), tc.media) || r.Header.Get("Cache-Control") != tc.cache {
-			t.Errorf("%s %s: status %d, type %q, cache %q", tc.verb, tc.path, r.StatusCode, r.Header.Get("Content-Type"), r.Header.Get("Cache-Control"))
+		if r.Code != tc.status || !strings.HasPrefix(r.Header().Get("Content-Type"), tc.media) || r.Header().Get("Cache-Control") != tc.cache {
+			t.Errorf("%s %s: status %d, type %q, cache %q", tc.verb, tc.path, r.Code, r.Header().Get("Content-Type"), r.Header().Get("Cache-Control"))
 		}
 		for key, want := range protections {
-			if got := r.Header.Get(key); got != want {
+			if got := r.Header().Get(key); got != want {
 				t.Errorf("%s %s: %s is %q", tc.verb, tc.path, key, got)
 			}
 		}
@@ -94,7 +94,7 @@ func TestForms(t *testing.T) {
 		"": "", "gzip": "gzip", "br, gzip;q=0.5": "gzip", "gzip;q=0": "", "gzip; q=0.0, *": "", "*": "gzip", "br": "", "gzip;q=x": "",
 	} {
 		r := get(t, h, "GET", "/console/", "Accept-Encoding", accepted)
-		if got := r.Header.Get("Content-Encoding"); got != encoding || r.Header.Get("Vary") != "Accept-Encoding" {
+		if got := r.Header().Get("Content-Encoding"); got != encoding || r.Header().Get("Vary") != "Accept-Encoding" {
 			t.Errorf("%q: encoding %q, want %q", accepted, got, encoding)
 			continue
 		}
@@ -107,11 +107,11 @@ func TestForms(t *testing.T) {
 		if got := text(t, body); got != want {
 			t.Errorf("%q: another text", accepted)
 		}
-		tag := r.Header.Get("ETag")
+		tag := r.Header().Get("ETag")
 		tags[tag] = true
 		again := get(t, h, "GET", "/console/", "Accept-Encoding", accepted, "If-None-Match", tag)
-		if again.StatusCode != http.StatusNotModified || text(t, again.Body) != "" || again.Header.Get("Content-Security-Policy") != policy {
-			t.Errorf("%q: status %d for the tag of the same form", accepted, again.StatusCode)
+		if again.Code != http.StatusNotModified || text(t, again.Body) != "" || again.Header().Get("Content-Security-Policy") != policy {
+			t.Errorf("%q: status %d for the tag of the same form", accepted, again.Code)
 		}
 	}
 	if len(tags) != 2 {
@@ -163,8 +163,8 @@ func TestEmbedded(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := get(t, h, "GET", target.Path, "Accept-Encoding", "gzip")
-		if r.StatusCode != http.StatusOK || target.Host != "" {
-			t.Errorf("the index loads %s: status %d", found[1], r.StatusCode)
+		if r.Code != http.StatusOK || target.Host != "" {
+			t.Errorf("the index loads %s: status %d", found[1], r.Code)
 		}
 		sent += len(text(t, r.Body))
 	}

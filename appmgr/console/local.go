@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/subtle"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -137,7 +138,9 @@ func (l *Local) Serve(ctx context.Context) error {
 	if err := s.Shutdown(stop); err != nil {
 		_ = s.Close() // the listener is closed already
 	}
-	<-failed
+	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve the console: %w", err)
+	}
 	return nil
 }
 

@@ -87,6 +87,7 @@ func browser(t *testing.T) *http.Client {
 
 // echo is an app manager that answers with what it was asked.
 func echo(t *testing.T) *httptest.Server {
+	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(map[string]string{

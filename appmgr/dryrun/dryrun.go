@@ -1,6 +1,6 @@
-// Package dryrun works out what a change would do, from what reads told of the present state.
-// It is pure, asks nobody, and refuses to promise: the change itself is decided by the sites,
-// which may have another state by then.
+// Package dryrun works out the effects of a change from reads of the present state. The
+// package is pure, asks nobody, and refuses to promise: the sites decide the change itself, and
+// may have another state by then.
 package dryrun
 
 import (
@@ -42,14 +42,14 @@ func cutY(noun string) (string, bool) {
 	return noun, false
 }
 
-// plan collects what a change would do.
+// plan collects the effects of a change.
 type plan struct{ *samyav1.DryRun }
 
 func (p plan) say(format string, args ...any) {
 	p.Effects = append(p.Effects, fmt.Sprintf(format, args...))
 }
 
-// Creation is what is known before an entity is created.
+// Creation is the state before the creation of an entity.
 type Creation struct {
 	Entity *samyav1.Entity
 	// Parent is the entity to stand below; nil for none.
@@ -58,7 +58,7 @@ type Creation struct {
 	Sites []*samyav1.Site
 }
 
-// Create works out what a creation would do.
+// Create works out the effects of a creation.
 func Create(c Creation) *samyav1.DryRun {
 	p := plan{&samyav1.DryRun{Complete: true}}
 	e := c.Entity
@@ -96,7 +96,7 @@ func Create(c Creation) *samyav1.DryRun {
 	return p.DryRun
 }
 
-// Limit works out what another limit would do to an entity with a usage.
+// Limit works out the effects of another limit on an entity with a usage.
 func Limit(e *samyav1.Entity, u *samyav1.Usage, limit int64, parent *samyav1.Entity) *samyav1.DryRun {
 	p := plan{&samyav1.DryRun{Complete: u.GetComplete()}}
 	old := e.GetLimit()
@@ -169,8 +169,8 @@ func split(limit int64, parts int) []int64 {
 	return all
 }
 
-// Drain works out what it would do to have a member leave. Heir takes over from the site; held
-// is what the site holds, nil if it does not answer.
+// Drain works out the effects of a member's leaving. Heir takes over from the site; held tells
+// the site's tokens, nil if the site does not answer.
 func Drain(site, heir string, members []*samyav1.Member, held *samyav1.SiteSurvey) *samyav1.DryRun {
 	p := plan{&samyav1.DryRun{Complete: held != nil}}
 	p.say("Site %s takes no new acquires from then on: app managers ask other sites.", site)
@@ -199,7 +199,7 @@ func Drain(site, heir string, members []*samyav1.Member, held *samyav1.SiteSurve
 	return p.DryRun
 }
 
-// Keep works out what the end of a drain would do.
+// Keep works out the effects of the end of a drain.
 func Keep(site string) *samyav1.DryRun {
 	p := plan{&samyav1.DryRun{Complete: true}}
 	p.say("Site %s is a member again, and takes acquires. What it has handed over stays where it is; tokens come as they are asked for.", site)

@@ -22,7 +22,7 @@ const maxDepth = 8
 
 // find returns the entity of a name, and not the key of a template; nil if there is none.
 func (s *Service) find(ctx context.Context, entity string) (*samyav1.Entity, error) {
-	page, err := s.Reads.ListEntities(ctx, &samyav1.ListEntitiesRequest{Prefix: entity, PageSize: 1})
+	page, err := s.ListEntities(ctx, &samyav1.ListEntitiesRequest{Prefix: entity, PageSize: 1})
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func (s *Service) parentOf(ctx context.Context, e *samyav1.Entity) (*samyav1.Ent
 
 // quorum returns the members, or why they decide nothing at present.
 func (s *Service) quorum(ctx context.Context) ([]*samyav1.Site, error) {
-	list, err := s.Reads.ListSites(ctx, &samyav1.ListSitesRequest{})
+	list, err := s.ListSites(ctx, &samyav1.ListSitesRequest{})
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (s *Service) dryUpdate(ctx context.Context, in *samyav1.UpdateEntityRequest
 	if _, err := s.quorum(ctx); err != nil {
 		return nil, err
 	}
-	now, err := s.Reads.GetEntity(ctx, &samyav1.GetEntityRequest{Name: in.GetName()})
+	now, err := s.GetEntity(ctx, &samyav1.GetEntityRequest{Name: in.GetName()})
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func (s *Service) dryDrain(ctx context.Context, in *samyav1.DrainMemberRequest) 
 	if _, err := s.quorum(ctx); err != nil {
 		return nil, err
 	}
-	list, err := s.Reads.ListMembers(ctx, &samyav1.ListMembersRequest{})
+	list, err := s.ListMembers(ctx, &samyav1.ListMembersRequest{})
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +198,7 @@ func heirOf(site, named string, others []string) (string, error) {
 
 // holds is what a site holds; nil if it does not tell.
 func (s *Service) holds(ctx context.Context, site string) *samyav1.SiteSurvey {
-	all, err := s.Reads.SurveySites(ctx, &samyav1.SurveySitesRequest{})
+	all, err := s.SurveySites(ctx, &samyav1.SurveySitesRequest{})
 	if err != nil {
 		return nil
 	}

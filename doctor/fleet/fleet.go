@@ -34,7 +34,7 @@ type Fleet struct {
 	Connect func(addr string) (url string, transport http.RoundTripper, err error)
 	// ConnectSite is Connect for a site of a name; nil: Connect.
 	ConnectSite func(name, addr string) (url string, transport http.RoundTripper, err error)
-	// Own is the app manager in whose process the fleet is; nil for none.
+	// Own is the app manager that looks at its own cluster; nil for none.
 	Own *Own
 
 	// cluster and members are the last answer of an app manager.

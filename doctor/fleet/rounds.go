@@ -18,7 +18,7 @@ const (
 
 // Rounds looks at a fleet for callers that ask again and again. However many ask, a round is
 // made once in five seconds, and nobody's end of patience ends a round that others wait for.
-// Each round begins anew: a rule that looks back further is judged by what the round saw, so
+// Each round begins anew: a rule that looks back further is judged by the two looks, so
 // that a fault shows at once.
 type Rounds struct {
 	fleet *Fleet

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// MaxEntities bounds the entities.
-	MaxEntities = 64
+	// maxEntities bounds the entities.
+	maxEntities = 64
 	// maxPoints and maxMoves bound the points and moves of an entity.
 	maxPoints, maxMoves = 300, 300
 	// keepFor is how long an entity is kept after somebody asked for it, in milliseconds.
@@ -83,7 +83,7 @@ func (l *Log) begin(entity string) *series {
 	if l.entities == nil {
 		l.entities = make(map[string]*series)
 	}
-	if len(l.entities) >= MaxEntities {
+	if len(l.entities) >= maxEntities {
 		var oldest string
 		for name, s := range l.entities {
 			if o := l.entities[oldest]; o == nil || s.asked < o.asked {

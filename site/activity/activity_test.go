@@ -30,10 +30,10 @@ func TestLog(t *testing.T) {
 // makes room, and entities that nobody asks for end.
 func TestBounds(t *testing.T) {
 	var l Log
-	for i := range int64(MaxEntities + 1) {
+	for i := range int64(maxEntities + 1) {
 		l.Ask(fmt.Sprint("e", i), 0, i+1)
 	}
-	if names, ended := l.Entities(MaxEntities + 1); len(names) != MaxEntities || names[0] != "e1" || len(ended) != 0 {
+	if names, ended := l.Entities(maxEntities + 1); len(names) != maxEntities || names[0] != "e1" || len(ended) != 0 {
 		t.Errorf("%d entities, the first is %s, %q ended", len(names), names[0], ended)
 	}
 	for at := range int64(10_000) {
@@ -43,7 +43,7 @@ func TestBounds(t *testing.T) {
 	if len(points) != maxPoints || points[len(points)-1].AtMS != 9999 || len(moves) != maxMoves || moves[0].AtMS != 10_000-maxMoves {
 		t.Errorf("%d points, %d moves", len(points), len(moves))
 	}
-	if names, ended := l.Entities(100 + keepFor); len(names) != 1 || names[0] != "e1" || len(ended) != MaxEntities-1 {
+	if names, ended := l.Entities(100 + keepFor); len(names) != 1 || names[0] != "e1" || len(ended) != maxEntities-1 {
 		t.Errorf("%q are kept, %d ended", names, len(ended))
 	}
 }

@@ -127,7 +127,7 @@ func (c *charging) free(e *entity) Tokens {
 // take implements mover.
 func (c *charging) take(e *entity, tokens Tokens) {
 	c.keepWhole(e, e.books.Take(tokens))
-	c.tallied(e).granted(tokens)
+	c.tallies.of(e).granted(tokens)
 	c.forecasting.demanded(e, tokens)
 	c.movedBooks(e)
 }
@@ -149,7 +149,7 @@ func (c *charging) give(e *entity, tokens Tokens) {
 // putBack puts outstanding tokens back into the books.
 func (c *charging) putBack(e *entity, tokens Tokens) {
 	c.keepWhole(e, e.books.Return(tokens))
-	c.tallied(e).released(tokens)
+	c.tallies.of(e).released(tokens)
 	c.forecasting.returned(e, tokens)
 	c.dirtyBooks(e)
 }

@@ -150,7 +150,7 @@ func (l *entityLedger) Apply(t avantan.Instance, v *avantan.Value) {
 	}
 	if own, member := v.Of(c.cfg.Self); member {
 		c.keepWhole(e, e.books.Grant(own.Offered, o.grant))
-		c.tallied(e).moved(answer.Move{Wall: c.now.Wall, Tokens: o.grant - own.Offered})
+		c.tallies.of(e).moved(answer.Move{Wall: c.now.Wall, Tokens: o.grant - own.Offered})
 		c.lateFrom(e, o.grant-max(0, own.Offered), max(windowIn(v), o.result.opens(e)))
 		e.rebalance.lastGrant = e.books.Left()
 	}

@@ -33,7 +33,7 @@ func (c *reading) list(l *input.List) {
 		d.After = e.name
 		switch {
 		case l.Sum:
-			e.addTo(&d.Sum)
+			addUp(&d.Sum, e)
 		case (!l.Top || e.parent() == nil) && name.Has(e.name, l.Contains):
 			v := e.view()
 			c.showRate(e, &v)

@@ -29,12 +29,12 @@ const maxTallies = 256
 // runs; shards read the map, and write the tallies of their own entities.
 type tallies map[*entity]*tally
 
-// tallied is the tally of an entity that is observed; nil for others.
-func (c *common) tallied(e *entity) *tally {
-	if len(c.tallies) == 0 {
+// of is the tally of an observed entity; nil for others.
+func (t tallies) of(e *entity) *tally {
+	if len(t) == 0 {
 		return nil
 	}
-	return c.tallies[e]
+	return t[e]
 }
 
 // sweep drops the tallies that nobody has looked at for long.
@@ -66,13 +66,13 @@ func (c *Core) observe(o *input.Observe) {
 			c.reply(o.Call, answer.Answer{Details: d})
 			return
 		}
-		if t := c.tallied(e); t != nil {
+		if t := c.tallies.of(e); t != nil {
 			d.Observed.Tally, d.Observed.Since = t.Tally, c.now.Tick-t.at
 		}
 		if c.tallies == nil {
 			c.tallies = make(tallies)
 		}
-		if c.tallied(e) != nil || len(c.tallies) < maxTallies {
+		if c.tallies.of(e) != nil || len(c.tallies) < maxTallies {
 			c.tallies[e] = &tally{at: c.now.Tick}
 		}
 		c.reply(o.Call, answer.Answer{Details: d})
@@ -96,7 +96,7 @@ func (t *tally) released(tokens Tokens) {
 // refused counts the tokens of an acquire that was refused.
 func (c *admitting) refused(ch charge) {
 	for i := range ch {
-		if t := c.tallied(ch[i].of); t != nil {
+		if t := c.tallies.of(ch[i].of); t != nil {
 			t.Refused += ch[i].tokens
 		}
 	}

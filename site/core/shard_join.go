@@ -147,11 +147,11 @@ func (c *serving) gather() {
 		}
 		c.dirtyBooks(e)
 		if back > 0 {
-			c.tallied(e).released(back)
+			c.tallies.of(e).released(back)
 			c.forecasting.returned(e, back)
 		}
 		if asked > 0 {
-			c.tallied(e).granted(asked)
+			c.tallies.of(e).granted(asked)
 			c.forecasting.demanded(e, asked)
 		}
 		if back > 0 {

@@ -96,7 +96,7 @@ func (l *shard) take(e *entity, tokens Tokens) {
 	}
 	c := l.c
 	l.keepWhole(e, e.books.Take(tokens))
-	l.c.tallied(e).granted(tokens)
+	l.c.tallies.of(e).granted(tokens)
 	if e.demand.model == nil && !e.demand.counting {
 		e.demand.begin(l.now.Tick, c.cfg.Bin)
 	}
@@ -126,7 +126,7 @@ func (l *shard) give(e *entity, tokens Tokens) {
 	}
 	c := l.c
 	l.keepWhole(e, e.books.Return(tokens))
-	l.c.tallied(e).released(tokens)
+	l.c.tallies.of(e).released(tokens)
 	l.roll(e)
 	e.demand.released(tokens)
 	l.touch(e)

@@ -108,7 +108,7 @@ func (l *starLedger) Apply(id star.ID, v *avantan.Value) {
 	}
 	own, _ := v.Of(c.cfg.Self)
 	c.keepWhole(e, e.books.Grant(own.Offered, o.grant))
-	c.tallied(e).moved(answer.Move{Wall: c.now.Wall, Tokens: o.grant - own.Offered})
+	c.tallies.of(e).moved(answer.Move{Wall: c.now.Wall, Tokens: o.grant - own.Offered})
 	c.lateFrom(e, o.grant-max(0, own.Offered), windowIn(v))
 	e.moved++
 	e.rebalance.lastGrant = e.books.Left()

@@ -61,7 +61,7 @@ func (l *transferLedger) Left() (left, target Tokens) {
 // Debit implements transfer.Ledger.
 func (l *transferLedger) Debit(receiver SiteID, amount Tokens) {
 	l.c.keepWhole(l.e, l.e.books.Debit(amount))
-	l.c.tallied(l.e).moved(answer.Move{Wall: l.c.now.Wall, From: l.c.cfg.Self, To: receiver, Tokens: amount})
+	l.c.tallies.of(l.e).moved(answer.Move{Wall: l.c.now.Wall, From: l.c.cfg.Self, To: receiver, Tokens: amount})
 	l.c.dirtyBooks(l.e)
 }
 
@@ -73,7 +73,7 @@ func (l *transferLedger) Credit(donor SiteID, amount Tokens) error {
 		return fmt.Errorf("entity %q: %d tokens: %w", l.e.name, amount, errBooksFull)
 	}
 	l.c.keepWhole(l.e, l.e.books.Credit(amount))
-	l.c.tallied(l.e).moved(answer.Move{Wall: l.c.now.Wall, From: donor, To: l.c.cfg.Self, Tokens: amount})
+	l.c.tallies.of(l.e).moved(answer.Move{Wall: l.c.now.Wall, From: donor, To: l.c.cfg.Self, Tokens: amount})
 	l.c.lateFrom(l.e, amount, l.c.incoming)
 	l.c.peering.spent(l.e, donor, amount)
 	l.c.dirtyBooks(l.e)

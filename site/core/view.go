@@ -25,8 +25,8 @@ func (e *entity) view() answer.View {
 	return v
 }
 
-// addTo adds the entity to the sums of a list.
-func (e *entity) addTo(s *answer.Sum) {
+// addUp adds an entity to the sums of a list.
+func addUp(s *answer.Sum, e *entity) {
 	s.Entities++
 	s.Waiting += e.queue.len()
 	if e.parent() != nil || rateOf(e) != nil {

@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// MaxChanges bounds the changes of an entity.
-	MaxChanges = 16
-	// maxEntities bounds the entities. An entity that was only created makes room, or else the
-	// one that was changed longest ago.
+	// maxChanges bounds the changes of an entity.
+	maxChanges = 16
+	// maxEntities bounds the entities. An entity with a creation alone makes room, or else
+	// the entity with the oldest change.
 	maxEntities = 2000
 	// maxFile is the size of the file, in bytes, from which on it is written anew. A file
 	// with all that is remembered is smaller: a change takes at most a kilobyte.
-	maxFile = 2 * MaxChanges * maxEntities << 10
+	maxFile = 2 * maxChanges * maxEntities << 10
 )
 
 // Created is the kind of a creation.
@@ -46,7 +46,7 @@ type Change struct {
 	Parent     string `json:"parent,omitempty"`
 }
 
-// History is what a site remembers. It may be used from several goroutines.
+// History has the changes that a site remembers. Several goroutines may use a History.
 type History struct {
 	path string
 
@@ -56,8 +56,8 @@ type History struct {
 	size    int64
 }
 
-// Open reads what a file remembers, and adds to the file; without a path nothing outlives the
-// process. Lines that are no changes, such as one that a crash cut off, are left out.
+// Open reads the changes of a file, and adds to the file; without a path nothing outlives the
+// process. Lines that are no changes, such as the line of a crash, are left out.
 func Open(path string) (*History, error) {
 	h := &History{path: path, changes: make(map[string][]Change)}
 	if path == "" {
@@ -97,7 +97,7 @@ func (h *History) add(c Change) bool {
 		h.forgetOldest()
 	}
 	of = append(of, c)
-	h.changes[c.Entity] = of[max(0, len(of)-MaxChanges):]
+	h.changes[c.Entity] = of[max(0, len(of)-maxChanges):]
 	return true
 }
 
@@ -148,7 +148,7 @@ func (h *History) Add(c Change) error {
 	return nil
 }
 
-// rewrite writes the file with what is remembered, and opens it to add to it.
+// rewrite writes the file anew with the changes in memory, and opens the file to add to it.
 func (h *History) rewrite() error {
 	var all []Change
 	for _, of := range h.changes {
@@ -170,7 +170,7 @@ func (h *History) rewrite() error {
 		return fmt.Errorf("write the history of changes: %w", err)
 	}
 	if h.file != nil {
-		_ = h.file.Close() // what it has to say the new file says
+		_ = h.file.Close() // the new file has its lines
 	}
 	h.file, h.size = f, int64(text.Len())
 	return nil

@@ -52,7 +52,7 @@ func TestHistory(t *testing.T) {
 	for range 2 {
 		h = open(t, path)
 		got := h.Of("vm")
-		if len(got) != MaxChanges || !reflect.DeepEqual(got[0], change("vm", 19)) || !reflect.DeepEqual(got[15], change("vm", 4)) {
+		if len(got) != maxChanges || !reflect.DeepEqual(got[0], change("vm", 19)) || !reflect.DeepEqual(got[15], change("vm", 4)) {
 			t.Errorf("%d changes, %+v", len(got), got)
 		}
 	}
@@ -109,7 +109,7 @@ func FuzzRead(tf *testing.F) {
 		h := &History{changes: make(map[string][]Change)}
 		h.read(text)
 		for name, of := range h.changes {
-			if name == "" || len(of) == 0 || len(of) > MaxChanges {
+			if name == "" || len(of) == 0 || len(of) > maxChanges {
 				t.Errorf("%q has %d changes", name, len(of))
 			}
 		}
