@@ -295,8 +295,9 @@ func viewer(b *tab, c *httpapi.Client) {
 
 // killSite kills a site; the pages tell, and the doctor says what to do.
 func killSite(b *tab, site *proc.Process) {
-	b.open("")
+	b.keys("g", "c")
 	b.shows("all 5 sites serve")
+	b.until("rates", `/Granted\s+\d/.test(document.querySelector(".facts").innerText)`)
 	if err := site.Kill(); err != nil {
 		b.t.Fatal(err)
 	}
@@ -344,6 +345,7 @@ func minute(b *tab) {
 	b.click(table)
 	b.until("a forecast beside what came", `[...document.querySelectorAll("[aria-labelledby=demand-title] .chart-table tbody tr")].some((r) => [...r.cells].every((c) => c.textContent !== "–"))`)
 	b.click(table)
+	b.run(`scrollTo(0, 0)`)
 	b.picture("console-entity", 980)
 	b.shoot("entity-minute")
 }
@@ -376,16 +378,21 @@ func TestSearch(t *testing.T) {
 	b := browse(t).openTab(t, cluster.AppManager(0).HTTP, shots)
 	b.open("search")
 	b.until("the field", `document.querySelector("#search-text") !== null`)
+	// The first searches run beside the site's work after so many creations.
+	for range 3 {
+		ask[float64](b, searching("warm"))
+		ask[float64](b, searching("up"))
+	}
 	worst := time.Duration(0)
 	for _, text := range []string{"resource-099999", "ORG-777", "team-36/resource-0000", "e", "nowhere"} {
 		var took []time.Duration
-		for range 3 {
+		for range 5 {
 			took = append(took, time.Duration(ask[float64](b, searching(text))*float64(time.Millisecond)).Round(100*time.Microsecond))
 			ask[float64](b, searching("-"))
 		}
 		slices.Sort(took)
 		t.Logf("search for %q: %v on the page", text, took)
-		worst = max(worst, took[1])
+		worst = max(worst, took[len(took)/2])
 	}
 	if worst >= searchBound {
 		t.Errorf("a search among %d entities took %v, want less than %v", manyEntities, worst, searchBound)
