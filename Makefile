@@ -437,7 +437,7 @@ release-test: ## Test what builds releases; as root, run a site and an app manag
 lint: bin/golangci-lint $(if $(subst $(EVERYTHING),,$(PKGS)),,house) ## Run the linters, and hold structure and words against their bounds; they also check the format
 	GOGC=200 $(BOTH) bin/golangci-lint run $(PKGS)
 ifeq ($(PKGS),$(EVERYTHING))
-	for tool in release house; do (cd tools/$$tool && GOGC=200 $(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...); done
+	for tool in release house docsite chart; do (cd tools/$$tool && GOGC=200 $(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...); done
 endif
 
 # Handed to house, e.g. `make house HOUSE_FLAGS="-v"`.
@@ -480,6 +480,30 @@ docs-generate: ## Write the pages of docs/ that the code tells; tests compare th
 	$(GO) run ./cmd/samya config reference >bin/configuration.md
 	mv bin/configuration.md docs/configuration.md
 
+# The path of the site at its host, e.g. `make docs-site DOCS_BASE=/samya/`.
+DOCS_BASE ?= /
+
+# What npm has installed stays while its pins stay.
+.PHONY: docs-site
+docs-site: bin/docsite ## Build the documentation site into bin/docs-site; needs node 20 with npm
+	bin/docsite -out bin/docs-src stage
+	cd bin/docs-src && { cmp -s package-lock.json node_modules/.installed || \
+	  { npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && cp package-lock.json node_modules/.installed; }; }
+	cd bin/docs-src && DOCS_BASE=$(DOCS_BASE) node_modules/.bin/vitepress build --logLevel error
+
+.PHONY: docs-check
+docs-check: docs-site ## Build the documentation site; check its links, headings, titles, and that it asks no other host for anything
+	GOWORK=off $(GO) vet -C tools/docsite ./...
+	GOWORK=off $(GO) test -C tools/docsite ./...
+	bin/docsite -site bin/docs-site -base $(DOCS_BASE) check
+
+# Where docs-serve listens.
+DOCS_ADDR ?= 127.0.0.1:8099
+
+.PHONY: docs-serve
+docs-serve: docs-site ## Build the documentation site and serve it at http://127.0.0.1:8099
+	bin/docsite -site bin/docs-site -addr $(DOCS_ADDR) serve
+
 # With what it builds the tests of terraform/ run in `make test` as well.
 .PHONY: terraform-fmt
 terraform-fmt: bin/tofu bin/standin ## Check the format of terraform/
@@ -508,11 +532,23 @@ terraform-schemas: ## Read anew what the clouds' providers take, for the resourc
 terraform-docs: ## Write terraform/reference.md out of the configurations
 	$(GO) test -count=1 ./terraform -run 'TestReference$$' -update
 
+# Handed to the tests of the chart, e.g. `make chart CHART_FLAGS=-update`.
+CHART_FLAGS ?=
+
+.PHONY: chart
+chart: build ## Check the Helm chart and the Compose file: lint, schemas of Kubernetes, and what they start as processes
+	$(GO) vet -C tools/chart .
+	$(GO) test -C tools/chart -vet=off -count=1 -timeout 10m $(TEST_FLAGS) . $(CHART_FLAGS)
+
+.PHONY: chart-apply
+chart-apply: bin/kube-apiserver ## Apply the chart to a real kube-apiserver, twice; builds it first (minutes), and takes etcd from PATH
+	SAMYA_KUBE_APISERVER=$(BIN)/kube-apiserver $(GO) test -C tools/chart -count=1 -timeout 10m -v $(TEST_FLAGS) -run 'TestApply$$' .
+
 .PHONY: tidy-check
 tidy-check: ## Check that go.mod and go.sum are tidy; prints the difference
 	GOWORK=off $(GO) mod tidy -diff
 	GOWORK=off $(GO) -C lab mod tidy -diff
-	for tool in release house; do $(GO) -C tools/$$tool mod tidy -diff; done
+	for tool in release house docsite chart; do $(GO) -C tools/$$tool mod tidy -diff; done
 
 .PHONY: clean
 clean: ## Remove what was built
@@ -558,6 +594,11 @@ bin/gubernator: tools/gubernator/go.mod tools/gubernator/go.sum
 .PHONY: bin/house
 bin/house:
 	$(GO) build -C tools/house -o $(BIN)/ .
+
+# The go command knows itself whether there is anything to do.
+.PHONY: bin/docsite
+bin/docsite:
+	GOWORK=off $(GO) build -C tools/docsite -o $(BIN)/ .
 
 # The go command knows itself whether there is anything to do.
 .PHONY: bin/release
@@ -607,5 +648,15 @@ bin/standin: tools/standin/go.mod tools/standin/go.sum $(wildcard tools/standin/
 	$(GO) build -C tools/standin -o $(BIN)/ .
 	touch $@
 
+# Its version decides which of its abilities are on.
+KUBERNETES := -X k8s.io/component-base/version.gitVersion=v1.37.2 -X k8s.io/component-base/version.gitMajor=1 \
+  -X k8s.io/component-base/version.gitMinor=37
+
+bin/kube-apiserver: tools/kubernetes/go.mod tools/kubernetes/go.sum
+	echo "building $@ (minutes, the first time)"
+	$(GO) build -C tools/kubernetes -v -p 2 -ldflags '-w $(KUBERNETES)' -o $(BIN)/ \
+	  k8s.io/kubernetes/cmd/kube-apiserver 2>&1 | $(count)
+	touch $@
+
 # These say themselves what they do.
-.SILENT: bin/tofu bin/standin bin/golangci-lint bin/grpcurl bin/ratelimit bin/gubernator bin/gofumpt bin/buf bin/protoc-gen-go bin/protoc-gen-go-grpc bin/protoc-gen-go-vtproto bin/benchstat generate-check fuzz help
+.SILENT: bin/kube-apiserver bin/tofu bin/standin bin/golangci-lint bin/grpcurl bin/ratelimit bin/gubernator bin/gofumpt bin/buf bin/protoc-gen-go bin/protoc-gen-go-grpc bin/protoc-gen-go-vtproto bin/benchstat generate-check fuzz help

@@ -45,8 +45,8 @@ func (p *program) configCheck() *cobra.Command {
 that a file has settings of judges them as far as it can without listening and
 without opening its data. Files that are named in it, of keys and the like, must
 be there. What is set in the environment counts as it does at a start, so a file
-that several sites share can be checked with SAMYA_NAME set.`,
-		Example: "  samya config check /etc/samya/samya.yaml\n  SAMYA_NAME=us samya config check shared.yaml",
+that several sites share can be checked with SAMYA_SITE_NAME set.`,
+		Example: "  samya config check /etc/samya/samya.yaml\n  SAMYA_SITE_NAME=us samya config check shared.yaml",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return &usageError{errors.New("no file, want at least one")}
@@ -86,7 +86,7 @@ func (p *program) judge(ctx context.Context, path string) ([]string, error) {
 		names = append(names, kind.Name)
 		judge := &program{
 			stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard,
-			lookupEnv: p.lookupEnv, judging: true,
+			lookupEnv: p.lookupEnv, environ: p.environ, judging: true,
 		}
 		cmd := judge.commandOf(kind.Name)
 		cmd.SilenceUsage, cmd.SilenceErrors = true, true
@@ -94,6 +94,7 @@ func (p *program) judge(ctx context.Context, path string) ([]string, error) {
 		cmd.SetArgs([]string{"--" + settings.ConfigFlag, path})
 		err := cmd.ExecuteContext(ctx)
 		errs = append(errs, judge.settled.Locate(err))
+		p.warn(judge.settled)
 	}
 	return names, errors.Join(errs...)
 }
@@ -120,10 +121,11 @@ Values are not judged; samya config check does that.`,
 			// The settings come from the kind, not from this command.
 			PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 			RunE: func(cmd *cobra.Command, _ []string) error {
-				settled, err := p.settlement(cmd.Flags(), kind.Name)
+				settled, err := p.settlement(cmd.Flags(), kind.Name, kind.Name)
 				if err != nil {
 					return &usageError{err}
 				}
+				p.warn(settled)
 				return settled.Show(p.stdout)
 			},
 		}
@@ -142,6 +144,9 @@ func (p *program) configReference() *cobra.Command {
 		Args:   exactly(),
 		RunE: func(*cobra.Command, []string) error {
 			if err := settings.Reference(p.stdout, p.kinds()); err != nil {
+				return err
+			}
+			if err := p.variableReference(); err != nil {
 				return err
 			}
 			return preset.Reference(p.stdout)

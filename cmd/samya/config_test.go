@@ -56,9 +56,9 @@ func TestGoodSettings(t *testing.T) {
 			"all.yaml": "site, appmgr, client", "site.yaml": "site", "appmgr.yaml": "appmgr", "client.yaml": "client", "shared.yaml": "site",
 		}[filepath.Base(file)]
 		s := newShell(t)
-		s.env["SAMYA_NAME"] = "" // counts as none
+		s.env["SAMYA_SITE_NAME"] = "" // counts as none
 		if strings.HasSuffix(file, "shared.yaml") {
-			s.env["SAMYA_NAME"] = "us"
+			s.env["SAMYA_SITE_NAME"] = "us"
 		}
 		s.expect("config check "+file, exitOK, file+": ok: "+want+"\n")
 	}
@@ -113,7 +113,7 @@ func TestCheckTellsOfEveryFile(t *testing.T) {
 
 func TestConfigShow(t *testing.T) {
 	s := newShell(t)
-	s.env["SAMYA_PRESET"] = "lan"
+	s.env["SAMYA_SITE_PRESET"] = "lan"
 	code, stdout, stderr := s.run("config show site --config testdata/config/good/site.yaml --log-level debug --takeover-time 2s")
 	if code != exitOK {
 		t.Fatalf("exit status %d: %s", code, stderr)
@@ -121,7 +121,7 @@ func TestConfigShow(t *testing.T) {
 	shown := regexp.MustCompile(` +#`).ReplaceAllString(stdout, " #")
 	for _, want := range []string{
 		"  name: us # testdata/config/good/site.yaml:3\n",
-		"  preset: lan # SAMYA_PRESET\n",
+		"  preset: lan # SAMYA_SITE_PRESET\n",
 		"  collect-time: 150ms # preset lan\n",
 		"  takeover-time: 2s # --takeover-time\n",
 		"  log-level: debug # --log-level\n",
@@ -287,41 +287,27 @@ func newProgram() *program {
 	return &program{lookupEnv: func(string) (string, bool) { return "", false }}
 }
 
-// TestVariablesAreDistinct: no two flags of a command share a variable, and no
-// variable of a client configures a process of a cluster.
-func TestVariablesAreDistinct(t *testing.T) {
-	servers := make(map[string]bool)
-	for _, kind := range new(program).kinds() {
-		seen := make(map[string]string)
-		for _, f := range kind.Keys() {
-			for _, name := range kind.EnvNames(f.Name) {
-				if other, ok := seen[name]; ok {
-					t.Errorf("%s and %s", other, f.Name)
-				}
-				seen[name] = f.Name
-				if kind.Name != kindClient {
-					servers[name] = true
-				} else if servers[name] {
-					t.Errorf("%s is a variable of a server and of the client's --%s", name, f.Name)
-				}
-			}
-		}
-	}
-}
-
-// TestClientIgnoresTheSitesEnvironment: a command run beside a site, in the site's
-// environment, does not present the site's certificate.
-func TestClientIgnoresTheSitesEnvironment(t *testing.T) {
+// TestClientRefusesTheSitesEnvironment: a command run beside a site, in the site's
+// environment, does not present the site's certificate, whatever the variable's name.
+func TestClientRefusesTheSitesEnvironment(t *testing.T) {
 	s := newShell(t)
-	s.env["SAMYA_TLS_CERT"], s.env["SAMYA_TLS_KEY"] = "site.crt", "site.key"
+	s.env["SAMYA_SITE_TLS_CERT"], s.env["SAMYA_APPMGR_TLS_KEY"] = "site.crt", "site.key"
 	if code, _, stderr := s.run("sites"); code != exitOK {
 		t.Errorf("exit status %d: %s", code, stderr)
+	}
+	s.env["SAMYA_TLS_CERT"] = "site.crt"
+	code, _, stderr := s.run("sites")
+	for _, name := range []string{"SAMYA_TLS_CERT: ", "SAMYA_CLIENT_TLS_CERT", "SAMYA_SITE_TLS_CERT", "SAMYA_APPMGR_TLS_CERT"} {
+		if code != exitUsage || !strings.Contains(stderr, name) {
+			t.Errorf("exit status %d, no %s: %s", code, name, stderr)
+		}
 	}
 	s.env["SAMYA_CLIENT_TLS_CERT"] = "client.crt"
 	if code, _, stderr := s.run("sites"); code != exitUsage || !strings.Contains(stderr, "tls-ca") {
 		t.Errorf("exit status %d: %s", code, stderr)
 	}
 	delete(s.env, "SAMYA_CLIENT_TLS_CERT")
+	delete(s.env, "SAMYA_TLS_CERT")
 	s.env["SAMYA_CLIENT_ADDR"], s.env["SAMYA_ADDR"] = s.env["SAMYA_ADDR"], "http://127.0.0.1:1"
 	if code, _, stderr := s.run("sites"); code != exitOK {
 		t.Errorf("SAMYA_CLIENT_ADDR does not go before SAMYA_ADDR: exit status %d: %s", code, stderr)

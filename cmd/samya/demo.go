@@ -83,7 +83,7 @@ differ.`,
 	f.Uint64Var(&opts.Seed, "seed", 1, "what is left to chance: makes the load repeatable")
 	f.BoolVar(&opts.HA, "ha", false, "run each site at two nodes, with the log in an etcd of three processes, and kill the active node of a site in the middle")
 	f.StringVar(&opts.Protocol, "protocol", "", moduleUses["protocol"]+": "+strings.Join(policy.ProtocolNames(), ", ")+" (default "+core.Config{}.WithDefaults().Protocol+")")
-	settings.Former(f, "data", "dir")
+	settings.FormerOfAnother(f, "data", "dir")
 	f.StringVar(&opts.Dir, "dir", "", "directory for data and logs, empty or new (default: a temporary one, removed)")
 	f.BoolVar(&opts.Keep, "keep", false, "leave the cluster up after the load, until Ctrl-C")
 	f.BoolVar(&opts.JSON, "json", false, "print JSON: the result as one line on stdout, all else on stderr")

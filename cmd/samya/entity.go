@@ -316,7 +316,7 @@ the change, and fails if that takes longer than 10 s. The change stands all the 
 		},
 	}
 	cmd.Flags().Uint64Var(&change.ExpectedVersion, "expected-version", 0, "change only from this version; 0: any")
-	settings.Former(cmd.Flags(), "wait", "wait-applied")
+	settings.FormerOfAnother(cmd.Flags(), "wait", "wait-applied")
 	cmd.Flags().BoolVar(&change.WaitApplied, "wait-applied", false, "wait until all sites have applied the change, 10 s at most")
 	cmd.Flags().StringVar(&change.RequestID, "request-id", "", requestIDUsage)
 	return cmd

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -16,10 +17,6 @@ const (
 	kindAppmgr = "appmgr"
 	kindClient = "client"
 )
-
-// clientPrefix begins the variables of commands that talk to a cluster, so that the
-// environment of a site or an app manager does not affect them.
-const clientPrefix = "SAMYA_CLIENT_"
 
 // kindKey is the annotation of a command with its kind.
 const kindKey = "samya.settings"
@@ -77,17 +74,9 @@ func (p *program) kinds() []settings.Kind {
 		{Name: kindAppmgr, About: "`samya appmgr`"},
 		{Name: kindClient, About: "all commands that talk to a cluster: `samya acquire`, `samya entity`, `samya sites`, …", Optional: true},
 	}
-	reserved := make(map[string]bool)
 	for i := range kinds {
 		k := &kinds[i]
-		k.Flags = flagsOf(p.commandOf(k.Name))
-		if k.Name == kindClient {
-			k.Prefix, k.Reserved = clientPrefix, reserved
-			continue
-		}
-		for _, f := range k.Keys() {
-			reserved[f.Name] = true
-		}
+		k.Flags, k.Prefix = flagsOf(p.commandOf(k.Name)), prefixes[k.Name]
 	}
 	return kinds
 }
@@ -103,7 +92,7 @@ func flagsOf(cmd *cobra.Command) *pflag.FlagSet {
 // settle sets the flags that the command line does not set, from the environment and
 // from the file that --config or SAMYA_CONFIG names.
 func (p *program) settle(cmd *cobra.Command) error {
-	settled, err := p.settlement(cmd.Flags(), kindOf(cmd))
+	settled, err := p.settlement(cmd.Flags(), kindOf(cmd), pathOf(cmd))
 	p.settled = settled
 	if err != nil {
 		return &usageError{err}
@@ -112,12 +101,14 @@ func (p *program) settle(cmd *cobra.Command) error {
 }
 
 // settlement is settle for flags of a kind of process, without the error of wrong usage.
-func (p *program) settlement(flags *pflag.FlagSet, kind string) (*settings.Settled, error) {
+// path is the command's name.
+func (p *program) settlement(flags *pflag.FlagSet, kind, path string) (*settings.Settled, error) {
 	var k settings.Kind
 	var file *settings.File
+	kinds := p.kinds()
 	if f := flags.Lookup(settings.ConfigFlag); f != nil && kind != "" {
-		kinds := p.kinds()
 		k = kinds[slices.IndexFunc(kinds, func(k settings.Kind) bool { return k.Name == kind })]
+		k.Variables = variablesOf(kinds, kind, path)
 		if _, err := k.FromEnvironment(flags, f, p.lookupEnv); err != nil {
 			return nil, err
 		}
@@ -127,10 +118,25 @@ func (p *program) settlement(flags *pflag.FlagSet, kind string) (*settings.Settl
 				return nil, err
 			}
 		}
+	} else {
+		k.Variables = variablesOf(kinds, "", path)
 	}
 	settled, err := settings.Settle(flags, k, file, p.lookupEnv)
+	if kind == kindSite || kind == kindAppmgr {
+		settled.Warnings = append(settled.Warnings, p.unknownVariables(kind)...)
+	}
 	if f := flags.Lookup(preset.Flag); f != nil && err == nil {
 		err = settled.Fill(f, preset.Values(preset.Name(f.Value.String())))
 	}
 	return settled, err
+}
+
+// warn writes warnings about settings for a person.
+func (p *program) warn(s *settings.Settled) {
+	if s == nil {
+		return
+	}
+	for _, w := range s.Warnings {
+		_, _ = fmt.Fprintln(p.stderr, "warning: "+w) // no other output is left for a warning
+	}
 }

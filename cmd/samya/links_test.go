@@ -19,7 +19,7 @@ var (
 // TestLinks: every target of a link within this project exists, headings too.
 func TestLinks(t *testing.T) {
 	pages := []string{"../../README.md", "../../CHANGELOG.md", "../../CONTRIBUTING.md"}
-	for _, pattern := range []string{"../../docs/*.md", "../../docs/*/*.md", "../../docs/*/*/*.md", "../../terraform/*.md", "../../clients/*/*.md"} {
+	for _, pattern := range []string{"../../docs/*.md", "../../docs/*/*.md", "../../docs/*/*/*.md", "../../terraform/*.md", "../../deploy/helm/*/*.md", "../../clients/*/*.md"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

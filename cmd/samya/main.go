@@ -21,7 +21,7 @@ func main() {
 	ctx, hurry, release := signals(context.Background())
 	p := &program{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
-		lookupEnv: os.LookupEnv, hurry: hurry,
+		lookupEnv: os.LookupEnv, environ: os.Environ, hurry: hurry,
 	}
 	code := p.run(ctx, os.Args[1:])
 	release()
@@ -33,6 +33,7 @@ type program struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	lookupEnv      func(key string) (string, bool)
+	environ        func() []string // nil: nobody looks for mistyped variables
 	hurry          <-chan struct{} // closed by a second signal
 
 	// judging makes a process check its settings and not run.
@@ -65,9 +66,9 @@ func (p *program) root() *cobra.Command {
 limit, answering almost every request inside its own region.
 
 Every flag can also be set by an environment variable: SAMYA_ and the flag's
-name in capitals, '-' as '_' (--max-conns is SAMYA_MAX_CONNS). Commands
-that talk to a cluster read SAMYA_CLIENT_ and the name first, and do not read the
-variables of a site or an app manager, such as SAMYA_TLS_CERT. What a process
+name in capitals, '-' as '_' (--max-wait is SAMYA_MAX_WAIT). Sites, app managers
+and what commands that talk to a cluster share have prefixes of their own:
+SAMYA_SITE_, SAMYA_APPMGR_ and SAMYA_CLIENT_. What a process
 of a cluster needs, and what all commands that talk to one share, can
 stand in a file as well: --config FILE, or SAMYA_CONFIG (samya config --help).
 A flag goes before the environment, the environment before the file, the file

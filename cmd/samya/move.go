@@ -33,7 +33,7 @@ func (p *program) acquireCommand() *cobra.Command {
 	f.DurationVar(&m.wait, "wait", defaultWait, "how long to wait for tokens of other sites, at most 60s")
 	f.Int64Var(&m.minTokens, "min-tokens", 0, "fewest tokens to be content with (default: all of them)")
 	f.BoolVar(&m.dryRun, "dry-run", false, "only tell what would be granted at once")
-	settings.Former(f, "lease", "ttl")
+	settings.FormerOfAnother(f, "lease", "ttl")
 	f.DurationVar(&m.ttl, "ttl", 0, "life of the lease, 1s to 168h, after which it ends by itself (default: hold the tokens for good)")
 	f.StringVar(&m.holder, "holder", "", "whose the lease is")
 	m.setUp(p, cmd)

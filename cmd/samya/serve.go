@@ -90,6 +90,11 @@ func (s *served) complete(p *program, g guardConfig) (*guards, error) {
 	if s.Logger, err = s.logger(p.stderr); err != nil {
 		return nil, err
 	}
+	if p.settled != nil {
+		for _, w := range p.settled.Warnings {
+			s.Logger.Warn("settings", slog.String("warning", w))
+		}
+	}
 	if s.matrix != "" && s.matrix != "none" {
 		m, err := wan.Open(s.matrix)
 		if err != nil {

@@ -129,7 +129,7 @@ of the cluster has had, no --members, and the gossip address of any member in
 		f.StringVar(m.Choice, m.Name, m.Default, fmt.Sprintf("%s: %s", moduleUses[m.Name], strings.Join(m.Known, ", ")))
 		must(cmd.RegisterFlagCompletionFunc(m.Name, cobra.FixedCompletions(m.Known, cobra.ShellCompDirectiveNoFileComp)))
 	}
-	settings.Former(f, "wait", "wait-for")
+	settings.FormerOfAnother(f, "wait", "wait-for")
 	rateLimitFlags(cmd, &limits.Settings)
 	e.flags(f)
 	e.completions(cmd)

@@ -78,13 +78,13 @@ func Faults(flags []Flag) []string {
 			bad("--%s is a %s of %s, and a %s of %s", f.Name, other.Type, other.Command, f.Type, f.Command)
 		}
 		_, general := words[f.Name]
-		if meaning(f.Usage) != meaning(other.Usage) && !general {
+		if Meaning(f.Usage) != Meaning(other.Usage) && !general {
 			bad("--%s of %s: %q; of %s: %q", f.Name, other.Command, other.Usage, f.Command, f.Usage)
 		}
-		if same, ok := named[meaning(f.Usage)]; ok && same.Name != f.Name {
-			bad("%q is --%s of %s and --%s of %s", meaning(f.Usage), same.Name, same.Command, f.Name, f.Command)
+		if same, ok := named[Meaning(f.Usage)]; ok && same.Name != f.Name {
+			bad("%q is --%s of %s and --%s of %s", Meaning(f.Usage), same.Name, same.Command, f.Name, f.Command)
 		}
-		named[meaning(f.Usage)] = f
+		named[Meaning(f.Usage)] = f
 	}
 	for name := range words {
 		if _, ok := first[name]; !ok {
@@ -104,8 +104,8 @@ func kind(typ string) string {
 	return typ
 }
 
-// meaning is the first clause of a flag's usage. Further clauses tell about a command.
-func meaning(usage string) string {
+// Meaning is the first clause of a flag's usage. Further clauses tell about a command.
+func Meaning(usage string) string {
 	if i := strings.IndexAny(usage, ":;,("); i > 0 {
 		usage = usage[:i]
 	}

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// openTime bounds the time in which a server says that it speaks frames: several round
+	// openTime bounds the wait for a server's word that it speaks frames: several round
 	// trips between two regions of the earth.
 	openTime = 2 * time.Second
 	// gRPCTime is how long streams go over gRPC after a server has not spoken frames, or a
@@ -42,8 +42,8 @@ type Conn interface {
 
 // Options are the ways of an Over to its server.
 type Options struct {
-	// Dial makes a connection to the server behind the gRPC connection, in clear, and
-	// returns the name by which that server answers ListSites; empty: any.
+	// Dial makes a connection to the server behind the gRPC connection, in clear. The name
+	// is the server's name in its answer to ListSites; empty: any.
 	Dial func(ctx context.Context) (c net.Conn, name string, err error)
 	// Security authenticates the server; nil: connections are in clear.
 	Security credentials.TransportCredentials

@@ -35,7 +35,7 @@ type direction struct {
 	err error
 }
 
-// quick returns a connection whose reads and writes cost less, if there is a way to that.
+// quick returns a connection with cheaper reads and writes where the system has a way to them.
 func quick(c net.Conn) net.Conn {
 	s, ok := c.(syscall.Conn)
 	if !ok {

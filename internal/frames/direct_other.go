@@ -4,5 +4,5 @@ package frames
 
 import "net"
 
-// quick returns a connection whose reads and writes cost less, if there is a way to that.
+// quick returns c: this system has no way to cheaper reads and writes.
 func quick(c net.Conn) net.Conn { return c }

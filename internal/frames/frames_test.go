@@ -288,7 +288,7 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// counting counts the connections that its handshakes have made, and those that are open.
+// counting counts connections: all that its handshakes made, and the open connections.
 type counting struct {
 	credentials.TransportCredentials
 	made, open atomic.Int64

@@ -104,8 +104,8 @@ func TestQuickCompletes(t *testing.T) {
 	completing.Wait()
 }
 
-// TestQuickEnds: a stream whose connection is gone breaks, as by SendMsg. Connections that
-// cannot write without waiting have no quick way.
+// TestQuickEnds: the end of a connection breaks its stream, as by SendMsg. A connection has no
+// quick way if it offers no write without waiting.
 func TestQuickEnds(t *testing.T) {
 	a, _ := pair(t)
 	_, q := quickOn(t, quick(a))

@@ -50,8 +50,8 @@ type greeting struct {
 	most int
 	// name is the name of a server, as ListSites tells it; empty for a client.
 	name string
-	// authorization is the credential that a client shows, as in the header field of that
-	// name; empty for none.
+	// authorization is the client's credential, with the form of the header field
+	// Authorization; empty for none.
 	authorization string
 }
 

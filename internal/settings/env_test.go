@@ -11,24 +11,23 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestEnvNames: a kind with a prefix of its own reads its own variable first, then the
-// shared variable, but not for reserved flags. --config has a single variable.
-func TestEnvNames(t *testing.T) {
-	client := Kind{Prefix: "SAMYA_CLIENT_", Reserved: map[string]bool{"tls-cert": true}}
+// TestVariablesOf: a kind with a prefix of its own reads its own variables, and a kind
+// with names of its own those. --config has a single variable.
+func TestVariablesOf(t *testing.T) {
+	own := Kind{Prefix: "SAMYA_THING_", Variables: func(flag string) Variables { return Variables{Names: []string{"OWN_" + flag}} }}
 	for _, test := range []struct {
 		kind Kind
 		flag string
-		want []string
+		want string
 	}{
-		{Kind{}, "gossip-wait", []string{"SAMYA_GOSSIP_WAIT"}},
-		{Kind{Prefix: "SAMYA_"}, "addr", []string{"SAMYA_ADDR"}},
-		{Kind{Prefix: "SAMYA_", Reserved: map[string]bool{"addr": true}}, "addr", []string{"SAMYA_ADDR"}},
-		{client, "addr", []string{"SAMYA_CLIENT_ADDR", "SAMYA_ADDR"}},
-		{client, "tls-cert", []string{"SAMYA_CLIENT_TLS_CERT"}},
-		{client, ConfigFlag, []string{"SAMYA_CONFIG"}},
+		{Kind{}, "gossip-wait", "SAMYA_GOSSIP_WAIT"},
+		{Kind{Prefix: "SAMYA_THING_"}, "gossip-wait", "SAMYA_THING_GOSSIP_WAIT"},
+		{Kind{Prefix: "SAMYA_THING_"}, ConfigFlag, "SAMYA_CONFIG"},
+		{own, "addr", "OWN_addr"},
+		{own, ConfigFlag, "SAMYA_CONFIG"},
 	} {
-		if got := test.kind.EnvNames(test.flag); !slices.Equal(got, test.want) {
-			t.Errorf("%s%s: %q, want %q", test.kind.Prefix, test.flag, got, test.want)
+		if got := test.kind.VariablesOf(test.flag); !slices.Equal(got.Names, []string{test.want}) || got.Former+got.Refused != "" {
+			t.Errorf("%s%s: %+v, want %q", test.kind.Prefix, test.flag, got, test.want)
 		}
 	}
 }
@@ -36,7 +35,7 @@ func TestEnvNames(t *testing.T) {
 // TestFromEnvironment: the first variable that is set and not empty counts. None counts
 // for a flag of the command line, a hidden flag or --help.
 func TestFromEnvironment(t *testing.T) {
-	kind := Kind{Prefix: "SAMYA_CLIENT_"}
+	kind := twoNames()
 	for name, test := range map[string]struct {
 		args        []string
 		env         map[string]string
@@ -64,6 +63,53 @@ func TestFromEnvironment(t *testing.T) {
 	_, err := kind.FromEnvironment(bad, bad.Lookup("n"), func(string) (string, bool) { return strings.Repeat("9", 200), true })
 	if err == nil || len(err.Error()) > 200 || !strings.HasPrefix(err.Error(), "environment variable SAMYA_CLIENT_N: ") {
 		t.Errorf("a long value that is no number: %v", err)
+	}
+}
+
+// twoNames is a kind with two names of each variable.
+func twoNames() Kind {
+	return Kind{Variables: func(flag string) Variables {
+		return Variables{Names: []string{Variable("SAMYA_CLIENT_", flag), Variable(DefaultPrefix, flag)}}
+	}}
+}
+
+// TestFormerVariable: a former name counts with a warning, unless the present name is set.
+// A refused name is an error, unless a present name is set.
+func TestFormerVariable(t *testing.T) {
+	kind := Kind{Name: "thing", Variables: func(flag string) Variables {
+		v := Variables{Names: []string{Variable("SAMYA_THING_", flag)}, Former: Variable(DefaultPrefix, flag)}
+		if flag == "n" {
+			v.Former, v.Refused, v.Why = "", v.Former, "the name is SAMYA_THING_N"
+		}
+		return v
+	}}
+	for name, test := range map[string]struct {
+		env                  map[string]string
+		value, warning, fail string
+	}{
+		"present":           {env: map[string]string{"SAMYA_THING_NAME": "new"}, value: "new"},
+		"former":            {env: map[string]string{"SAMYA_NAME": "old"}, value: "old", warning: "SAMYA_NAME: a former name, read for the last time in this release; the name is SAMYA_THING_NAME"},
+		"both":              {env: map[string]string{"SAMYA_NAME": "old", "SAMYA_THING_NAME": "new"}, value: "new"},
+		"refused":           {env: map[string]string{"SAMYA_N": "1"}, value: "none", fail: "environment variable SAMYA_N: the name is SAMYA_THING_N"},
+		"refused and empty": {env: map[string]string{"SAMYA_N": ""}, value: "none"},
+		"refused and new":   {env: map[string]string{"SAMYA_N": "1", "SAMYA_THING_N": "2"}, value: "none"},
+	} {
+		f := flags(new(values))
+		s, err := Settle(f, kind, nil, func(k string) (string, bool) { v, ok := test.env[k]; return v, ok })
+		text := ""
+		if err != nil {
+			text = err.Error()
+		}
+		if got := f.Lookup("name").Value.String(); got != test.value || text != test.fail {
+			t.Errorf("%s: %q, %q, want %q, %q", name, got, text, test.value, test.fail)
+		}
+		want := []string{"environment variable " + test.warning}
+		if test.warning == "" {
+			want = nil
+		}
+		if !slices.Equal(s.Warnings, want) {
+			t.Errorf("%s: warnings %q, want %q", name, s.Warnings, want)
+		}
 	}
 }
 

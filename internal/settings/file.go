@@ -284,17 +284,25 @@ func clip(key string) string {
 
 // alternatives suggests the known key that may have been meant, or lists the keys.
 func alternatives(key, kind string, known []string) string {
-	key = strings.ReplaceAll(strings.ToLower(key), "_", "-")
-	if len(key) <= 64 && len(known) > 0 {
-		near := slices.MinFunc(known, func(a, b string) int { return cmp.Compare(distance(key, a), distance(key, b)) })
-		if d := distance(key, near); d < len(near) && d <= 1+len(near)/4 {
-			return "did you mean " + near + "?"
-		}
+	if near := Near(strings.ReplaceAll(strings.ToLower(key), "_", "-"), known); near != "" {
+		return "did you mean " + near + "?"
 	}
 	if len(known) > 4 {
 		return "samya config show " + kind + " lists all there are"
 	}
 	return "there are " + strings.Join(known, ", ")
+}
+
+// Near returns the known name that a mistyped name is nearest to; empty if none is near.
+func Near(name string, known []string) string {
+	if len(name) > 64 || len(known) == 0 {
+		return ""
+	}
+	near := slices.MinFunc(known, func(a, b string) int { return cmp.Compare(distance(name, a), distance(name, b)) })
+	if d := distance(name, near); d < len(near) && d <= 1+len(near)/4 {
+		return near
+	}
+	return ""
 }
 
 // distance counts the letters to insert, delete and change to make a of b.

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	_ "embed" // the words around the tables
 	"fmt"
 	"io"
@@ -20,7 +21,7 @@ func Reference(w io.Writer, kinds []Kind) error {
 	earlier := make(map[string]string) // kind by key and meaning
 	told := make(map[string]string)    // kind by row
 	for _, k := range kinds {
-		fmt.Fprintf(&b, "\n## `%s`\n\nFor %s.\n", k.Name, k.About)
+		fmt.Fprintf(&b, "\n## `%s`\n\nFor %s. Variables: `%s…`.\n", k.Name, k.About, cmp.Or(k.Prefix, DefaultPrefix))
 		same := make(map[string][]string) // keys by kind
 		var table strings.Builder
 		for _, f := range k.Keys() {

@@ -30,27 +30,36 @@ type Kind struct {
 	Flags *pflag.FlagSet
 	// Optional: a file may lack this kind.
 	Optional bool
-	// Prefix stands before the flag's name in a variable; "" is SAMYA_. A kind with a
-	// prefix of its own reads SAMYA_ as well, for flags that are not Reserved.
+	// Prefix stands before the flag's name in a variable; "" is SAMYA_.
 	Prefix string
-	// Reserved are flags of other kinds that share an environment with this kind.
-	Reserved map[string]bool
+	// Variables, if set, returns the variables of a flag in the place of Prefix.
+	Variables func(flag string) Variables
 }
 
-// defaultPrefix begins the variables of a kind without a prefix of its own.
-const defaultPrefix = "SAMYA_"
+// Variables are the environment variables of a flag.
+type Variables struct {
+	// Names are the present names. The first that is set and not empty counts.
+	Names []string
+	// Former, if any, counts where none of Names is set; [Settled.Warnings] tells.
+	Former string
+	// Refused, if any, is a name that another command gives another meaning. It is an
+	// error where none of Names is set. Why ends the error.
+	Refused, Why string
+}
 
-// EnvNames returns the environment variables of a flag. The first that is set and not
-// empty counts. --config has a single variable for all kinds.
-func (k Kind) EnvNames(flag string) []string {
-	shared := envName(defaultPrefix, flag)
+// DefaultPrefix begins the variables of a kind without a prefix of its own.
+const DefaultPrefix = "SAMYA_"
+
+// VariablesOf returns the environment variables of a flag. --config has a single variable
+// for all kinds.
+func (k Kind) VariablesOf(flag string) Variables {
 	switch {
-	case k.Prefix == "" || k.Prefix == defaultPrefix || flag == ConfigFlag:
-		return []string{shared}
-	case k.Reserved[flag]:
-		return []string{envName(k.Prefix, flag)}
+	case flag == ConfigFlag:
+		return Variables{Names: []string{Variable(DefaultPrefix, flag)}}
+	case k.Variables != nil:
+		return k.Variables(flag)
 	default:
-		return []string{envName(k.Prefix, flag), shared}
+		return Variables{Names: []string{Variable(cmp.Or(k.Prefix, DefaultPrefix), flag)}}
 	}
 }
 
@@ -84,30 +93,39 @@ func (k Kind) key(name string) *pflag.Flag {
 	return nil
 }
 
-// envName returns the environment variable of a flag.
-func envName(prefix, flag string) string {
+// Variable returns the environment variable of a flag.
+func Variable(prefix, flag string) string {
 	return prefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
 // FromEnvironment sets a flag from the environment, unless the command line has set it.
 // It returns the name of the variable, or "" if none is set. An empty variable counts as
-// not set. A variable of a former name is an error.
+// not set. A variable of a former flag is an error, and so is a refused one.
 func (k Kind) FromEnvironment(flags *pflag.FlagSet, f *pflag.Flag, env func(string) (string, bool)) (string, error) {
-	_, isFormer := f.Value.(former)
-	if f.Changed || f.Hidden && !isFormer || f.Name == "help" {
+	if f.Changed || !HasVariable(f) {
 		return "", nil
 	}
-	for _, name := range k.EnvNames(f.Name) {
+	isSet := func(name string) bool {
 		value, ok := env(name)
-		if !ok || value == "" {
-			continue
-		}
-		if err := set(flags, f, value); err != nil {
-			return "", fmt.Errorf("environment variable %s: %w", name, err)
-		}
-		return name, nil
+		return ok && value != ""
 	}
-	return "", nil
+	v := k.VariablesOf(f.Name)
+	names := v.Names
+	if v.Former != "" {
+		names = append(slices.Clone(names), v.Former)
+	}
+	i := slices.IndexFunc(names, isSet)
+	switch {
+	case i < 0 && v.Refused != "" && isSet(v.Refused):
+		return "", fmt.Errorf("environment variable %s: %s", v.Refused, v.Why)
+	case i < 0:
+		return "", nil
+	}
+	value, _ := env(names[i])
+	if err := set(flags, f, value); err != nil {
+		return "", fmt.Errorf("environment variable %s: %w", names[i], err)
+	}
+	return names[i], nil
 }
 
 // set gives a flag its value. The error of a bad value tells only its fault.
@@ -136,6 +154,8 @@ type Settled struct {
 	flags   *pflag.FlagSet
 	file    string // as it was named; empty without a file
 	origins map[string]origin
+	// Warnings tell of variables with former names.
+	Warnings []string
 }
 
 // origin is where a value is from; the zero value is the default.
@@ -165,6 +185,9 @@ func Settle(flags *pflag.FlagSet, kind Kind, file *File, env func(string) (strin
 			errs = append(errs, err)
 		case variable != "":
 			s.origins[f.Name] = origin{variable: variable}
+			if v := kind.VariablesOf(f.Name); variable == v.Former {
+				s.Warnings = append(s.Warnings, fmt.Sprintf("environment variable %s: a former name, read for the last time in this release; the name is %s", variable, v.Names[0]))
+			}
 		}
 	})
 	if file != nil {

@@ -233,7 +233,7 @@ func TestReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"\n## `thing`\n\nFor things.\n",
+		"\n## `thing`\n\nFor things. Variables: `SAMYA_…`.\n",
 		"\n| `name` | text | `none` | its name \\| in full |\n",
 		"\n| `limit` | size | `64MiB` | how much |\n",
 		"\n| `join` | list | `[x]` | where |\n",

@@ -80,6 +80,31 @@ func Former(f *pflag.FlagSet, old, present string) {
 	flag.Hidden, flag.NoOptDefVal = true, "true"
 }
 
+// FormerOfAnother is [Former] for a name whose variable another command reads: the
+// variable says nothing about this command.
+func FormerOfAnother(f *pflag.FlagSet, old, present string) {
+	Former(f, old, present)
+	must(f.SetAnnotation(old, noVariable, []string{}))
+}
+
+// noVariable is the annotation of a flag without a variable.
+const noVariable = "samya.no-variable"
+
+// HasVariable reports whether the environment can set a flag, or is refused for setting
+// the former name of one.
+func HasVariable(f *pflag.Flag) bool {
+	_, isFormer := f.Value.(former)
+	_, without := f.Annotations[noVariable]
+	return f.Name != "help" && !without && (isFormer || !f.Hidden)
+}
+
+// must panics on an error that only a mistake in this program can cause.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
 // FlagError is the error of a command line, told by the names of flags alone where a flag
 // has a former name.
 func FlagError(err error) error {

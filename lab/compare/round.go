@@ -101,8 +101,10 @@ func (m *rounds) system(ctx context.Context, s System, round int) (err error) {
 	return nil
 }
 
-// cell measures a cell once, and checks that the system did its job.
+// cell measures a cell once, and checks that the system did its job. It begins with a
+// disk that has nothing left to write for others.
 func (m *rounds) cell(ctx context.Context, running Running, about *About, w Way, c Cell, round int) (s *Sample, err error) {
+	flush()
 	d, err := running.Open(ctx, w.Name)
 	if err != nil {
 		return nil, fmt.Errorf("open: %w", err)

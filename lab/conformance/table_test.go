@@ -76,7 +76,8 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-// TestFill: references are replaced by what they name, and unknown ones are errors.
+// TestFill: Fill puts the value of a name in the place of a reference to the name. An unknown
+// name is an error.
 func TestFill(t *testing.T) {
 	values := map[string]any{"entity": "acme/vm", "first": Outcome{"error": map[string]any{"n": 3.0}}}
 	filled, err := fill(map[string]any{"a": "$entity/b", "b": []any{"$first.error.n", "plain"}, "c": 1.0}, values)

@@ -39,7 +39,7 @@ type Costs struct {
 	Finish float64 `json:"finish"`
 	Reply  float64 `json:"reply"`
 	Send   float64 `json:"send"`
-	// Wake is for a goroutine that wakes another, Handover the wall time until that runs.
+	// Wake is for waking another goroutine, Handover the wall time until the woken one runs.
 	// Yield is for giving up a core, Transfer for the move of a cache line.
 	Wake     float64 `json:"wake"`
 	Handover float64 `json:"handover"`

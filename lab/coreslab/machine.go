@@ -35,7 +35,7 @@ type routine struct {
 	m *machine
 	// next goes on once the routine has a core.
 	next func()
-	// parked says that the routine waits for a wake, woken that a wake came before.
+	// parked: the routine waits for a wake. woken: the wake came before the wait.
 	parked, woken bool
 	// busy is the time that the routine had a core, and did not spin.
 	busy time.Duration

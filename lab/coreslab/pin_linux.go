@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pin has this process, and all that it starts, run on the first cores alone that it may run
-// on. The returned function undoes that.
+// pin binds this process, and all processes that it starts, to the first cores of its set of
+// cores. The returned function gives the whole set back.
 func pin(cores int) (func() error, error) {
 	var may unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &may); err != nil {

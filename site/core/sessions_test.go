@@ -60,8 +60,8 @@ func (c *sessionClient) key(sequence uint64) attempt.Key {
 	return attempt.OfSession(c.id, sequence)
 }
 
-// ask has a client make its next request, or repeat one, and checks that no request is new to
-// the table that was answered within the time for which it is to be remembered.
+// ask has a client make its next request, or repeat a request. A request with an answer must
+// not be new to the table before the retention of its answer ends.
 func (r *sessionRig) ask() {
 	c := r.clients[r.random.IntN(len(r.clients))]
 	sequence := c.next
@@ -261,8 +261,8 @@ func (r *sessionRig) restart() {
 }
 
 // TestSessions compares the table of requests with a slow, obvious one, while clients repeat and
-// acknowledge requests, blocks are forgotten, and the site restarts: no request is new to the
-// table that is to be remembered, and none is refused as acknowledged that is not.
+// acknowledge requests, blocks are forgotten, and the site restarts. The table knows each
+// request until its retention ends, and refuses only acknowledged requests as acknowledged.
 func TestSessions(t *testing.T) {
 	var rings, strays, acked, served int
 	for seed := range uint64(150) {

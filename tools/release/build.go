@@ -59,6 +59,9 @@ func (r *release) build(ctx context.Context) error {
 	if err := r.writeImages(binaries); err != nil {
 		return err
 	}
+	if err := r.chart(); err != nil {
+		return err
+	}
 	return r.checksums()
 }
 

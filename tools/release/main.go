@@ -1,6 +1,6 @@
 // Command release builds the files that users of samya download: archives for each
-// platform, container images, lists of the modules in each binary, and checksums. It
-// refuses to depend on where and when it runs: the same commit, built with the same
+// platform, container images, the Helm chart, lists of the modules in each binary, and
+// checksums. It refuses to depend on where and when it runs: the same commit, built with the same
 // version of Go, gives the same bytes.
 package main
 
