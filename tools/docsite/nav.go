@@ -19,7 +19,8 @@ var groups = []group{
 		"clients/python/README.md", "docs/envoy.md", "docs/migrate-ratelimit.md",
 	}},
 	{"Operate", []string{
-		"docs/deploy-local.md", "docs/deploy-google.md", "docs/deploy-aws.md", "terraform/README.md", "terraform/reference.md",
+		"docs/console.md", "docs/deploy-local.md", "docs/deploy-compose.md", "docs/deploy-kubernetes.md", "deploy/helm/samya/README.md",
+		"docs/deploy-google.md", "docs/deploy-aws.md", "terraform/README.md", "terraform/reference.md",
 		"docs/configuration.md", "docs/security.md", "docs/sizing.md", "docs/members.md", "docs/nodes.md",
 		"docs/upgrades.md", "docs/backup.md", "docs/runbooks.md",
 	}},
@@ -42,6 +43,7 @@ var titles = map[string]string{
 	"CONTRIBUTING.md":              "Contributing",
 	"clients/python/README.md":     "Client for Python",
 	"clients/typescript/README.md": "Client for TypeScript",
+	"deploy/helm/samya/README.md":  "Helm chart",
 	"terraform/README.md":          "Terraform",
 	"terraform/reference.md":       "Terraform reference",
 }

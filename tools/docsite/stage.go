@@ -32,6 +32,7 @@ var further = map[string]string{
 	"CONTRIBUTING.md":              "contributing.md",
 	"clients/python/README.md":     "client-python.md",
 	"clients/typescript/README.md": "client-typescript.md",
+	"deploy/helm/samya/README.md":  "helm.md",
 	"terraform/README.md":          "terraform.md",
 	"terraform/reference.md":       "terraform-reference.md",
 }
