@@ -49,7 +49,9 @@ export function SearchBox(p: Props): JSX.Element {
     setOpen(true);
     setAt(-1);
     clearTimeout(timer.current);
-    timer.current = setTimeout(() => p.search(value), rest);
+    if (value !== "") {
+      timer.current = setTimeout(() => p.search(value), rest);
+    }
   };
   const choose = (name: string): void => {
     setOpen(false);
