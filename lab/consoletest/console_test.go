@@ -98,6 +98,7 @@ func TestConsole(t *testing.T) {
 		{"entity", func() { entityPage(kim, clientOf(t, us.HTTP, clientToken)) }},
 		{"site killed", func() { killSite(kim, cluster.Site(3)) }},
 		{"app manager killed", func() { killManager(vera, eu) }},
+		{"minute", func() { minute(kim) }},
 		{"drain", func() { drain(kim) }},
 	} {
 		if !t.Run(step.name, func(t *testing.T) {
@@ -215,7 +216,6 @@ func entityPage(b *tab, client *httpapi.Client) {
 	b.until("the tree", `document.querySelectorAll("[role=treeitem]").length > 0 || document.querySelector("[aria-label='Entities above'] a") !== null`)
 	b.until("the history", `document.querySelectorAll("[aria-labelledby=history-title] tbody tr").length > 0`)
 	b.check("entity")
-	b.picture("console-entity", 980)
 	b.click(`button[aria-label="Table of moves"]`)
 	b.until("the table of moves", `document.querySelectorAll("[aria-labelledby=moves-title] tbody tr").length > 0`)
 	b.click(`[aria-labelledby=time-title] figcaption button`)
@@ -223,8 +223,8 @@ func entityPage(b *tab, client *httpapi.Client) {
 	b.shoot("entity-tables")
 	b.axe("entity-tables")
 	b.open("entity?name=acme")
-	b.until("the tree", `document.querySelectorAll("[role=treeitem]").length === 4`)
-	b.until("usage in the tree", `document.querySelectorAll("[role=treeitem] .meter").length === 4`)
+	b.until("the tree", `document.querySelectorAll("[role=treeitem]").length === 5`)
+	b.until("usage in the tree", `document.querySelectorAll("[role=treeitem] .meter").length === 5`)
 	b.check("tree")
 	b.run(`document.querySelector("[role=treeitem][tabindex='0']").focus()`)
 	b.keys(kb.ArrowDown)
@@ -295,8 +295,9 @@ func viewer(b *tab, c *httpapi.Client) {
 
 // killSite kills a site; the pages tell, and the doctor says what to do.
 func killSite(b *tab, site *proc.Process) {
-	b.open("")
+	b.keys("g", "c")
 	b.shows("all 5 sites serve")
+	b.until("rates", `/Granted\s+\d/.test(document.querySelector(".facts").innerText)`)
 	if err := site.Kill(); err != nil {
 		b.t.Fatal(err)
 	}
@@ -335,6 +336,20 @@ func killManager(b *tab, manager *proc.Process) {
 	b.forgive(manager.HTTP)
 }
 
+// minute looks at an entity that was looked at for long: the forecasts of the past stand beside
+// what came.
+func minute(b *tab) {
+	b.open("entity?name=acme/vm")
+	b.until("demand at five sites", `document.querySelectorAll("[aria-labelledby=demand-title] canvas").length === 5`)
+	table := `[aria-labelledby=demand-title] .chart figcaption button`
+	b.click(table)
+	b.until("a forecast beside what came", `[...document.querySelectorAll("[aria-labelledby=demand-title] .chart-table tbody tr")].some((r) => [...r.cells].every((c) => c.textContent !== "–"))`)
+	b.click(table)
+	b.run(`scrollTo(0, 0)`)
+	b.picture("console-entity", 980)
+	b.shoot("entity-minute")
+}
+
 // drain has a site leave, with a dry run first; the page of the cluster shows the site as
 // draining.
 func drain(b *tab) {
@@ -363,16 +378,21 @@ func TestSearch(t *testing.T) {
 	b := browse(t).openTab(t, cluster.AppManager(0).HTTP, shots)
 	b.open("search")
 	b.until("the field", `document.querySelector("#search-text") !== null`)
+	// The first searches run beside the site's work after so many creations.
+	for range 3 {
+		ask[float64](b, searching("warm"))
+		ask[float64](b, searching("up"))
+	}
 	worst := time.Duration(0)
 	for _, text := range []string{"resource-099999", "ORG-777", "team-36/resource-0000", "e", "nowhere"} {
 		var took []time.Duration
-		for range 3 {
+		for range 5 {
 			took = append(took, time.Duration(ask[float64](b, searching(text))*float64(time.Millisecond)).Round(100*time.Microsecond))
 			ask[float64](b, searching("-"))
 		}
 		slices.Sort(took)
 		t.Logf("search for %q: %v on the page", text, took)
-		worst = max(worst, took[1])
+		worst = max(worst, took[len(took)/2])
 	}
 	if worst >= searchBound {
 		t.Errorf("a search among %d entities took %v, want less than %v", manyEntities, worst, searchBound)

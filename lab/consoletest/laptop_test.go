@@ -1,8 +1,8 @@
 package consoletest
 
 import (
-	"bufio"
 	"encoding/json"
+	"io"
 	"net/url"
 	"os"
 	"os/exec"
@@ -30,20 +30,15 @@ func laptop(chromium browser, kim *tab, bin string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	lines := bufio.NewScanner(out)
-	if !lines.Scan() {
-		t.Fatalf("samya console prints no URL: %v", lines.Err())
-	}
 	var printed struct{ URL string }
-	if err := json.Unmarshal(lines.Bytes(), &printed); err != nil {
-		t.Fatal(err)
+	lines := json.NewDecoder(out)
+	if err := lines.Decode(&printed); err != nil {
+		t.Fatalf("samya console prints no URL: %v", err)
 	}
 	read := make(chan struct{})
 	go func() { // the command prints the next URL once this one is used
 		defer close(read)
-		for lines.Scan() {
-			continue
-		}
+		_, _ = io.Copy(io.Discard, out)
 	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended

@@ -31,7 +31,8 @@ if (process.argv.includes("--tests")) {
     outdir: join(out, "assets"),
     entryNames: "[name]-[hash]",
     minify: true,
-    legalComments: "eof",
+    legalComments: "none",
+    banner: { js: "/* Contains preact and uPlot: see licenses.txt. */", css: "/* Contains uPlot: see licenses.txt. */" },
     metafile: true,
     define: { "process.env.NODE_ENV": '"production"' },
   });
@@ -39,5 +40,10 @@ if (process.argv.includes("--tests")) {
   const one = (ending) => names.find((f) => f.endsWith(ending));
   const page = await readFile(join(here, "src/index.html"), "utf8");
   await writeFile(join(out, "index.html"), page.replace("APP.js", one(".js")).replace("APP.css", one(".css")));
+  const licenses = [];
+  for (const name of ["preact", "uplot"]) {
+    licenses.push(`${name}\n\n${await readFile(join(here, "node_modules", name, "LICENSE"), "utf8")}`);
+  }
+  await writeFile(join(out, "assets/licenses.txt"), licenses.join("\n\n"));
   await writeFile(join(out, "assets/icon.svg"), await readFile(join(here, "src/icon.svg")));
 }

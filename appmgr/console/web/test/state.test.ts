@@ -3,8 +3,9 @@ import { test } from "node:test";
 
 import { addActivity, flows, noRecent, outlook, totals } from "../src/model/activity.js";
 import { announcements } from "../src/model/announce.js";
-import { type EntityStatus, type Member, type Members, type Move, type Point, type Survey } from "../src/model/api.js";
+import { type EntityStatus, type Finding, type Member, type Members, type Move, type Point, type Survey } from "../src/model/api.js";
 import { draftOf, fingerprint, mayApply, reduceDraft, requestOf } from "../src/model/draft.js";
+import { grouped } from "../src/model/findings.js";
 import { unanswered } from "../src/model/problem.js";
 import { type Event, type State, initial, reduce } from "../src/model/state.js";
 
@@ -147,4 +148,10 @@ test("changes of sites and limits are said, and only changes", () => {
   assert.deepEqual(announcements(a, reduce(a, fed(member("serving", "draining")))), ["Site eu is now draining."]);
   assert.deepEqual(announcements(a, reduce(a, watchedAt(2, 5, 6000))), ["The limit of acme/vm is now 6,000 tokens."]);
   assert.deepEqual(announcements(a, reduce(a, { type: "failed", feed: "members", problem: unanswered(null), at: 9 })), ["Live updates are lost."]);
+});
+
+test("findings of a kind stand together, in the order of the first", () => {
+  const f = (id: string, name: string): Finding => ({ id, severity: "warning", labels: { name }, summary: "", means: "", do: "", runbook: "" });
+  assert.deepEqual(grouped([f("B", "1"), f("A", "1"), f("B", "2")]).map((g) => g.map((x) => x.id + x.labels["name"])), [["B1", "B2"], ["A1"]]);
+  assert.deepEqual(grouped([]), []);
 });

@@ -7,7 +7,9 @@ export interface Line {
   readonly values: readonly (number | null)[];
   /** The place in the palette; -1: grey, -2: the colour of faults. */
   readonly color: number;
-  readonly look: "area" | "line" | "dashes" | "bars" | "low" | "high";
+  readonly look: "area" | "line" | "dashes" | "low" | "high";
+  /** How far its last value lies ahead of now, such as "in 30 s"; unset: the last value is of now. */
+  readonly ahead?: string;
 }
 
 export interface ChartModel {

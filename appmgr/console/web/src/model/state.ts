@@ -133,7 +133,7 @@ export function reduce(s: State, e: Event): State {
     case "failed":
       return { ...s, [e.feed]: failed(s[e.feed] as Feed<unknown>, e.problem, e.at) };
     case "search/ask":
-      return { ...s, search: { ...s.search, query: e.query, busy: e.query !== "", problem: null, ...(e.query === "" ? noSearch : {}) } };
+      return { ...s, search: { ...(e.query === "" ? noSearch : s.search), query: e.query, busy: true, problem: null } };
     case "search/found": {
       if (e.query !== s.search.query) {
         return s;

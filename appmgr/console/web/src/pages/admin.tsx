@@ -6,6 +6,7 @@ import { type Draft, type FieldProblem, type Request, draftOf, mayApply, request
 import { count, counted, unknown } from "../model/format.js";
 import { outcomeOpen } from "../model/problem.js";
 import { type Action, actions, href } from "../model/routes.js";
+import { type State } from "../model/state.js";
 import { apply, tryOut } from "../shell/changes.js";
 import { type Shown, mayChange, mayDrain } from "../ui/context.js";
 import { Link, ProblemBox, Scroll, Status } from "../ui/parts.js";
@@ -53,20 +54,23 @@ function Refused({ p, action }: { p: Shown; action: Action }): JSX.Element {
   );
 }
 
+/** The draft and its request as they are now: a page may lag a frame behind what was typed. */
+function current(s: State, name: string): { draft: Draft; request: Request | FieldProblem[] } | null {
+  const subject = s.subject.value?.name === name ? s.subject.value : null;
+  return s.draft === null ? null : { draft: s.draft, request: requestOf(s.draft, subject) };
+}
+
 function Form({ p, d, name }: { p: Shown; d: Draft; name: string }): JSX.Element {
-  const subject = d.action === "limit" && name !== "" && p.s.subject.value?.name === name ? p.s.subject.value : null;
-  const request = requestOf(d, subject);
+  const request = current(p.s, name)?.request ?? [];
   const wrong = Array.isArray(request) ? request : [];
   const touched = Object.values(d.fields).some((v) => v !== "");
   const ready = !Array.isArray(request);
   const set = (field: string, value: string): void => p.store.dispatch({ type: "draft/field", field, value, requestId: crypto.randomUUID() });
   const submit = (e: Event): void => {
     e.preventDefault();
-    if (!ready || d.busy !== "no") {
-      return;
-    }
-    if (!mayApply(d, request)) {
-      void tryOut(p.store, request).then(() => reread(p, name));
+    const now = current(p.store.state, name);
+    if (now !== null && !Array.isArray(now.request) && now.draft.busy === "no" && now.draft.done === null) {
+      void tryOut(p.store, now.request).then(() => reread(p, name));
     }
   };
   return (
@@ -83,7 +87,7 @@ function Form({ p, d, name }: { p: Shown; d: Draft; name: string }): JSX.Element
           <span class="note">changes nothing</span>
         </div>
       </form>
-      <Outcome p={p} d={d} request={request} />
+      <Outcome p={p} d={d} name={name} request={request} />
     </div>
   );
 }
@@ -198,10 +202,11 @@ function DrainFields({ p, d, set }: { p: Shown; d: Draft; set: (n: string, v: st
 }
 
 /** What the dry run says, the button for the change, and what came of it. */
-function Outcome({ p, d, request }: { p: Shown; d: Draft; request: Request | FieldProblem[] }): JSX.Element {
+function Outcome({ p, d, name, request }: { p: Shown; d: Draft; name: string; request: Request | FieldProblem[] }): JSX.Element {
   const go = (): void => {
-    if (!Array.isArray(request) && d.busy === "no" && d.done === null) {
-      void apply(p.store, request).then(() => reread(p, p.s.route.page === "admin" ? p.s.route.name : ""));
+    const now = current(p.store.state, name);
+    if (now !== null && !Array.isArray(now.request) && mayApply(now.draft, now.request)) {
+      void apply(p.store, now.request).then(() => reread(p, name));
     }
   };
   return (

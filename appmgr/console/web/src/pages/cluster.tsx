@@ -73,7 +73,12 @@ function headline(rows: Row[]): JSX.Element {
   if (rows.length === 0) {
     return <>is being asked …</>;
   }
-  return bad.length === 0 ? <Status kind="ok">all {counted(serving, "site")} serve</Status> : (
+  const moving = rows.filter((r) => r.member?.state === "joining" || r.member?.state === "draining");
+  return bad.length === 0 ? (
+    <Status kind={moving.length > 0 ? "busy" : "ok"}>
+      all {counted(serving, "site")} serve{moving.map((r) => `; ${r.name} is ${r.member?.state}`).join("")}
+    </Status>
+  ) : (
     <Status kind={bad.some((r) => healthOf(r) === "unreachable") ? "bad" : "warn"}>
       {serving} of {counted(rows.length, "site")} serve; {bad.map((r) => `${r.name} is ${siteWords(r.member?.state, healthOf(r))}`).join(", ")}
     </Status>

@@ -280,18 +280,19 @@ function Demand({ p, v }: { p: Shown; v: EntityView }): JSX.Element {
 function demandChart(p: Shown, v: EntityView, site: string, o: Outlook): ChartModel {
   const color = p.colorOf(site);
   const model = v.recent.models[site] ?? "";
+  const ahead = `in ${span(o.horizon)}`;
   const forecast: Line[] =
     o.horizon === 0
       ? []
       : [
-          { label: "low", values: o.low, color, look: "low" },
-          { label: "high", values: o.high, color, look: "high" },
+          { label: "peak, lower edge", values: o.low, color, look: "low", ahead },
+          { label: "peak, upper edge", values: o.high, color, look: "high", ahead },
         ];
   return {
     title: model === "" ? site : `${site}, by ${model}`,
     unit: "tokens out",
     at: o.at,
-    lines: [...forecast, { label: "out", values: o.net, color: -1, look: "line" }, ...(o.horizon === 0 ? [] : [{ label: "expected", values: o.expected, color, look: "dashes" } as const])],
+    lines: [...forecast, { label: "out", values: o.net, color: -1, look: "line" }, ...(o.horizon === 0 ? [] : [{ label: "expected", values: o.expected, color, look: "dashes", ahead } as const])],
     stacked: false,
     window,
   };

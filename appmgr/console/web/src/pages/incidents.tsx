@@ -2,6 +2,7 @@ import { type JSX } from "preact";
 
 import { type Finding } from "../model/api.js";
 import { clock, counted, span } from "../model/format.js";
+import { grouped } from "../model/findings.js";
 import { type Shown } from "../ui/context.js";
 import { type Kind, Link, Scroll, Section, Stale, Status } from "../ui/parts.js";
 
@@ -30,9 +31,9 @@ export function IncidentsPage({ s }: Shown): JSX.Element {
           </p>
           {r.findings.length === 0 && <p class="empty">Nothing is wrong as far as can be told.</p>}
           <ol class="findings">
-            {r.findings.map((f, i) => (
-              <li key={`${f.id} ${JSON.stringify(f.labels)} ${i}`}>
-                <FindingCard f={f} />
+            {grouped(r.findings).map((g) => (
+              <li key={g[0]?.id}>
+                <FindingCard all={g} />
               </li>
             ))}
           </ol>
@@ -75,21 +76,34 @@ export function IncidentsPage({ s }: Shown): JSX.Element {
   );
 }
 
-function FindingCard({ f }: { f: Finding }): JSX.Element {
-  const labels = Object.entries(f.labels).filter(([k]) => k !== "cluster");
-  const where = f.where ?? "";
+/** The findings of one kind, about the subjects of each. */
+function FindingCard({ all }: { all: Finding[] }): JSX.Element | null {
+  const f = all[0];
+  if (f === undefined) {
+    return null;
+  }
   return (
     <article class={`card finding ${f.severity}`}>
       <h2>
         <Status kind={kinds[f.severity] ?? "idle"}>
-          <span class="severity">{f.severity}</span> {f.summary}
+          <span class="severity">{f.severity}</span> {all.length === 1 ? <Summary f={f} /> : `${counted(all.length, "finding")} of the same kind`}
         </Status>
       </h2>
+      {all.length > 1 && (
+        <ul class="subjects">
+          {all.map((x, i) => (
+            <li key={i}>
+              <Summary f={x} />
+              <Seen f={x} />
+            </li>
+          ))}
+        </ul>
+      )}
       <dl>
-        {where !== "" && (
+        {all.length === 1 && f.where !== undefined && f.where !== "" && (
           <div>
             <dt>Where</dt>
-            <dd>{where}</dd>
+            <dd>{f.where}</dd>
           </div>
         )}
         <div>
@@ -105,18 +119,33 @@ function FindingCard({ f }: { f: Finding }): JSX.Element {
         <a href={f.runbook} target="_blank" rel="noreferrer">
           Runbook {f.id}
         </a>
-        {labels.map(([k, v]) => (
-          <span key={k} class="label">
-            {k} {k === "entity" ? <Link to={{ page: "entity", name: v }}>{v}</Link> : v}
-          </span>
-        ))}
-        {f.value !== undefined && f.bound !== undefined && (
-          <span class="label">
-            seen {Number(f.value.toPrecision(4))}, alerts at {f.bound}
-          </span>
-        )}
+        {all.length === 1 && <Seen f={f} />}
       </p>
     </article>
+  );
+}
+
+/** The summary, after the name of the subject, which readers know better than its address. */
+function Summary({ f }: { f: Finding }): JSX.Element {
+  const { name, entity } = f.labels;
+  return (
+    <>
+      {name !== undefined && <span class="subject">{name}</span>}
+      {entity !== undefined && (
+        <span class="subject">
+          <Link to={{ page: "entity", name: entity }}>{entity}</Link>
+        </span>
+      )}
+      {f.summary}
+    </>
+  );
+}
+
+function Seen({ f }: { f: Finding }): JSX.Element | null {
+  return f.value === undefined || f.bound === undefined || f.bound === "" ? null : (
+    <span class="label">
+      seen {Number(f.value.toPrecision(4))}, alerts at {f.bound}
+    </span>
   );
 }
 

@@ -35,18 +35,19 @@ export function SearchPage(p: Shown): JSX.Element {
         <input id="search-text" type="search" autocomplete="off" spellcheck={false} value={text} onInput={(e) => type(e.currentTarget.value)} />
       </div>
       {search.problem !== null && <ProblemBox problem={search.problem} />}
-      {text === "" && <p class="empty">Type a part of a name, such as “vm”. Upper and lower case count alike.</p>}
-      {text !== "" && search.query === text && search.problem === null && (
+      {search.query === text && search.problem === null && (
         <>
           <p class="note" id="search-count">
-            {search.results.length === 0 && !search.busy ? "No entity has this in its name." : `${counted(search.results.length, "entity", "entities")}${search.next === "" ? "" : " and more"}`}
+            {search.results.length === 0 && !search.busy
+              ? text === "" ? "There is no entity yet." : "No entity has this in its name."
+              : `${counted(search.results.length, "entity", "entities")}${search.next === "" ? "" : " and more"}${text === "" ? " without a parent" : ""}`}
             {search.took !== null && !search.busy && `, in ${count(search.took)} ms`}
             {search.busy && ", searching …"}
           </p>
           {search.results.length > 0 && (
             <Scroll label="Entities found" class="card">
               <table class="results">
-                <caption class="visually-hidden">Entities with {text} in their names</caption>
+                <caption class="visually-hidden">{text === "" ? "Entities without a parent" : `Entities with ${text} in their names`}</caption>
                 <thead>
                   <tr>
                     <th scope="col">Entity</th>

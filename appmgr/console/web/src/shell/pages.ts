@@ -233,16 +233,14 @@ export class Pages {
     }
   }
 
-  /** Searches by a part of the name; `next` goes on after the results so far. */
+  /** Searches by a part of the name, or lists the entities without a parent; `next` goes on after the results so far. */
   async search(query: string, next = ""): Promise<void> {
     this.searching.abort();
     this.searching = new AbortController();
     const { signal } = this.searching;
     const { dispatch } = this.store;
     dispatch({ type: "search/ask", query });
-    if (query === "") {
-      return;
-    }
+    const what = query === "" ? { top: "true" } : { contains: query };
     const began = performance.now();
     const scopes = scopesOf(this.store.state.caller?.prefixes ?? []);
     let found: Entity[] = [];
@@ -252,7 +250,7 @@ export class Pages {
     }
     // A page may be empty before the end of the list, as each page has a bounded scan.
     for (let scans = 0; scans < 20 + scopes.length; scans++) {
-      const got = await call<Page>(withQuery("/v1/entities", { contains: query, prefix: scopes[scope], page_size: 20, page_token: token }), signal);
+      const got = await call<Page>(withQuery("/v1/entities", { ...what, prefix: scopes[scope], page_size: 20, page_token: token }), signal);
       if ("problem" in got) {
         dispatch({ type: "search/failed", query, problem: got.problem });
       }

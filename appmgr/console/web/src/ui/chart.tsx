@@ -28,8 +28,6 @@ function seriesOf(el: Element, line: Line): uPlot.Series {
     case "low":
     case "high":
       return { ...base, width: 0 };
-    case "bars":
-      return { ...base, width: 0, fill: color, paths: uPlot.paths.bars!({ size: [0.9, 12], align: -1 }) };
     case "area":
     case "line":
       return base;
@@ -123,14 +121,15 @@ export function Chart({ model, height = 180, look, show = count, bare = false, l
 
 /** The lines with their figures: the latest, or those under the pointer. Areas stand as they are stacked. */
 function Legend({ model, index, show, pointed }: { model: ChartModel; index: number; show: (n: number | null) => string; pointed: boolean }): JSX.Element {
-  const value = (l: Line): string => show(l.values[index] ?? null);
+  const ahead = (l: Line): boolean => l.ahead !== undefined && !pointed;
+  const value = (l: Line): string => show((ahead(l) ? l.values.at(-1) : l.values[index]) ?? null);
   const [low, high] = [model.lines.find((l) => l.look === "low"), model.lines.find((l) => l.look === "high")];
   const items = model.lines
     .filter((l) => l.look !== "low" && l.look !== "high")
     .map((l) => (
       <li key={l.label}>
         <span class={`swatch ${l.look} ${colorClass(l.color)}`} />
-        {l.label} <b>{value(l)}</b>
+        {l.label} {ahead(l) && l.ahead} <b>{value(l)}</b>
       </li>
     ));
   return (
@@ -139,7 +138,7 @@ function Legend({ model, index, show, pointed }: { model: ChartModel; index: num
       {low !== undefined && high !== undefined && (
         <li>
           <span class={`swatch high ${colorClass(high.color)}`} />
-          band <b>{`${value(low)} to ${value(high)}`}</b>
+          peak {ahead(low) && "until then"} <b>{`${value(low)} to ${value(high)}`}</b>
         </li>
       )}
       {pointed && <li class="at">at {clock(model.at[index] ?? 0)}</li>}

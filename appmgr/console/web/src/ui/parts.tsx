@@ -10,7 +10,12 @@ export type Kind = "ok" | "busy" | "warn" | "bad" | "idle";
 
 const shapes: Record<Kind, JSX.Element> = {
   ok: <circle cx="6" cy="6" r="5" />,
-  busy: <path d="M6 1a5 5 0 1 1 0 10z M6 1.7a4.3 4.3 0 0 0 0 8.6" />,
+  busy: (
+    <g>
+      <circle cx="6" cy="6" r="4.4" fill="none" stroke="currentColor" stroke-width="1.6" />
+      <path d="M6 1.6a4.4 4.4 0 0 1 0 8.8z" />
+    </g>
+  ),
   warn: <path d="M6 1 11.5 11H.5z" />,
   bad: <path d="M2.2 1 6 4.6 9.8 1 11 2.2 7.4 6 11 9.8 9.8 11 6 7.4 2.2 11 1 9.8 4.6 6 1 2.2z" />,
   idle: <circle cx="6" cy="6" r="4" fill="none" stroke="currentColor" stroke-width="2" />,
@@ -135,16 +140,16 @@ export function Stale({ feed, now, what }: { feed: Feed<unknown>; now: number; w
     return null;
   }
   if (notOffered(feed.problem)) {
-    return feed.value === null ? <p class="empty">This app manager does not tell {what}.</p> : null;
+    return feed.at === 0 ? <p class="empty">This app manager does not tell {what}.</p> : null;
   }
-  if (feed.value === null) {
-    return <ProblemBox problem={feed.problem} />;
+  if (feed.at === 0) {
+    return feed.problem.status === 0 ? <p class="empty">Nothing was read yet, as the app manager does not answer.</p> : <ProblemBox problem={feed.problem} />;
   }
   return (
     <p class="stale">
       <Status kind="warn">
         {what.charAt(0).toUpperCase() + what.slice(1)} as of {clock(feed.at)}, stale for {span(now - feed.staleSince)}: {feed.problem.title.toLowerCase()}
-        {feed.problem.detail !== "" && ` (${feed.problem.detail})`}. Trying again.
+        {feed.problem.status !== 0 && feed.problem.detail !== "" && ` (${feed.problem.detail})`}. Trying again.
       </Status>
     </p>
   );

@@ -49,7 +49,9 @@ export function SearchBox(p: Props): JSX.Element {
     setOpen(true);
     setAt(-1);
     clearTimeout(timer.current);
-    timer.current = setTimeout(() => p.search(value), rest);
+    if (value !== "") {
+      timer.current = setTimeout(() => p.search(value), rest);
+    }
   };
   const choose = (name: string): void => {
     setOpen(false);
@@ -63,12 +65,14 @@ export function SearchBox(p: Props): JSX.Element {
       setAt(Math.max(-1, Math.min(results.length - 1, at + (e.key === "ArrowDown" ? 1 : -1))));
     } else if (e.key === "Enter") {
       e.preventDefault();
-      const hit = results[at] ?? results.find((r) => r.name === text);
+      // What is drawn may lag behind what was typed.
+      const typed = (e.currentTarget as HTMLInputElement).value;
+      const hit = results[at] ?? results.find((r) => r.name === typed);
       if (hit !== undefined) {
         choose(hit.name);
       } else if (p.entered !== undefined) {
         setOpen(false);
-        p.entered(text);
+        p.entered(typed);
       }
     } else if (e.key === "Escape") {
       setOpen(false);
