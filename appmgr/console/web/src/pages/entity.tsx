@@ -47,7 +47,7 @@ export function EntityPage(p: Shown): JSX.Element {
       <Section title="Waits and refusals" id="waits-title" note="All sites together.">
         <Stale feed={v.activity} now={p.s.now} what="the recent activity" />
         <div class="multiples two">
-          {v.activity.offered && waitCharts(v).map((m) => <Chart key={m.title} model={m} look={p.look} height={130} />)}
+          {v.activity.at > 0 && waitCharts(v).map((m) => <Chart key={m.title} model={m} look={p.look} height={130} />)}
         </div>
       </Section>
       <div class="columns">
@@ -267,7 +267,7 @@ function Demand({ p, v }: { p: Shown; v: EntityView }): JSX.Element {
   return (
     <Section title="Demand and its forecast" id="demand-title" note={note}>
       <Stale feed={v.activity} now={p.s.now} what="demand and forecasts" />
-      {v.activity.offered && sites.length === 0 && <p class="empty">The sites gather figures from now on, one a second.</p>}
+      {v.activity.at > 0 && sites.length === 0 && <p class="empty">The sites gather figures from now on, one a second.</p>}
       <div class="multiples">
         {all.map(({ site, o }) => (
           <Chart key={site} model={demandChart(p, v, site, o)} look={p.look} height={110} show={short} latest={(v.recent.points[site]?.at(-1)?.at_ms ?? 0) + v.recent.skew} />

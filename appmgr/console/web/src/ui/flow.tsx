@@ -64,6 +64,11 @@ export function Flow(p: { places: readonly Place[]; shares: readonly Share[]; re
           </g>
         );
       })}
+      {moved.length === 0 && (
+        <text x={picture.width / 2} y={picture.height - 8}>
+          No tokens moved in the last {flowWindow / 1000} seconds.
+        </text>
+      )}
       {p.places.map((place) => {
         const { x, y } = at(place, picture);
         const share = p.shares.find((s) => s.site === place.name);
