@@ -224,7 +224,7 @@ function Outcome({ p, d, name, request }: { p: Shown; d: Draft; name: string; re
           <button type="button" class="primary" onClick={go}>
             {d.problem !== null && outcomeOpen(d.problem) ? "Repeat the change" : names[d.action]}
           </button>
-          <span class="note">goes to the audit log as {p.s.caller?.name === undefined || p.s.caller.name === "" ? "nobody, as nobody is asked who he is" : p.s.caller.name}</span>
+          <span class="note">goes to the audit log {p.s.caller?.name === undefined || p.s.caller.name === "" ? "without a name: no sign-in here" : `as ${p.s.caller.name}`}</span>
         </div>
       )}
       {d.busy === "change" && <p class="empty">Making the change …</p>}

@@ -380,7 +380,7 @@ function HistoryTable({ p, v }: { p: Shown; v: EntityView }): JSX.Element {
                   <td>{c.kind}</td>
                   <td class="number">{c.kind === "create" ? unknown : count(c.old_limit)}</td>
                   <td class="number">{count(c.new_limit)}</td>
-                  <td>{c.caller || "nobody was asked"}</td>
+                  <td>{c.caller || "a caller without a name"}</td>
                   <td>{c.site || unknown}</td>
                 </tr>
               ))}

@@ -126,7 +126,7 @@ function Who({ s }: { s: State }): JSX.Element | null {
   }
   return (
     <span class="caller">
-      {c.open ? "nobody is asked who he is" : c.name} · {c.role}
+      {c.open ? "no sign-in here" : c.name} · {c.role}
       {token.get() !== "" && (
         <button
           type="button"
