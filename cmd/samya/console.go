@@ -35,7 +35,7 @@ App managers serve the same console themselves, at /console/.`,
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !tlsconf.Loopback(listen) {
-				return &usageError{fmt.Errorf("listen: %s, must be an address of this machine alone, such as 127.0.0.1:0", listen)}
+				return &usageError{fmt.Errorf("http: %s, must be an address of this machine alone, such as 127.0.0.1:0", listen)}
 			}
 			addr, transport, err := t.secrets.transport(t.addr)
 			if err != nil {
@@ -71,7 +71,7 @@ App managers serve the same console themselves, at /console/.`,
 	}
 	t = p.talk(cmd)
 	f := cmd.Flags()
-	f.StringVar(&listen, "listen", "127.0.0.1:0", "host:port of the console, on this machine alone; port 0: a free one")
+	f.StringVar(&listen, "http", "127.0.0.1:0", "address to serve HTTP on; this machine alone, port 0: a free one")
 	f.BoolVar(&show, "open", false, "open the console in the browser")
 	return cmd
 }

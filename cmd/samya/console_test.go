@@ -131,7 +131,7 @@ func TestConsole(t *testing.T) {
 
 // TestConsoleUsage: the console listens on this machine alone.
 func TestConsoleUsage(t *testing.T) {
-	for _, args := range []string{"console --listen 0.0.0.0:0", "console --listen :0", "console --listen x", "console --addr ftp://x", "console now"} {
+	for _, args := range []string{"console --http 0.0.0.0:0", "console --http :0", "console --http x", "console --addr ftp://x", "console now"} {
 		if code, _, stderr := newShell(t).run(args); code != exitUsage {
 			t.Errorf("%s: exit status %d, %s", args, code, stderr)
 		}

@@ -25,7 +25,7 @@ var prefixes = map[string]string{
 
 // scoped are the flags with another meaning in each command. Their variables name the
 // command: as many words of its name as the number says, as in SAMYA_LEASE_LIST_ENTITY.
-var scoped = map[string]int{"dir": 1, "entity": 2, "holder": 1, "keep": 1, "listen": 1, "site": 2}
+var scoped = map[string]int{"dir": 1, "entity": 2, "holder": 1, "keep": 1, "site": 2}
 
 // variables returns the variables of the flags of a command: of a kind of process, or with
 // kind "" of a command without a file of settings. path is the command's name, without
