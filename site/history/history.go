@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 
@@ -52,8 +53,12 @@ type History struct {
 
 	mu      sync.Mutex
 	changes map[string][]Change
-	file    *os.File
-	size    int64
+	// file is nil until there is a change, and once the history is closed.
+	file   *os.File
+	closed bool
+	size   int64
+	// torn says that the file ends within a line.
+	torn bool
 }
 
 // Open reads the changes of a file, and adds to the file; without a path nothing outlives the
@@ -66,10 +71,29 @@ func Open(path string) (*History, error) {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		h.path = ""
 		return h, fmt.Errorf("read the history of changes: %w", err)
 	}
 	h.read(text)
-	return h, h.rewrite()
+	if len(text) > maxFile {
+		return h, h.rewrite()
+	}
+	if h.size = int64(len(text)); h.size > 0 {
+		h.torn = text[h.size-1] != '\n'
+		return h, h.begin(0)
+	}
+	return h, nil
+}
+
+// begin opens the file to add to it. An entity's first change makes the file, so that a start
+// writes nothing.
+func (h *History) begin(flags int) error {
+	f, err := os.OpenFile(h.path, os.O_WRONLY|os.O_APPEND|flags, 0o600)
+	if err != nil {
+		return fmt.Errorf("write the history of changes: %w", err)
+	}
+	h.file = f
+	return nil
 }
 
 // read takes up the lines of a file.
@@ -125,12 +149,23 @@ func (h *History) forgetOldest() {
 func (h *History) Add(c Change) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.add(c) || h.file == nil {
+	if !h.add(c) || h.path == "" || h.closed {
 		return nil
+	}
+	if h.file == nil {
+		if err := h.begin(os.O_CREATE); err != nil {
+			return err
+		}
+		if err := dirs.Sync(filepath.Dir(h.path)); err != nil {
+			return fmt.Errorf("make the history of changes durable: %w", err)
+		}
 	}
 	line, err := json.Marshal(c)
 	if err != nil {
 		return fmt.Errorf("remember a change: %w", err)
+	}
+	if h.torn {
+		line, h.torn = slices.Concat([]byte("\n"), line), false
 	}
 	n, err := h.file.Write(append(line, '\n'))
 	h.size += int64(n)
@@ -163,14 +198,14 @@ func (h *History) rewrite() error {
 	if err := dirs.Replace(h.path, text.Bytes()); err != nil {
 		return fmt.Errorf("write the history of changes: %w", err)
 	}
-	f, err := os.OpenFile(h.path, os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		return fmt.Errorf("write the history of changes: %w", err)
+	old := h.file
+	if err := h.begin(0); err != nil {
+		return err
 	}
-	if h.file != nil {
-		_ = h.file.Close() // the new file has its lines
+	if old != nil {
+		_ = old.Close() // the new file has its lines
 	}
-	h.file, h.size = f, int64(text.Len())
+	h.size, h.torn = int64(text.Len()), false
 	return nil
 }
 
@@ -187,10 +222,9 @@ func (h *History) Of(entity string) []Change {
 func (h *History) Close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.file == nil {
+	f := h.file
+	if h.file, h.closed = nil, true; f == nil {
 		return nil
 	}
-	f := h.file
-	h.file = nil
 	return f.Close()
 }

@@ -1,7 +1,9 @@
 package history
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -59,6 +61,27 @@ func TestHistory(t *testing.T) {
 	if got := h.Of("other"); len(got) != 0 {
 		t.Errorf("%+v", got)
 	}
+	for n := range 2 { // after the torn line, and then after a whole one
+		if err := h.Add(change("vm", 20+n)); err != nil {
+			t.Fatal(err)
+		}
+		if got := open(t, path).Of("vm"); len(got) != maxChanges || !reflect.DeepEqual(got[0], change("vm", 20+n)) {
+			t.Errorf("%d changes, %+v", len(got), got)
+		}
+	}
+}
+
+// TestNothingToRemember: a start without changes writes nothing.
+func TestNothingToRemember(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "changes.log")
+	for range 2 {
+		if err := open(t, path).Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("there is a file: %v", err)
+	}
 }
 
 // TestBounds: the file is written anew before it grows beyond its bound, and the entity
@@ -95,9 +118,13 @@ func TestBounds(t *testing.T) {
 
 // TestNoFile: where no file can be written the history is in memory.
 func TestNoFile(t *testing.T) {
-	h, err := Open(filepath.Join(t.TempDir(), "none", "changes.log"))
+	h := open(t, filepath.Join(t.TempDir(), "none", "changes.log"))
+	if err := h.Add(change("vm", 1)); err == nil || len(h.Of("vm")) != 1 || h.Close() != nil {
+		t.Errorf("a file in no directory: %v", err)
+	}
+	h, err := Open(t.TempDir())
 	if err == nil {
-		t.Error("a file in no directory")
+		t.Error("a directory in the place of the file")
 	}
 	if err := h.Add(change("vm", 1)); err != nil || len(h.Of("vm")) != 1 || h.Close() != nil {
 		t.Error(err)
