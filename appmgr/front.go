@@ -29,6 +29,7 @@ func newFront(c *Config, l *limiter.Limiter, local *route.Local) (f front, err e
 	f.router, err = route.New(route.Config{
 		Region: c.Region, Cluster: c.Cluster, Directory: c.Directory, Dial: c.Dial, Local: local, Latency: c.Latency, Hold: c.Hold, MaxPerSite: c.MaxPerSite,
 		ProbeInterval: c.ProbeInterval, ProbeTimeout: c.ProbeTimeout, TryTime: c.TryTime, RepeatTime: c.RepeatTime, TLS: c.TLS, Registry: c.Registry, Logger: c.Logger,
+		Traces: c.Traces,
 	})
 	if err != nil {
 		return f, fmt.Errorf("register metrics: %w", err)
@@ -42,6 +43,7 @@ func newFront(c *Config, l *limiter.Limiter, local *route.Local) (f front, err e
 		return f, fmt.Errorf("register metrics: %w", err)
 	}
 	f.service = grpcapi.New(r, f.router, l, c.MaxConcurrent)
+	f.service.Traces = c.Traces
 	entities := ratelimit.NewEntities(f.service, c.RateLimits)
 	f.limits, err = ratelimit.New(ratelimit.Config{Settings: c.RateLimits, Backend: entities, Registry: c.Registry, Logger: c.Logger})
 	if err != nil {

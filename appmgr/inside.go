@@ -34,6 +34,7 @@ func NewInside(cfg Config, calls route.Calls) (*Inside, error) {
 	if i.limiter, err = limiter.New(cfg.MaxConcurrent, cfg.Registry, cfg.Logger); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
+	i.limiter.Trace(cfg.Traces)
 	i.front, err = newFront(&cfg, i.limiter, &route.Local{Site: cfg.Name, Calls: calls})
 	return i, err
 }

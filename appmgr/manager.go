@@ -63,6 +63,7 @@ func New(cfg Config) (*Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
+	g.Trace(cfg.Traces)
 	if cfg.Access == nil {
 		if cfg.Access, err = access.Open(access.Config{TLS: cfg.TLS, Logger: cfg.Logger}); err != nil {
 			return nil, fmt.Errorf("app manager settings: %w", err)
@@ -163,6 +164,7 @@ func (m *Manager) httpAPI() httpapi.Config {
 		Service: m.service, Limiter: m.limiter, Access: m.access, RateLimits: m.limits, Policies: ratelimit.NewPolicies(m.service),
 		Reachable: m.router.Reachable, Registry: m.cfg.Registry,
 		MaxBody: m.cfg.MaxBody, MaxBulk: m.cfg.maxBulk(), Name: m.cfg.Name, Cluster: m.cfg.Cluster, Console: m.console,
+		Traces: m.cfg.Traces,
 	}
 }
 

@@ -149,6 +149,15 @@ func TestRun(t *testing.T) {
 	if err != nil || h.GetStatus() != healthpb.HealthCheckResponse_SERVING {
 		t.Errorf("health: %v, %v", h, err)
 	}
+	for _, name := range []string{"samya.v1.TokenService", "samya.v1.ClusterService", "envoy.service.ratelimit.v3.RateLimitService", "grpc.health.v1.Health"} {
+		h, err := healthpb.NewHealthClient(conn).Check(ctx, &healthpb.HealthCheckRequest{Service: name})
+		if err != nil || h.GetStatus() != healthpb.HealthCheckResponse_SERVING {
+			t.Errorf("health of %s: %v, %v", name, h, err)
+		}
+	}
+	if _, err := healthpb.NewHealthClient(conn).Check(ctx, &healthpb.HealthCheckRequest{Service: "samya.peer.v1.PeerService"}); status.Code(err) != codes.NotFound {
+		t.Errorf("health of a service of sites: %v", err)
+	}
 	for what, list := range map[string]func() (any, error){
 		"v1": func() (any, error) {
 			s, err := reflectionv1.NewServerReflectionClient(conn).ServerReflectionInfo(ctx)

@@ -77,7 +77,7 @@ func (c *Client) try(ctx context.Context, at *target, m *movement, by time.Time)
 	defer at.leave()
 	c.sessions.name(m, at.sessions())
 	if m.all == nil {
-		result, fate, err := at.mux.DoBy(ctx, m.operation(), by)
+		result, fate, err := at.mux.DoTraced(ctx, m.operation(), by, nil, m.trace)
 		if errors.Is(err, mux.ErrClosed) && c.ctx.Err() == nil {
 			err = errRetired
 		}

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/encoding"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -114,14 +115,18 @@ type server struct {
 	// redialled is told, if not nil, when a connection is to be made at once.
 	redialled func()
 
-	mu       sync.Mutex
-	state    connectivity.State
-	changed  chan struct{} // closed when the state changes
-	silent   bool          // it answers nothing, probes neither
-	starting bool          // it tells that it does not serve yet
-	streams  []*fakeStream
-	arrivals int
-	next     int // which of the sites is asked
+	mu sync.Mutex
+	// traces are the traces that the operations of streams told, traceparents those that other calls
+	// told.
+	traces       [][]byte
+	traceparents []string
+	state        connectivity.State
+	changed      chan struct{} // closed when the state changes
+	silent       bool          // it answers nothing, probes neither
+	starting     bool          // it tells that it does not serve yet
+	streams      []*fakeStream
+	arrivals     int
+	next         int // which of the sites is asked
 	// told is the list of the members, nil for a build without lists; retold is closed when
 	// the list changes. unwatched: its build has no watch. leases answers requests about a
 	// lease; nil: the lease is here.
@@ -385,6 +390,10 @@ func (c *fakeConn) Invoke(ctx context.Context, _ string, req, resp any, opts ...
 		}
 		resp.Sites = []*samyav1.Site{{Name: "as", Term: 99}, {Name: c.s.name, Term: c.s.term}}
 	case *samyav1.BatchResponse:
+		md, _ := metadata.FromOutgoingContext(ctx)
+		c.s.mu.Lock()
+		c.s.traceparents = append(c.s.traceparents, md.Get("traceparent")...)
+		c.s.mu.Unlock()
 		if r := req.(*samyav1.BatchRequest); r.GetAtomic() {
 			return c.atomic(ctx, r, resp)
 		}
@@ -471,6 +480,9 @@ func (st *fakeStream) serve(c *samyav1.Call) {
 	if pause(context.Background(), st.s.latency) != nil || st.s.isSilent() {
 		return
 	}
+	st.s.mu.Lock()
+	st.s.traces = append(st.s.traces, c.GetTrace())
+	st.s.mu.Unlock()
 	r := st.s.handle(c.GetOperation())
 	if r == nil || pause(context.Background(), st.s.latency) != nil || st.s.isSilent() {
 		return

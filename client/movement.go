@@ -12,6 +12,7 @@ import (
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/mux"
 	"github.com/samya-db/samya/internal/name"
+	"github.com/samya-db/samya/internal/spanctx"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -44,6 +45,8 @@ type movement struct {
 	wait  time.Duration // how long an acquire may wait at a site
 	home  string        // the site to be asked first; empty: any
 	fault error         // of an option
+	// trace is the span of the movement; nil for none.
+	trace *spanctx.Context
 
 	// Exactly one is set.
 	acquire *samyav1.AcquireRequest

@@ -44,8 +44,12 @@ func (c *Client) move(ctx context.Context, m *movement) (*samyav1.Result, error)
 		return nil, m.final(err)
 	}
 	defer c.leave()
+	ctx, span := m.traced(ctx)
 	result, err := c.tries(ctx, m)
 	c.sessions.over(m, result)
+	if span != nil {
+		m.endSpan(span, err)
+	}
 	return result, err
 }
 

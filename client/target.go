@@ -401,7 +401,7 @@ func (t *target) retire() {
 
 // invoke makes a unary call, which ends with the target's life.
 func (t *target) invoke(ctx context.Context, method string, req, resp proto.Message) (mux.Fate, error) {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(withTrace(ctx))
 	defer cancel()
 	t.mu.Lock()
 	life := t.life

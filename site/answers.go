@@ -198,11 +198,19 @@ const stalledRetry, handingRetry = 100 * time.Millisecond, 10 * time.Millisecond
 // ask asks the core of a site; with makes the input for the call. Any answer but OK is the
 // error for clients.
 func (q asked) ask(ctx context.Context, s *Site, with func(input.Call) input.Input) (answer.Answer, error) {
-	a, err := s.engine.Do(ctx, with)
+	return q.askTraced(ctx, s, nil, with)
+}
+
+// askTraced is ask for a request that may be traced.
+func (q asked) askTraced(ctx context.Context, s *Site, t *traced, with func(input.Call) input.Input) (answer.Answer, error) {
+	a, err := s.engine.DoTraced(ctx, with, t.durable())
 	if err != nil {
-		return a, s.broken(err, q)
+		err = s.broken(err, q)
+	} else {
+		err = s.failure(a, q)
 	}
-	return a, s.failure(a, q)
+	t.answered(&q, int64(a.Tokens), err)
+	return a, err
 }
 
 // broken turns an error of the engine into the error for clients.

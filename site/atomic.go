@@ -24,7 +24,9 @@ func (s tokens) acquireAll(ctx context.Context, r *samyav1.BatchRequest) (*samya
 		return nil, err
 	}
 	s.metrics.batches.Observe(float64(len(in.Parts)))
-	if _, err := q.ask(ctx, s.Site, func(c input.Call) input.Input { in.Call = c; return in }); err != nil {
+	traced := traceOf(ctx, s.cfg.Traces)
+	in.Trace = traced.context()
+	if _, err := q.askTraced(ctx, s.Site, traced, func(c input.Call) input.Input { in.Call = c; return in }); err != nil {
 		return nil, err
 	}
 	resp := &samyav1.BatchResponse{

@@ -10,6 +10,7 @@ import (
 
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/parts"
+	"github.com/samya-db/samya/internal/spanctx"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site/engine"
 )
@@ -26,7 +27,7 @@ func (s tokens) Batch(ctx context.Context, r *samyav1.BatchRequest) (*samyav1.Ba
 		return nil, err
 	}
 	began := time.Now()
-	b := s.begin(r.GetOperations(), timeLeft(ctx))
+	b := s.begin(r.GetOperations(), timeLeft(ctx), traceOf(ctx, s.cfg.Traces).context())
 	select {
 	case <-b.done:
 	case <-ctx.Done():
@@ -54,8 +55,9 @@ type batch struct {
 
 var batches = sync.Pool{New: func() any { return &batch{done: make(chan struct{}, 1)} }}
 
-// begin begins operations; malformed operations fail at once.
-func (s *Site) begin(requests []*samyav1.Operation, left time.Duration) *batch {
+// begin begins operations; malformed operations fail at once. within is the span of the call if
+// its trace is recorded; else nil.
+func (s *Site) begin(requests []*samyav1.Operation, left time.Duration, within *spanctx.Context) *batch {
 	b := batches.Get().(*batch)
 	b.site, b.calls = s, b.calls[:0]
 	b.operations = slices.Grow(b.operations[:0], len(requests))[:len(requests)]
@@ -65,6 +67,9 @@ func (s *Site) begin(requests []*samyav1.Operation, left time.Duration) *batch {
 		if err := s.read(o, r, left); err != nil {
 			o.err = apierr.From(err).Within(parts.Field(i, r))
 			continue
+		}
+		if within != nil {
+			o.acquire.Trace = within
 		}
 		b.calls = append(b.calls, &o.Call)
 	}

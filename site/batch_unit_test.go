@@ -70,7 +70,7 @@ func wantUnknown(t *testing.T, what string, resp *samyav1.BatchResponse) {
 // TestBatchOfAnEngineThatStops: operations under way as the engine stops, or that it does
 // not take, may have been done.
 func TestBatchOfAnEngineThatStops(t *testing.T) {
-	b := idle(t).begin(acquires(2), forEver)
+	b := idle(t).begin(acquires(2), forEver, nil)
 	for _, c := range b.calls {
 		c.To.Receive(c, answer.Answer{}, engine.ErrStopped)
 	}
@@ -112,7 +112,7 @@ func TestBatchGivenUpByTheEngine(t *testing.T) {
 		t.Errorf("%v, %v", resp, err)
 	}
 	wantUnknown(t, "given up", resp)
-	b := s.begin(acquires(1), forEver)
+	b := s.begin(acquires(1), forEver, nil)
 	s.engine.GiveUp()
 	<-b.done
 	if wantUnknown(t, "given up", b.response(time.Now())); !b.cancelled {
@@ -141,7 +141,7 @@ func TestBatchGivenUpIsNotUsedAgain(t *testing.T) {
 			t.Fatal("it is to be used again")
 		}
 	}
-	b := s.begin(acquires(1), forEver)
+	b := s.begin(acquires(1), forEver, nil)
 	if b.giveUp(context.Canceled); !b.cancelled {
 		t.Error("a batch that was given up does not say so")
 	}
@@ -152,7 +152,7 @@ func TestBatchGivenUpIsNotUsedAgain(t *testing.T) {
 // behind for the next batch.
 func TestBatchGivenUpAsItEnds(t *testing.T) {
 	s := idle(t)
-	b := s.begin(acquires(2), forEver)
+	b := s.begin(acquires(2), forEver, nil)
 	s.stop(t)
 	if b.giveUp(context.Canceled); b.cancelled || len(b.done) != 0 {
 		t.Errorf("cancelled %v, %d left of its end", b.cancelled, len(b.done))

@@ -82,8 +82,8 @@ type Config struct {
 	BackupLog  int64
 	BackupTime time.Duration
 	// MetricsEntities are entities with metrics of their own. A name chooses the entity
-	// and all entities below it; a name with a / at the end only the entities below; *
-	// all entities. At most 100 names, for 1,000 entities.
+	// and all entities below it; a name with a / or a /* at the end only the entities
+	// below; * all entities. At most 100 names, for 1,000 entities.
 	MetricsEntities []string
 	// MaxRequests bounds the requests remembered; 0: 18,000,000.
 	MaxRequests int

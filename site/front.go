@@ -60,21 +60,23 @@ func (i *Inside) Dial(ctx context.Context) (net.Conn, error) { return i.listener
 // Acquire is a call of the site, as an app manager makes it.
 func (i *Inside) Acquire(ctx context.Context, r *samyav1.AcquireRequest) (resp *samyav1.AcquireResponse, err error) {
 	m := i.tokens.metrics
-	defer func(began time.Time) { m.one(m.acquires, began, err) }(time.Now())
+	defer func(began time.Time) { m.one(m.acquires, began, err, m.traces.Current(ctx)) }(time.Now())
 	return i.tokens.Acquire(ctx, r)
 }
 
 // Release is a call of the site, as an app manager makes it.
 func (i *Inside) Release(ctx context.Context, r *samyav1.ReleaseRequest) (resp *samyav1.ReleaseResponse, err error) {
 	m := i.tokens.metrics
-	defer func(began time.Time) { m.one(m.releases, began, err) }(time.Now())
+	defer func(began time.Time) { m.one(m.releases, began, err, m.traces.Current(ctx)) }(time.Now())
 	return i.tokens.Release(ctx, r)
 }
 
 // Batch is a call of the site, as an app manager makes it.
 func (i *Inside) Batch(ctx context.Context, r *samyav1.BatchRequest) (resp *samyav1.BatchResponse, err error) {
 	m := i.tokens.metrics
-	defer func(began time.Time) { m.one(m.of(samyav1.TokenService_Batch_FullMethodName), began, err) }(time.Now())
+	defer func(began time.Time) {
+		m.one(m.of(samyav1.TokenService_Batch_FullMethodName), began, err, m.traces.Current(ctx))
+	}(time.Now())
 	return i.tokens.Batch(ctx, r)
 }
 

@@ -10,6 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/metric"
+	"github.com/samya-db/samya/internal/spanctx"
+	"github.com/samya-db/samya/internal/tracing"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site/core/event"
 	"github.com/samya-db/samya/site/core/message"
@@ -21,6 +23,7 @@ import (
 // metrics are the site's metrics. Their labels are bounded: methods, reasons, triggers
 // and outcomes, never clients. Only entityMetrics has entities as labels.
 type metrics struct {
+	traces          *tracing.Traces
 	registry        *prometheus.Registry
 	requests        *prometheus.CounterVec
 	latency         *prometheus.HistogramVec
@@ -51,7 +54,7 @@ func newMetrics(s *Site) *metrics {
 	registry := prometheus.NewRegistry()
 	to := metric.To(registry)
 	m := &metrics{
-		registry: registry,
+		traces: s.cfg.Traces, registry: registry,
 		requests: to.Counters("samya_site_requests_total", "Requests by method and by reason; OK for those that were done.", "method", "reason"),
 		latency:  to.Histograms("samya_site_request_seconds", "How long requests took within the site.", 0.0001, 17, "method"),
 		redistributions: to.CountersOf("samya_site_redistributions_total",
@@ -134,7 +137,7 @@ func (s *Site) Happened(e event.Event) {
 	case event.SitesChanged:
 		s.resite(&e)
 	case event.Serving:
-		s.health.SetServingStatus("", healthv1.HealthCheckResponse_SERVING)
+		tellHealth(s, healthv1.HealthCheckResponse_SERVING)
 		s.log.Info("the site serves")
 	case event.AuditBegun:
 		m.audits.WithLabelValues("begun").Inc()
@@ -206,13 +209,13 @@ func (m *metrics) count(
 ) (any, error) {
 	began := time.Now()
 	resp, err := handler(ctx, req)
-	m.one(m.of(info.FullMethod), began, err)
+	m.one(m.of(info.FullMethod), began, err, m.traces.Current(ctx))
 	return resp, err
 }
 
-// one counts and times a call of a method.
-func (m *metrics) one(method *methodMetrics, began time.Time, err error) {
-	method.latency.Observe(time.Since(began).Seconds())
+// one counts and times a call of a method. of is nil unless the call's trace is recorded.
+func (m *metrics) one(method *methodMetrics, began time.Time, err error, of *spanctx.Context) {
+	m.traces.Observe(method.latency, time.Since(began).Seconds(), of)
 	if err != nil {
 		m.requests.WithLabelValues(method.name, string(apierr.ReasonOf(err))).Inc()
 		return
@@ -274,7 +277,11 @@ func (t *tally) count(o *operation, began time.Time, err error) {
 	if o.isRelease {
 		method, done = t.releases, &t.released
 	}
-	method.latency.Observe(t.now.Sub(began).Seconds())
+	if took := t.now.Sub(began).Seconds(); o.traced == nil {
+		method.latency.Observe(took)
+	} else {
+		t.traces.Observe(method.latency, took, &o.Own)
+	}
 	if err != nil {
 		t.requests.WithLabelValues(method.name, string(apierr.ReasonOf(err))).Inc()
 		return

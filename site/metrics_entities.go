@@ -54,7 +54,7 @@ func checkMetricsEntities(field string, chosen []string) error {
 		if c == everyEntity {
 			continue
 		}
-		if err := name.Entity(field, strings.TrimSuffix(c, "/")); err != nil {
+		if err := name.Entity(field, strings.TrimSuffix(strings.TrimSuffix(c, "/*"), "/")); err != nil {
 			return err
 		}
 	}
@@ -99,7 +99,7 @@ func (m *entityMetrics) Collect(ch chan<- prometheus.Metric) {
 func (m *entityMetrics) views(ctx context.Context) (views []answer.View, truncated bool, err error) {
 	seen := make(map[string]bool)
 	for _, chosen := range m.chosen {
-		base, below := strings.CutSuffix(chosen, "/")
+		base, below := strings.CutSuffix(strings.TrimSuffix(chosen, "*"), "/")
 		if chosen == everyEntity {
 			base = ""
 		}

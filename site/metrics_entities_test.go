@@ -50,6 +50,7 @@ func TestEntityMetrics(t *testing.T) {
 		"":              nil,
 		"acme":          {"acme", "acme/vm", "acme/vm/gpu", "acme/web"},
 		"acme/":         {"acme/vm", "acme/vm/gpu", "acme/web"},
+		"acme/*":        {"acme/vm", "acme/vm/gpu", "acme/web"},
 		"acme/vm,acme/": {"acme/vm", "acme/vm/gpu", "acme/web"},
 		"globex/x,none": {"globex/x"},
 		"glob":          nil,
@@ -100,12 +101,12 @@ func TestEntityMetricsOfABusySite(t *testing.T) {
 }
 
 func TestMetricsEntitiesAreChecked(t *testing.T) {
-	for _, bad := range [][]string{{""}, {"/"}, {"a//b"}, {"a b"}, {"*x"}, slices.Repeat([]string{"acme"}, 101)} {
+	for _, bad := range [][]string{{""}, {"/"}, {"a//b"}, {"a b"}, {"*x"}, {"acme*"}, {"acme/**"}, {"/*"}, slices.Repeat([]string{"acme"}, 101)} {
 		if checkMetricsEntities("metrics-entities", bad) == nil {
 			t.Errorf("%.20q is taken", bad)
 		}
 	}
-	if err := checkMetricsEntities("metrics-entities", []string{"*", "acme", "acme/", "acme/vm"}); err != nil {
+	if err := checkMetricsEntities("metrics-entities", []string{"*", "acme", "acme/", "acme/*", "acme/vm"}); err != nil {
 		t.Error(err)
 	}
 }

@@ -115,6 +115,15 @@ func TestSettingsOfTheUnvouched(t *testing.T) {
 	if err != nil || resp.GetStatus() != grpc_health_v1.HealthCheckResponse_NOT_SERVING {
 		t.Errorf("health: %v, %v", resp, err)
 	}
+	// Other sites vouch by the service of peers.
+	for name, want := range map[string]grpc_health_v1.HealthCheckResponse_ServingStatus{
+		"samya.v1.TokenService": grpc_health_v1.HealthCheckResponse_NOT_SERVING, "samya.peer.v1.PeerService": grpc_health_v1.HealthCheckResponse_SERVING,
+	} {
+		resp, err := grpc_health_v1.NewHealthClient(c.Conn("us")).Check(t.Context(), &grpc_health_v1.HealthCheckRequest{Service: name})
+		if err != nil || resp.GetStatus() != want {
+			t.Errorf("health of %s: %v, %v", name, resp, err)
+		}
+	}
 }
 
 // TestModeSwitchesUnderLoad goes from majority to star, to auto and back while clients

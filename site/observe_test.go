@@ -39,6 +39,27 @@ func TestHealthService(t *testing.T) {
 	if _, err := client.Check(t.Context(), &grpc_health_v1.HealthCheckRequest{Service: "nothing"}); status.Code(err) != codes.NotFound {
 		t.Errorf("an unknown service: %v", err)
 	}
+	for _, name := range []string{
+		"samya.v1.TokenService", "samya.v1.EntityService", "samya.v1.ClusterService", "samya.v1.SiteService", "samya.peer.v1.PeerService", "grpc.health.v1.Health",
+	} {
+		resp, err := client.Check(t.Context(), &grpc_health_v1.HealthCheckRequest{Service: name})
+		if err != nil || resp.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
+			t.Errorf("%s: %v, %v", name, resp, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for name, want := range map[string]grpc_health_v1.HealthCheckResponse_ServingStatus{
+		"samya.v1.TokenService": grpc_health_v1.HealthCheckResponse_SERVING, "nothing": grpc_health_v1.HealthCheckResponse_SERVICE_UNKNOWN,
+	} {
+		watch, err := client.Watch(ctx, &grpc_health_v1.HealthCheckRequest{Service: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp, err := watch.Recv(); err != nil || resp.GetStatus() != want {
+			t.Errorf("a watch of %s: %v, %v", name, resp, err)
+		}
+	}
 }
 
 // TestReflection: grpcurl and its like find the services without the files, by

@@ -33,6 +33,8 @@ type operation struct {
 	to     answeree
 	answer answer.Answer
 	err    error
+	// traced is nil unless the operation came on a stream and its trace is recorded.
+	*traced
 
 	// Entry is set in a stream alone, but for Kept.
 	mux.Entry

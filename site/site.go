@@ -9,11 +9,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"runtime/debug"
 	runtimemetrics "runtime/metrics"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -79,6 +82,8 @@ type Site struct {
 	framed     *frames.Server
 	httpServer *http.Server
 	health     *health.Server
+	// services are the names of the services of grpcServer.
+	services   []string
 	membership *membership.Membership
 	// front serves beside the site's own services, and inside is its way to the site; nil:
 	// none.
@@ -149,7 +154,7 @@ func (s *Site) open() error {
 		Skew: s.cfg.ClockSkew.Milliseconds(),
 		Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 		Run:  s.run, Unvouched: s.cfg.Unvouched,
-		Versions: s.cfg.Versions,
+		Versions: s.cfg.Versions, Traces: s.cfg.Traces != nil,
 	}, restored)
 	if err != nil {
 		return err
@@ -193,14 +198,35 @@ func (s *Site) open() error {
 	if allocatedBytes()-allocated > muchLoaded {
 		debug.FreeOSMemory()
 	}
-	s.inside, s.front, err = newFront(s)
-	return err
+	if s.inside, s.front, err = newFront(s); err != nil {
+		return err
+	}
+	s.services = slices.Collect(maps.Keys(s.grpcServer.GetServiceInfo()))
+	// Until the core says that the data is vouched for.
+	tellHealth(s, healthv1.HealthCheckResponse_NOT_SERVING)
+	return nil
+}
+
+// tellHealth tells the health of the site as a whole, whose name is empty, and of each service that
+// needs its data. Other services serve as long as the site listens: other sites vouch by them.
+func tellHealth(s *Site, status healthv1.HealthCheckResponse_ServingStatus) {
+	s.health.SetServingStatus("", status)
+	for _, name := range s.services {
+		of := status
+		if name == peerv1.PeerService_ServiceDesc.ServiceName || name == samyav1.SiteService_ServiceDesc.ServiceName || strings.HasPrefix(name, "grpc.") {
+			of = healthv1.HealthCheckResponse_SERVING
+		}
+		s.health.SetServingStatus(name, of)
+	}
 }
 
 func (s *Site) engineConfig(c *core.Core) engine.Config {
 	cfg := engine.Config{
 		Core: c, Store: s.store, Sender: s.links, Observer: s, Partitions: s.cfg.Partitions,
 		Failed: func(err error) { s.log.Warn("entities were not assigned anew", "error", err) },
+	}
+	if s.cfg.Traces != nil {
+		cfg.Spanned = coreSpans{s.cfg.Traces}.spanned
 	}
 	if !s.cfg.Fixed {
 		cfg.Policy = new(control.Policy)
@@ -258,7 +284,7 @@ func (s *Site) serveOn() {
 		Name: s.cfg.answersAs(), Service: tokens{Site: s}, MaxMessage: maxRequestBytes, Passing: true,
 		Interceptors: []grpc.StreamServerInterceptor{s.metrics.countStream, s.access.Stream},
 	}
-	s.grpcServer = grpc.NewServer(
+	s.grpcServer = grpc.NewServer(append(s.cfg.Traces.Server(),
 		grpc.Creds(s.framed.Credentials(creds)), grpc.ConnectionTimeout(headerPatience),
 		// Workers keep their grown stacks from call to call.
 		grpc.NumStreamWorkers(streamWorkers),
@@ -271,10 +297,8 @@ func (s *Site) serveOn() {
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
 		grpc.ChainUnaryInterceptor(s.metrics.count, s.access.Unary, tellClock),
 		grpc.ChainStreamInterceptor(s.framed.Interceptors...),
-	)
+	)...)
 	s.health = health.NewServer()
-	// Until the core says that the data is vouched for.
-	s.health.SetServingStatus("", healthv1.HealthCheckResponse_NOT_SERVING)
 	register(s.grpcServer, s)
 	samyav1.RegisterSiteServiceServer(s.grpcServer, itself{Site: s})
 	peerv1.RegisterPeerServiceServer(s.grpcServer, s.links)
@@ -283,7 +307,7 @@ func (s *Site) serveOn() {
 	mux := http.NewServeMux()
 	mux.Handle("GET /livez", s.guarded(methods.Alive, http.HandlerFunc(s.livez)))
 	mux.Handle("GET /readyz", s.guarded(methods.Alive, http.HandlerFunc(s.readyz)))
-	mux.Handle("GET /metrics", s.guarded(methods.Metrics, promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})))
+	mux.Handle("GET /metrics", s.guarded(methods.Metrics, promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, EnableOpenMetrics: true})))
 	s.httpServer = &http.Server{
 		Handler: mux, ReadHeaderTimeout: headerPatience, ReadTimeout: 2 * headerPatience,
 		MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),

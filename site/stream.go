@@ -8,6 +8,7 @@ import (
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/frames"
 	"github.com/samya-db/samya/internal/mux"
+	"github.com/samya-db/samya/internal/tracing"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site/engine"
 )
@@ -45,6 +46,8 @@ type stream struct {
 	calls []*engine.Call
 	// made is the memory of the last results.
 	made results
+	// roots begin traces of operations that come without one.
+	roots tracing.Roots
 }
 
 func newStream(s *Site, e starter) *stream {
@@ -58,7 +61,10 @@ func newStream(s *Site, e starter) *stream {
 
 // Read implements mux.Handler. Malformed operations fail at once.
 func (st *stream) Read(o *operation, c *samyav1.Call) {
-	o.to = st
+	o.to, o.traced, o.Traced = st, nil, nil
+	if t := st.site.cfg.Traces; t != nil {
+		o.traced = begin(t, c, &st.roots)
+	}
 	left := forEver
 	if !o.Deadline.IsZero() {
 		left = o.Deadline.Sub(o.Began)
@@ -66,6 +72,9 @@ func (st *stream) Read(o *operation, c *samyav1.Call) {
 	if o.err = st.site.read(o, c.GetOperation(), left); o.err != nil {
 		st.Answered(o)
 		return
+	}
+	if o.traced != nil {
+		o.Traced, o.acquire.Trace = o.durable(), o.context()
 	}
 	st.calls = append(st.calls, &o.Call)
 }
@@ -112,6 +121,9 @@ func (st *stream) Answer(taken []*operation, replies []*samyav1.Reply) int {
 		r.Tag = o.Tag
 		err := st.made.of(st.site, r.Result, o)
 		t.count(o, o.Began, err)
+		if o.traced != nil {
+			o.record(st.site, t.now, err)
+		}
 		if err != nil {
 			if failures += proto.Size(r.Result); failures > failureBytes {
 				return i + 1

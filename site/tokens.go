@@ -28,7 +28,9 @@ func (s tokens) Acquire(ctx context.Context, r *samyav1.AcquireRequest) (*samyav
 	if err := expired(ctx); err != nil {
 		return nil, err
 	}
-	a, err := q.ask(ctx, s.Site, func(c input.Call) input.Input { in.Call = c; return in })
+	traced := traceOf(ctx, s.cfg.Traces)
+	in.Trace = traced.context()
+	a, err := q.askTraced(ctx, s.Site, traced, func(c input.Call) input.Input { in.Call = c; return in })
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +49,7 @@ func (s tokens) Release(ctx context.Context, r *samyav1.ReleaseRequest) (*samyav
 	if err := expired(ctx); err != nil {
 		return nil, err
 	}
-	a, err := q.ask(ctx, s.Site, func(c input.Call) input.Input { in.Call = c; return in })
+	a, err := q.askTraced(ctx, s.Site, traceOf(ctx, s.cfg.Traces), func(c input.Call) input.Input { in.Call = c; return in })
 	if err != nil {
 		return nil, err
 	}

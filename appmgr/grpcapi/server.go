@@ -63,7 +63,7 @@ func NewServer(cfg ServerConfig) (*grpc.Server, *Checks, *frames.Server) {
 		Name: cfg.Name, Service: cfg.Service, MaxMessage: cfg.MaxMessage,
 		Interceptors: []grpc.StreamServerInterceptor{cfg.Limiter.Stream, cfg.Access.Stream},
 	}
-	gs := grpc.NewServer(
+	gs := grpc.NewServer(append(cfg.Service.Traces.Server(),
 		grpc.Creds(framed.Credentials(creds)),
 		// Workers keep their grown stacks from call to call.
 		grpc.NumStreamWorkers(grpcWorkers),
@@ -79,7 +79,7 @@ func NewServer(cfg ServerConfig) (*grpc.Server, *Checks, *frames.Server) {
 		grpc.ChainUnaryInterceptor(cfg.Limiter.Unary, cfg.Access.Unary),
 		grpc.ChainStreamInterceptor(framed.Interceptors...),
 		grpc.UnknownServiceHandler(unknownMethod),
-	)
+	)...)
 	for _, d := range methods.Services() {
 		gs.RegisterService(d, cfg.Service)
 	}
@@ -87,16 +87,23 @@ func NewServer(cfg ServerConfig) (*grpc.Server, *Checks, *frames.Server) {
 	if cfg.RateLimitQuotas != nil {
 		quotav3.RegisterRateLimitQuotaServiceServer(gs, cfg.RateLimitQuotas)
 	}
-	c := &Checks{Server: grpchealth.NewServer(), reachable: cfg.Reachable}
+	c := &Checks{Server: grpchealth.NewServer(), reachable: cfg.Reachable, names: []string{""}}
+	for name := range gs.GetServiceInfo() {
+		c.names = append(c.names, name)
+	}
 	healthpb.RegisterHealthServer(gs, c)
 	reflection.Register(gs)
+	c.SetServingStatus(healthpb.Health_ServiceDesc.ServiceName, healthpb.HealthCheckResponse_SERVING)
 	return gs, c, framed
 }
 
-// Checks is the gRPC health service: serving while any site is reachable.
+// Checks is the gRPC health service. The app manager as a whole, and each service that asks
+// sites, serve while any site is reachable; the health service always serves.
 type Checks struct {
 	*grpchealth.Server
 	reachable func() bool
+	// names are the services that need a site; empty for the app manager as a whole.
+	names []string
 }
 
 // Refresh tells the watchers of the health. After Shutdown it tells nobody.
@@ -105,7 +112,9 @@ func (c *Checks) Refresh() {
 	if c.reachable() {
 		s = healthpb.HealthCheckResponse_SERVING
 	}
-	c.SetServingStatus("", s)
+	for _, name := range c.names {
+		c.SetServingStatus(name, s)
+	}
 }
 
 // Check implements healthpb.HealthServer, with the health of this moment.

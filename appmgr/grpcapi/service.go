@@ -17,6 +17,7 @@ import (
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/checks"
 	"github.com/samya-db/samya/internal/name"
+	"github.com/samya-db/samya/internal/tracing"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -41,6 +42,8 @@ type Service struct {
 	newID   func() string
 	// streaming and waiting bound the streams and the acquires that may wait, by caller.
 	streaming, waiting *limiter.Portions
+	// Traces, if set before the service is used, makes spans of the operations of streams.
+	Traces *tracing.Traces
 }
 
 // unimplemented answers the methods that a service lacks.

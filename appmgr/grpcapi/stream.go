@@ -5,9 +5,12 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/samya-db/samya/appmgr/limiter"
 	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/mux"
+	"github.com/samya-db/samya/internal/tracing"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -39,6 +42,8 @@ type stream struct {
 	// ctx is the stream's.
 	ctx   context.Context
 	calls sync.WaitGroup
+	// roots begin traces of calls that come without one.
+	roots tracing.Roots
 }
 
 // streamed is a call of a stream.
@@ -52,11 +57,27 @@ type streamed struct {
 func (st *stream) Read(c *streamed, m *samyav1.Call) {
 	ctx, cancel := patience(st.ctx, c.Deadline)
 	c.cancel = cancel
+	ctx, span := st.span(ctx, m, c.Began)
 	st.calls.Go(func() {
 		c.Operated = st.operate(ctx, "grpc", m.GetOperation())
 		cancel()
+		if span != nil {
+			tracing.End(span, c.Err)
+		}
 		st.Answered(c)
 	})
+}
+
+// span begins the span of a call, unless its trace is not recorded.
+func (st *stream) span(ctx context.Context, m *samyav1.Call, at time.Time) (context.Context, trace.Span) {
+	if st.Traces == nil {
+		return ctx, nil
+	}
+	method := samyav1.TokenService_Acquire_FullMethodName
+	if m.GetOperation().GetRelease() != nil {
+		method = samyav1.TokenService_Release_FullMethodName
+	}
+	return st.Traces.Operation(ctx, m.GetTrace(), &st.roots, method, at)
 }
 
 // Start implements mux.Handler.

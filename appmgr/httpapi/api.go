@@ -21,6 +21,7 @@ import (
 	"github.com/samya-db/samya/appmgr/ratelimit"
 	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/tracing"
 )
 
 // api is the HTTP/JSON face of a service.
@@ -50,6 +51,8 @@ type Config struct {
 	Doctor func(context.Context) (report any, err error)
 	// Console serves the web console; nil for none.
 	Console http.Handler
+	// Traces makes spans; nil: none.
+	Traces *tracing.Traces
 }
 
 // handler makes the operation of a request about an entity or a site; the name is empty if
@@ -78,7 +81,19 @@ var processHandlers = map[string]handler{
 
 // newHandler returns the HTTP API.
 func newHandler(cfg Config) http.Handler {
-	return &api{cfg, promhttp.HandlerFor(cfg.Registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})}
+	a := &api{cfg, promhttp.HandlerFor(cfg.Registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, EnableOpenMetrics: true})}
+	return cfg.Traces.HTTP(a, spanOf)
+}
+
+// spanOf names the span of a request, and reports whether it has one: requests of the API
+// that have an end.
+func spanOf(r *http.Request) (string, bool) {
+	res, _, err := parsePath(r.URL.EscapedPath())
+	if err != nil {
+		return r.Method, false
+	}
+	op := resources[res].operation(r.Method)
+	return r.Method + " " + res, op != nil && !op.Always && !op.method.Stream
 }
 
 // ServeHTTP implements http.Handler.

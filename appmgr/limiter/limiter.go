@@ -14,6 +14,7 @@ import (
 
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/methods"
+	"github.com/samya-db/samya/internal/tracing"
 )
 
 // Limiter stands before every request of either API. It bounds the requests under way,
@@ -30,6 +31,10 @@ type Limiter struct {
 	// streams counts the streams under way, by method.
 	streams map[string]*atomic.Int64
 }
+
+// Trace has the traces of requests be exemplars of the metrics. It must be called before the
+// limiter is used.
+func (l *Limiter) Trace(t *tracing.Traces) { l.metrics.traces = t }
 
 // MaxStreaming bounds the streams under way of each method.
 const MaxStreaming = 10_000
@@ -78,7 +83,7 @@ var ErrClosing = apierr.New(apierr.ShuttingDown, "this app manager is shutting d
 // Do turns the error into the answer.
 func (l *Limiter) Do(ctx context.Context, api, method string, f func() error) (err error) {
 	began := time.Now()
-	defer func() { l.metrics.request(api, method, began, err) }()
+	defer func() { l.metrics.request(api, method, began, err, l.metrics.traces.Current(ctx)) }()
 	if l.closing.Load() {
 		return apierr.New(apierr.ShuttingDown, "this app manager is shutting down; nothing was done")
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/metric"
+	"github.com/samya-db/samya/internal/spanctx"
+	"github.com/samya-db/samya/internal/tracing"
 )
 
 // metrics are the metrics of requests. Labels are bounded: methods and reasons are fixed
@@ -16,6 +18,9 @@ type metrics struct {
 	requests    *prometheus.CounterVec
 	seconds     *prometheus.HistogramVec
 	outstanding prometheus.Gauge
+
+	// traces may be nil.
+	traces *tracing.Traces
 
 	mu sync.RWMutex
 	// methods are the metrics of each method, looked up once.
@@ -38,10 +43,11 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	}, to.Err()
 }
 
-// request counts an answered request. method must come from a fixed set.
-func (m *metrics) request(api, method string, began time.Time, err error) {
+// request counts an answered request. method must come from a fixed set. traced is nil unless
+// the request's trace is recorded.
+func (m *metrics) request(api, method string, began time.Time, err error, traced *spanctx.Context) {
 	of := m.of(api, method)
-	of.seconds.Observe(time.Since(began).Seconds())
+	m.traces.Observe(of.seconds, time.Since(began).Seconds(), traced)
 	if err != nil {
 		m.requests.WithLabelValues(api, method, string(apierr.ReasonOf(err))).Inc()
 		return

@@ -22,6 +22,7 @@ import (
 	"github.com/samya-db/samya/internal/health"
 	"github.com/samya-db/samya/internal/mux"
 	"github.com/samya-db/samya/internal/tlsconf"
+	"github.com/samya-db/samya/internal/tracing"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -65,6 +66,8 @@ type link struct {
 	calls  fateCounters
 	// local is the site of the router's own process; nil for any other.
 	local *Local
+	// traces makes spans; nil: none.
+	traces *tracing.Traces
 	// changed is the router's count of changes to the order of links.
 	changed *atomic.Uint64
 	// over ends, by its function end, once the site listens elsewhere.
@@ -88,7 +91,7 @@ func (r *Router) newLink(info SiteInfo) (*link, error) {
 	if local != nil {
 		dial, secured, delay = local.dial, insecure.NewCredentials(), 0
 	}
-	conn, err := grpc.NewClient("passthrough:///"+info.Address,
+	conn, err := grpc.NewClient("passthrough:///"+info.Address, append(r.cfg.Traces.Dial(),
 		grpc.WithTransportCredentials(secured),
 		grpc.WithContextDialer(dial),
 		grpc.WithNoProxy(),
@@ -102,7 +105,7 @@ func (r *Router) newLink(info SiteInfo) (*link, error) {
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second},
 			MinConnectTimeout: 2 * time.Second,
-		}))
+		}))...)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +121,7 @@ func (r *Router) newLink(info SiteInfo) (*link, error) {
 		})
 	}
 	l := &link{
-		info: info, delay: delay, hold: r.cfg.Hold, conn: conn, stream: mux.New(streams, mux.Options{}), local: local,
+		info: info, delay: delay, hold: r.cfg.Hold, conn: conn, stream: mux.New(streams, mux.Options{}), local: local, traces: r.cfg.Traces,
 		calls: r.metrics.siteFates(info.Name), changed: &r.changed, up: make(chan struct{}),
 	}
 	l.over, l.end = context.WithCancel(context.Background())
@@ -281,7 +284,7 @@ func (l *link) operate(a deadline, op *samyav1.Operation) (*samyav1.Result, fate
 	if err := l.holdBack(&a); err != nil {
 		return nil, unsent, err
 	}
-	result, f, err := l.stream.DoWhile(a.ctx, op, a.by, a.gone)
+	result, f, err := l.stream.DoTraced(a.ctx, op, a.by, a.gone, l.traces.Caller(a.ctx))
 	if l.delay > 0 {
 		// The answer may come too late because of the injected delay.
 		if perr := l.holdBack(&a); perr != nil && f == answered {

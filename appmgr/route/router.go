@@ -13,12 +13,14 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/health"
 	"github.com/samya-db/samya/internal/seats"
 	"github.com/samya-db/samya/internal/tlsconf"
+	"github.com/samya-db/samya/internal/tracing"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -53,7 +55,7 @@ func New(cfg Config) (*Router, error) {
 	return &Router{cfg: cfg, metrics: m, log: cfg.Logger, links: map[string]*link{}, reseated: make(chan struct{})}, nil
 }
 
-// Config configures a router. All fields but Local, Hold and TLS are set.
+// Config configures a router. All fields but Local, Hold, TLS and Traces are set.
 type Config struct {
 	// Region is where the app manager stands. Cluster is its cluster.
 	Region, Cluster string
@@ -79,6 +81,8 @@ type Config struct {
 	// Registry gets the metrics, Logger the log.
 	Registry prometheus.Registerer
 	Logger   *slog.Logger
+	// Traces makes spans; nil: none.
+	Traces *tracing.Traces
 }
 
 // Run follows the directory and the seats, and probes the sites until ctx ends, then
@@ -294,6 +298,12 @@ func (r *Router) tryAt(ctx context.Context, c Call, l *link, more bool) (again b
 		return true, r.annotate(apierr.Overload(l.info.Name, time.Second), c, l.info.Name)
 	}
 	defer l.leave()
+	if r.cfg.Traces != nil {
+		var span trace.Span
+		if ctx, span = r.span(ctx, &c, l); span != nil {
+			defer func() { tracing.End(span, err) }()
+		}
+	}
 	given := c.deadline(ctx, l, more)
 	f, err := c.send(given, l)
 	l.calls[f].Inc()
@@ -301,6 +311,22 @@ func (r *Router) tryAt(ctx context.Context, c Call, l *link, more bool) (again b
 		return false, nil
 	}
 	return r.classify(ctx, given.over(), c, l, f, err)
+}
+
+// span begins the span of a try, unless the trace is not recorded. A call over gRPC has a span
+// of gRPC's below.
+func (r *Router) span(ctx context.Context, c *Call, l *link) (context.Context, trace.Span) {
+	if c.Moves == nil && c.Changes == nil {
+		return ctx, nil
+	}
+	ctx, span := r.cfg.Traces.Start(ctx, "samya.route", trace.SpanKindClient, tracing.Site.String(l.info.Name))
+	if span != nil && c.Entity != "" {
+		span.SetAttributes(tracing.Entity.String(c.Entity))
+	}
+	if span != nil && c.Moves != nil {
+		span.SetAttributes(tracing.Attempt.Int(int(c.Moves.attempt)), tracing.Try.Int(1+len(c.Moves.indeterminate)))
+	}
+	return ctx, span
 }
 
 // classify turns the fate of a failed call into an error, and reports whether another site

@@ -24,6 +24,7 @@ them can run, in any region.`,
 		GroupID: groupServe,
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			s.service = "samya-appmgr"
 			guarded, err := s.complete(p, guardConfig{})
 			if err != nil {
 				return err

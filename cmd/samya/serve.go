@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -15,6 +16,8 @@ import (
 	"github.com/samya-db/samya/internal/node"
 	"github.com/samya-db/samya/internal/preset"
 	"github.com/samya-db/samya/internal/settings"
+	"github.com/samya-db/samya/internal/tracing"
+	"github.com/samya-db/samya/internal/tracing/otlp"
 	"github.com/samya-db/samya/internal/wan"
 )
 
@@ -25,6 +28,9 @@ type served struct {
 	matrix              string
 	logFormat, logLevel string
 	exitWithStdin       bool
+	// service names the program in traces, and instance the process if its name does not.
+	service, instance string
+	traces            *otlp.Exporter
 }
 
 // flags defines the shared flags.
@@ -79,7 +85,7 @@ func (s *served) logger(w io.Writer) (*slog.Logger, error) {
 	default:
 		return nil, &usageError{fmt.Errorf("log-format: %q, must be text or json", s.logFormat)}
 	}
-	return slog.New(handler).With(slog.String("name", s.Name)), nil
+	return slog.New(tracing.Log(handler)).With(slog.String("name", s.Name)), nil
 }
 
 // complete fills in the settings that are more than the value of a flag. g holds the
@@ -108,7 +114,39 @@ func (s *served) complete(p *program, g guardConfig) (*guards, error) {
 		return nil, err
 	}
 	s.TLS, s.Access, s.Restricted = guarded.tls, guarded.access, guarded.restricted
+	if err := s.trace(p); err != nil {
+		guarded.close()
+		return nil, err
+	}
 	return guarded, nil
+}
+
+// trace starts the export of traces, if the environment asks for it.
+func (s *served) trace(p *program) (err error) {
+	if p.judging {
+		return nil
+	}
+	s.traces, err = otlp.Start(context.Background(), otlp.Process{
+		Service: s.service, Instance: cmp.Or(s.instance, s.Name), Cluster: s.Cluster, Version: s.Build.Version, Region: s.Region,
+		Logger: s.Logger, Getenv: os.Getenv,
+	})
+	if err != nil {
+		return &usageError{err}
+	}
+	s.Traces = s.traces.Traces
+	return nil
+}
+
+// lastTraces bounds the time for the export of the last traces.
+const lastTraces = 5 * time.Second
+
+// stopTraces exports the last traces.
+func (s *served) stopTraces() {
+	ctx, cancel := context.WithTimeout(context.Background(), lastTraces)
+	defer cancel()
+	if err := s.traces.Stop(ctx); err != nil {
+		s.Logger.WarnContext(ctx, "the last traces are lost", slog.Any("error", err))
+	}
 }
 
 // lifeline returns a context that also ends with standard input if the flag
@@ -143,6 +181,7 @@ func (p *program) serve(cmd *cobra.Command, s *served, run func(context.Context)
 	}()
 	go paceGarbage(ctx)
 	err := run(ctx)
+	s.stopTraces()
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil
 	}

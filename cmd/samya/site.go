@@ -42,6 +42,9 @@ of the cluster has had, no --members, and the gossip address of any member in
 		GroupID: groupServe,
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if s.service = "samya-site"; e.node.Node != "" {
+				s.instance = s.Name + "/" + e.node.Node
+			}
 			guarded, err := s.complete(p, guardConfig{data: cfg.DataDir, relays: true})
 			if err != nil {
 				return err
@@ -118,7 +121,7 @@ of the cluster has had, no --members, and the gossip address of any member in
 	f.BoolVar(&cfg.Fixed, "fixed-partitions", false, "leave entities in the partitions in which they come, instead of bringing entities used together into the same partition, and split none")
 	f.IntVar(&cfg.MaxRequests, "max-requests", 18_000_000, "how many request ids of clients are remembered at most, about 57 bytes each; beyond, requests are refused. An eighth more is kept for requests that other sites ask about")
 	f.IntVar(&cfg.TenantSegments, "tenant-segments", 1, "how many segments of an entity's name, from the first on, name its tenant: once seven eighths of max-requests are taken, tenants with an equal part are refused")
-	f.StringSliceVar(&cfg.MetricsEntities, "metrics-entities", nil, "entities whose limit, available and acquired tokens are metrics: names, each with all below it; acme/ is all below acme, * all; 1,000 entities at most")
+	f.StringSliceVar(&cfg.MetricsEntities, "metrics-entities", nil, "entities whose limit, available and acquired tokens are metrics: names, each with all below it; acme/* is all below acme, * all; 1,000 entities at most")
 	settings.SizeVar(f, &cfg.CheckpointBytes, "checkpoint-bytes", 64<<20, "how long the log gets before it is carried over to the database; after a crash so much is read again, or four times that at most")
 	f.DurationVar(&cfg.CheckpointInterval, "checkpoint-interval", time.Minute, "how often the log is carried over to the database at least")
 	settings.SizeVar(f, &cfg.BackupLog, "backup-log", 0, "how long the log gets while a backup is made, which is ended then: the log is not carried over meanwhile; at most three times checkpoint-bytes (default twice checkpoint-bytes)")

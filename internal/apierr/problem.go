@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"go.opentelemetry.io/otel/trace"
 )
 
 // ProblemType is the media type of a problem document.
@@ -32,6 +34,7 @@ type Problem struct {
 	Attempt      uint32      `json:"attempt,omitempty"`
 	NotAfter     *time.Time  `json:"not_after,omitempty"`
 	Tried        []string    `json:"tried,omitempty"`
+	TraceID      string      `json:"trace_id,omitempty"`
 }
 
 // Problem returns e as a problem document about instance, the request's path.
@@ -83,14 +86,17 @@ func (p Problem) Error() *Error {
 }
 
 // WriteProblem answers r with the problem document of err (see [From]). If err advises
-// when to try again, a Retry-After header tells it in whole seconds, rounded up. Nothing
-// must have been written to w before.
+// when to try again, a Retry-After header tells it in whole seconds, rounded up. If the
+// request's trace is recorded, the document tells its id. Nothing must have been written to w before.
 func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 	e := From(err)
 	if e == nil {
 		e = Wrap(Internal, nil)
 	}
 	p := e.Problem(r.URL.EscapedPath())
+	if sc := trace.SpanContextFromContext(r.Context()); sc.IsSampled() {
+		p.TraceID = sc.TraceID().String()
+	}
 	body, jerr := json.Marshal(p)
 	if jerr != nil {
 		// Strings and numbers always marshal; should that change, the client still gets

@@ -16,6 +16,7 @@ const (
 	fieldTag       = 1
 	fieldOperation = 2
 	fieldTimeout   = 3
+	fieldTrace     = 4
 	fieldAcquire   = 1
 	fieldRelease   = 2
 )
@@ -91,7 +92,7 @@ var errWireType = fmt.Errorf("%w: a field of another type", errMalformed)
 
 // read decodes a call.
 func (c *call) read(b []byte) error {
-	c.is.Tag, c.is.Operation, c.is.TimeoutMs = 0, nil, 0
+	c.is.Tag, c.is.Operation, c.is.TimeoutMs, c.is.Trace = 0, nil, 0, nil
 	return fields.Each(b, func(f fields.Field) error {
 		switch f.Num {
 		case fieldTag:
@@ -100,6 +101,9 @@ func (c *call) read(b []byte) error {
 		case fieldTimeout:
 			c.is.TimeoutMs = uint32(f.Number) //nolint:gosec // as the generated decoder does
 			return is(f, protowire.VarintType)
+		case fieldTrace:
+			c.is.Trace = f.Bytes // of the message; nobody keeps it
+			return is(f, protowire.BytesType)
 		case fieldOperation:
 			if f.Kind != protowire.BytesType {
 				return errWireType

@@ -22,7 +22,7 @@ func drawn(r *rand.Rand) *samyav1.StreamRequest {
 		m.Cancels = append(m.Cancels, r.Uint64()>>r.IntN(64))
 	}
 	for range r.IntN(8) {
-		c := &samyav1.Call{Tag: r.Uint64() >> r.IntN(64), TimeoutMs: r.Uint32() >> r.IntN(32)}
+		c := &samyav1.Call{Tag: r.Uint64() >> r.IntN(64), TimeoutMs: r.Uint32() >> r.IntN(32), Trace: []byte(strings.Repeat("\x00", r.IntN(3)))}
 		switch r.IntN(4) {
 		case 0:
 		case 1:

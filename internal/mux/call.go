@@ -1,6 +1,10 @@
 package mux
 
-import "time"
+import (
+	"time"
+
+	"github.com/samya-db/samya/internal/spanctx"
+)
 
 // state is the state of a call; guarded by the lock of its Mux.
 type state uint8
@@ -19,8 +23,10 @@ type call struct {
 	// operation is the encoded operation; its memory is kept.
 	operation []byte
 	deadline  time.Time // zero: none
-	done      chan struct{}
-	timer     *time.Timer // nil until it is needed
+	// trace is the span of the caller; nil for none.
+	trace *spanctx.Context
+	done  chan struct{}
+	timer *time.Timer // nil until it is needed
 
 	state      state
 	prev, next *call // in the queue

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/spanctx"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -116,10 +117,19 @@ func (m *Mux) DoBy(ctx context.Context, op *samyav1.Operation, by time.Time) (*s
 func (m *Mux) DoWhile(
 	ctx context.Context, op *samyav1.Operation, by time.Time, gone <-chan struct{},
 ) (*samyav1.Result, Fate, error) {
+	return m.DoTraced(ctx, op, by, gone, nil)
+}
+
+// DoTraced is DoWhile, and tells the server the span of the caller; nil for none. A server without
+// Stream is told of the trace by the interceptors of the connection, if at all.
+func (m *Mux) DoTraced(
+	ctx context.Context, op *samyav1.Operation, by time.Time, gone <-chan struct{}, trace *spanctx.Context,
+) (*samyav1.Result, Fate, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, Unsent, err
 	}
 	c := m.newCall()
+	c.trace = trace
 	var over <-chan time.Time
 	if c.deadline, _ = ctx.Deadline(); !by.IsZero() && (c.deadline.IsZero() || by.Before(c.deadline)) {
 		c.deadline = by

@@ -12,6 +12,7 @@ import (
 
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/fields"
+	"github.com/samya-db/samya/internal/spanctx"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -25,6 +26,7 @@ const (
 	fieldTag       = 1 // Call, Reply
 	fieldOperation = 2
 	fieldTimeout   = 3
+	fieldTrace     = 4
 	fieldResult    = 2 // Reply
 	fieldReplies   = 1 // StreamResponse
 	fieldWindow    = 2
@@ -77,6 +79,9 @@ func appendCall(b []byte, c *call, now time.Time) []byte {
 	if ms > 0 {
 		size += 1 + protowire.SizeVarint(ms)
 	}
+	if c.trace != nil {
+		size += 1 + protowire.SizeBytes(c.trace.Size())
+	}
 	b = protowire.AppendTag(b, fieldCalls, protowire.BytesType)
 	b = protowire.AppendVarint(b, uint64(size))
 	b = protowire.AppendTag(b, fieldTag, protowire.VarintType)
@@ -87,11 +92,16 @@ func appendCall(b []byte, c *call, now time.Time) []byte {
 		b = protowire.AppendTag(b, fieldTimeout, protowire.VarintType)
 		b = protowire.AppendVarint(b, ms)
 	}
+	if c.trace != nil {
+		b = protowire.AppendTag(b, fieldTrace, protowire.BytesType)
+		b = protowire.AppendVarint(b, uint64(c.trace.Size())) //nolint:gosec // not negative
+		b = c.trace.Append(b)
+	}
 	return b
 }
 
 // callOverhead is the most that appendCall adds to an operation, in bytes.
-const callOverhead = 32
+const callOverhead = 32 + 2 + spanctx.Size
 
 // appendCancels appends the tags of calls given up to a StreamRequest.
 func appendCancels(b []byte, tags []uint64) []byte {

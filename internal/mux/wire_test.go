@@ -10,9 +10,13 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"pgregory.net/rapid"
 
+	"github.com/samya-db/samya/internal/spanctx"
 	"github.com/samya-db/samya/internal/testfuzz"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
+
+// traces are traces of calls.
+var traces = []*spanctx.Context{nil, spanctx.Unrecorded, {Trace: [16]byte{1}, Span: [8]byte{2}}}
 
 // TestStreamRequestEncoding: an encoding by hand reads as the message of the proto file.
 func TestStreamRequestEncoding(t *testing.T) {
@@ -25,9 +29,13 @@ func TestStreamRequestEncoding(t *testing.T) {
 				Tag:       rapid.Uint64().Draw(t, "tag"),
 				Operation: operation(rapid.StringN(0, 200, -1).Draw(t, "id")),
 				TimeoutMs: rapid.Uint32().Draw(t, "timeout"),
+				Trace:     rapid.SampledFrom(traces).Draw(t, "trace").Bytes(),
 			}
 			want.Calls = append(want.Calls, pb)
-			c := &call{tag: pb.GetTag()}
+			c := &call{tag: pb.GetTag(), trace: spanctx.Parse(pb.GetTrace())}
+			if len(pb.GetTrace()) == 1 {
+				c.trace = spanctx.Unrecorded
+			}
 			if err := c.encode(pb.GetOperation()); err != nil {
 				t.Fatal(err)
 			}

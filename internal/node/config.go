@@ -18,6 +18,7 @@ import (
 	"github.com/samya-db/samya/internal/name"
 	"github.com/samya-db/samya/internal/preset"
 	"github.com/samya-db/samya/internal/tlsconf"
+	"github.com/samya-db/samya/internal/tracing"
 	"github.com/samya-db/samya/internal/versions"
 )
 
@@ -69,6 +70,8 @@ type Config struct {
 	Build buildinfo.Info
 	// Logger gets the log; nil: none.
 	Logger *slog.Logger
+	// Traces makes spans; nil: none.
+	Traces *tracing.Traces
 }
 
 // Gossip configures the part of a process in gossip. See membership.Config.

@@ -52,6 +52,10 @@ type common struct {
 
 	now input.Now
 	out Effects
+	// spans counts the spans made for traces that are recorded, and heard is the work for the
+	// message being delivered; nil unless the message belongs to such a trace.
+	spans uint64
+	heard *heard
 	// incoming is the window that the message being delivered was sent in; 0 for none.
 	incoming int64
 	// stopping is set once no acquire may wait any more.

@@ -132,6 +132,9 @@ type Config struct {
 	ForecastIdle Tick
 	MaxParked    int
 
+	// Traces says that the caller records the spans of the events. Otherwise the core hands
+	// traces on, and adds none of its spans.
+	Traces bool
 	// Run is the random id of this start, drawn anew for each. The site then serves only
 	// once enough members vouch for its data; see guard. 0 is for tests of other things:
 	// the guard asks, tells and checks nothing.

@@ -60,6 +60,7 @@ func (c *Core) deliver(d input.Deliver) {
 			if e := es[0]; e != nil && e.generation == env.Generation {
 				c.replenish(e)
 				c.incoming = env.Window
+				hears(c.common, d.From, env)
 				switch {
 				case e.halted():
 				case env.Star != nil:
@@ -76,6 +77,7 @@ func (c *Core) deliver(d input.Deliver) {
 					c.limiting.heardApplied(e, &env.Message)
 				}
 				c.incoming = 0
+				hasHeard(c.common)
 				if len(c.rebalancing.consequences) == 0 {
 					c.assessing.schedule(e)
 				}

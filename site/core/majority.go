@@ -24,13 +24,16 @@ func (c *rebalancing) stepMajority(e *entity, in avantan.Input) {
 	if out.Persist {
 		c.dirtyRecord(e)
 	}
+	from := len(c.out.Messages)
 	c.send(e.name, e.generation, out.Messages)
+	c.traceRound(e, from)
 	c.protocolEvents(e.name, &out)
 	for _, p := range e.limitChanges() {
 		p.built = p.built || (p.proposed && e.majority.State().Built)
 	}
 	if out.Failed != avantan.FailedNot {
 		notProposed(e.limitChanges())
+		c.endRound(e, "failed")
 	}
 	if out.Failed == avantan.FailedNoQuorum {
 		e.rebalance.noQuorum = c.now.Tick + noQuorumPatiences*c.cfg.Patience

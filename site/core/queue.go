@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/samya-db/samya/internal/portion"
+	"github.com/samya-db/samya/internal/spanctx"
 	"github.com/samya-db/samya/site/core/input"
 )
 
@@ -31,6 +32,9 @@ type waiting struct {
 	queued portion.Slot
 	// calls are the calls to answer: the first caller's and its repeats'.
 	calls []input.Call
+	// span is the span of its waiting, since began, if its trace is recorded; else nil.
+	span  *spanctx.Context
+	began int64
 }
 
 // MaxCallers bounds the callers that may wait for a request id: further callers are
@@ -53,6 +57,10 @@ type queue struct {
 	hold   hold
 	// drained is the number of waiting acquires when the entity was last drained.
 	drained int
+	// traced is a waiting acquire whose trace is recorded, and round the redistribution that
+	// belongs to such a trace; nil if there is none.
+	traced *waiting
+	round  *round
 	// of counts each tenant's acquires, where entities of tenants are below the queue's
 	// entity; nil if there are none.
 	of *portion.Counts
@@ -158,6 +166,9 @@ func (q *queue) push(w *waiting) {
 	q.places = append(q.places, w)
 	q.count++
 	q.tokens += w.needs
+	if w.span != nil && q.traced == nil {
+		q.traced = w
+	}
 	q.fix(w)
 }
 
@@ -212,6 +223,9 @@ func (q *queue) remove(w *waiting) {
 	q.fix(w)
 	q.count--
 	q.tokens -= w.needs
+	if q.traced == w {
+		q.traced = nil
+	}
 	if q.hold.by == w {
 		q.hold.by, q.hold.over = nil, true
 	}

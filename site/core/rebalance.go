@@ -76,6 +76,7 @@ func (c *rebalancing) rebalance(e *entity) {
 		e.rebalance.triggered = c.now.Tick
 		c.out.Events = append(c.out.Events, event.Event{Kind: event.RedistributionStarted, Entity: e.name, Trigger: m.reason, Variant: m.by})
 	}
+	c.beginRound(e, &m)
 	switch m.by {
 	case policy.Direct:
 		e.rebalance.fetched = c.assessing.counted(e, &o.Situation)

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"github.com/samya-db/samya/internal/spanctx"
 	"github.com/samya-db/samya/site/core/attempt"
 	"github.com/samya-db/samya/site/core/input"
 	"github.com/samya-db/samya/site/core/stored"
@@ -20,6 +21,8 @@ type request struct {
 	once bool
 	// tries has in Tried, once the request is placed, the sites to be asked.
 	tries input.Tries
+	// trace is the span of the request if its trace is recorded; else nil.
+	trace *spanctx.Context
 	// home is the lease of another site that a release names.
 	home attempt.Key
 	// parts are the parts of an AllRequest; entity is then the first part's entity and
@@ -31,7 +34,7 @@ type request struct {
 
 func acquireRequest(a *input.Acquire) (r request) {
 	r.key, r.kind, r.entity, r.tokens, r.least = a.Request, stored.AcquireRequest, a.Entity, a.Tokens, a.Tokens
-	r.lease, r.tries, r.once = a.Lease, a.Tries, a.Once
+	r.lease, r.tries, r.once, r.trace = a.Lease, a.Tries, a.Once, a.Trace
 	if a.Least > 0 {
 		r.least = a.Least
 	}
@@ -53,7 +56,7 @@ func acquireRequest(a *input.Acquire) (r request) {
 
 func allRequest(a *input.AcquireAll) request {
 	r := request{
-		key: a.Request, kind: stored.AllRequest, entity: a.Parts[0].Entity, parts: a.Parts, tries: a.Tries, once: a.Once,
+		key: a.Request, kind: stored.AllRequest, entity: a.Parts[0].Entity, parts: a.Parts, tries: a.Tries, once: a.Once, trace: a.Trace,
 		body: bodyHash(stored.AllRequest, "", Tokens(len(a.Parts))),
 	}
 	for _, p := range a.Parts {

@@ -112,6 +112,7 @@ func (c *rebalancing) fetched(e *entity, r *transfer.Result) {
 		c.dirtyRecord(e)
 	}
 	c.out.Events = append(c.out.Events, event.Event{Kind: kind, Entity: e.name, Variant: policy.Direct})
+	c.endRound(e, endOf(r))
 	// If acquires that the round counted still wait, or a debt is not paid, only an
 	// instance can tell whether there are tokens for them anywhere.
 	c.assessing.came(e, r.Got)
@@ -122,6 +123,9 @@ func (c *rebalancing) fetched(e *entity, r *transfer.Result) {
 // about the rest and about a debt: press harder, or give up.
 func (c *rebalancing) afterInstance(e *entity, s settled) {
 	c.out.Events = append(c.out.Events, event.Event{Kind: event.RedistributionApplied, Entity: e.name})
+	if e.queue != nil && e.queue.round != nil && e.queue.round.by != policy.Direct {
+		c.endRound(e, "applied")
+	}
 	waited := e.queue.len() > 0
 	c.assessing.turned(e, s.moved)
 	c.admitting.serveQueue(e)

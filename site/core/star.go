@@ -40,11 +40,13 @@ func (c *rebalancing) stepStar(e *entity, in star.Input) {
 	if out.Persist {
 		c.dirtyRecord(e)
 	}
+	from := len(c.out.Messages)
 	for i := range out.Messages {
 		c.out.Messages = append(c.out.Messages, message.Envelope{
 			Entity: e.name, Generation: e.generation, Star: &out.Messages[i],
 		})
 	}
+	c.traceRound(e, from)
 	stranger := errors.Is(out.Err, avantan.ErrStranger)
 	if stranger && in.Receive != nil {
 		// It has missed that a site joined, and asks for the catalogue.
@@ -60,6 +62,7 @@ func (c *rebalancing) stepStar(e *entity, in star.Input) {
 	}
 	if out.Failed != star.FailedNot {
 		c.out.Events = append(c.out.Events, event.Event{Kind: event.RedistributionFailed, Entity: e.name, Variant: policy.Star})
+		c.endRound(e, "failed")
 	}
 	if in.Begin == nil || c.applied != nil || out.Failed != star.FailedNot || e.usable() > usable {
 		c.consequences = append(c.consequences, consequence{of: e, applied: c.applied, dry: dry})

@@ -25,11 +25,16 @@ func (c *rebalancing) stepTransfer(e *entity, in transfer.Input) {
 	if out.Persist {
 		c.dirtyRecord(e)
 	}
+	from := len(c.out.Messages)
 	for i := range out.Messages {
 		c.out.Messages = append(c.out.Messages, message.Envelope{
 			Entity: e.name, Generation: e.generation, Transfer: &out.Messages[i], Window: windowOf(e),
 		})
+		if c.heard != nil {
+			traceAnswer(c.common, &c.out.Messages[len(c.out.Messages)-1])
+		}
 	}
+	c.traceRound(e, from)
 	if out.Err != nil {
 		c.out.Events = append(c.out.Events, event.Event{Kind: event.ProtocolFault, Entity: e.name, Err: out.Err})
 	}

@@ -39,6 +39,9 @@ func (c *remembering) rejoin(w *waiting, call input.Call, r *request, until Tick
 func (c *remembering) enlist(w *waiting) {
 	c.arrivals++
 	w.arrived = c.arrivals
+	if w.trace != nil {
+		w.span, w.began = child(c.common, w.trace), c.now.Nanos
+	}
 	c.waiting[w.key] = w
 	c.charges += len(w.charge)
 	c.waitingParts += len(w.parts)
@@ -82,6 +85,7 @@ func (c *remembering) join(w *waiting, at *charged) {
 // ended answers all callers of an acquire that waited.
 func (c *remembering) ended(w *waiting, a answer.Answer) {
 	c.delist(w)
+	waited(c.common, w, outcomeOf(&a))
 	for _, call := range w.calls {
 		delete(c.waitingCalls, call)
 		c.reply(call, a)
@@ -105,6 +109,7 @@ func (c *remembering) cancel(call input.Call) {
 // others are served only if they waited for that acquire.
 func (c *remembering) dropWaiting(w *waiting) {
 	c.delist(w)
+	waited(c.common, w, "given up")
 	held := w.at.queue.hold.by == w
 	if w.at.queue.remove(w); held {
 		c.later(w.at)

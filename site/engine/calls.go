@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/samya-db/samya/site/core/answer"
 	"github.com/samya-db/samya/site/core/input"
@@ -16,11 +17,21 @@ type Call struct {
 	Input input.Input
 	// To is told the answer, once.
 	To Receiver
+	// Traced, if not nil, gets the commit that made the answer durable, before To is told. It
+	// is for requests whose traces are recorded.
+	Traced *Committed
 
 	// open is set from the hand-over until the answer or the cancel. While it is set,
 	// the call is on the list of open calls.
 	open         bool
 	before, next *Call
+}
+
+// Committed is a commit that is over. It is zero if there was nothing to make durable.
+type Committed struct {
+	Began, Ended time.Time
+	// Requests is the number of requests that the commit made durable together.
+	Requests int
 }
 
 // Receiver is told the answers of calls.
@@ -120,9 +131,16 @@ func (e *Engine) blockedCall() *blocked {
 // is durable. If ctx ends first, Do cancels the call and returns the cause: it is then
 // unknown whether the request was done.
 func (e *Engine) Do(ctx context.Context, with func(input.Call) input.Input) (answer.Answer, error) {
+	return e.DoTraced(ctx, with, nil)
+}
+
+// DoTraced is Do. If traced is not nil, it gets the commit that made the answer durable.
+func (e *Engine) DoTraced(ctx context.Context, with func(input.Call) input.Input, traced *Committed) (answer.Answer, error) {
 	b := e.blockedCall()
+	b.Traced = traced
 	b.Input = with(&b.Call)
 	if err := e.submit(b.Input, &b.Call); err != nil {
+		b.Traced = nil
 		e.blockeds.Put(b)
 		return answer.Answer{}, err
 	}
@@ -139,7 +157,7 @@ func (e *Engine) Do(ctx context.Context, with func(input.Call) input.Input) (ans
 	if errors.Is(err, ErrGivenUp) {
 		return a, err
 	}
-	b.answer, b.err, b.Input = answer.Answer{}, nil, nil
+	b.answer, b.err, b.Input, b.Traced = answer.Answer{}, nil, nil, nil
 	e.blockeds.Put(b)
 	return a, err
 }

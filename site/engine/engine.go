@@ -83,6 +83,9 @@ type Config struct {
 	Policy *control.Policy
 	// Stalled, if not nil, returns why no inputs are taken for the moment, or nil.
 	Stalled func() error
+	// Spanned, if not nil, is told of the spans of event.SpanEnded with their times, and with the
+	// commit that they rest on. It is called from several goroutines at once.
+	Spanned func(s *event.Span, began, ended time.Time, on Committed)
 	// Failed, if not nil, is told of failures without consequences.
 	Failed func(error)
 }
@@ -125,7 +128,7 @@ type Engine struct {
 	work chan struct{}
 	// durable carries batches from the committer to the finisher. Both return a batch
 	// by spare once its effects are carried out.
-	durable, spare chan *core.Effects
+	durable, spare chan *batch
 	// unfinished counts the batches that the finisher has.
 	unfinished atomic.Int32
 }
@@ -145,6 +148,12 @@ type parts interface {
 	Stats() partitions.Stats
 }
 
+// batch is a batch of effects, with the commit that made them durable.
+type batch struct {
+	core.Effects
+	commit Committed
+}
+
 // batches is the number of batches of effects: one is gathered or committed, the others
 // leave.
 const batches = 3
@@ -156,12 +165,12 @@ func New(cfg Config) (*Engine, error) {
 	e := &Engine{
 		cfg: cfg, start: time.Now(),
 		work:    make(chan struct{}, 1),
-		durable: make(chan *core.Effects, batches),
-		spare:   make(chan *core.Effects, batches),
+		durable: make(chan *batch, batches),
+		spare:   make(chan *batch, batches),
 	}
 	e.open.init()
 	for range batches {
-		e.spare <- new(core.Effects)
+		e.spare <- new(batch)
 	}
 	var err error
 	e.parts, err = partitions.New(partitions.Options{
@@ -230,7 +239,8 @@ func (e *Engine) Status(ctx context.Context) (core.Status, error) {
 
 func (e *Engine) now() input.Now {
 	t := time.Now()
-	return input.Now{Tick: core.Tick(t.Sub(e.start).Milliseconds()) + 1, Wall: t.UnixMilli()}
+	since := t.Sub(e.start)
+	return input.Now{Tick: core.Tick(since.Milliseconds()) + 1, Wall: t.UnixMilli(), Nanos: since.Nanoseconds()}
 }
 
 // Run runs the engine until ctx ends, and then carries out all gathered effects and

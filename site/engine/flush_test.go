@@ -37,7 +37,7 @@ func TestFlush(t *testing.T) {
 		now     bool
 		givenUp bool
 	}{{1, true, false}, {mostFlushed, true, false}, {mostFlushed + 1, false, false}, {1, true, true}} {
-		e, batch := idle(t, 0), new(core.Effects)
+		e, batch := idle(t, 0), new(batch)
 		streams := make([]gathering, tc.streams)
 		for range each {
 			for i := range streams {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/event"
 	"github.com/samya-db/samya/site/core/input"
 )
 
@@ -234,7 +235,8 @@ func (e *Engine) commit() bool {
 
 // persist makes a batch's records durable. A batch without records may leave once nobody
 // else has committed for the site.
-func (e *Engine) persist(batch *core.Effects) error {
+func (e *Engine) persist(batch *batch) error {
+	batch.commit = Committed{}
 	if batch.Records.Empty() {
 		if len(batch.Messages)+len(batch.Replies) == 0 {
 			return nil
@@ -245,17 +247,18 @@ func (e *Engine) persist(batch *core.Effects) error {
 	if err := e.cfg.Store.Commit(&batch.Records); err != nil {
 		return err
 	}
-	e.cfg.Observer.Committed(len(batch.Records.Block.Records), time.Since(began))
+	batch.commit = Committed{Began: began, Ended: time.Now(), Requests: len(batch.Records.Block.Records)}
+	e.cfg.Observer.Committed(batch.commit.Requests, batch.commit.Ended.Sub(began))
 	return nil
 }
 
 // drain takes the gathered effects, and reports whether there are any.
-func (e *Engine) drain(batch *core.Effects) bool {
+func (e *Engine) drain(batch *batch) bool {
 	pending := false
 	e.parts.Alone(func() {
 		e.parts.Tend()
 		if pending = e.cfg.Core.Pending(); pending {
-			e.cfg.Core.Drain(batch)
+			e.cfg.Core.Drain(&batch.Effects)
 			e.parts.Drained()
 		}
 	})
@@ -263,7 +266,7 @@ func (e *Engine) drain(batch *core.Effects) bool {
 }
 
 // finish lets durable effects leave: messages, replies and events.
-func (e *Engine) finish(batch *core.Effects) {
+func (e *Engine) finish(batch *batch) {
 	e.mu.Lock()
 	if e.phase.now() != refused {
 		for i := range batch.Replies {
@@ -280,7 +283,7 @@ func (e *Engine) finish(batch *core.Effects) {
 	e.spare <- batch
 }
 
-func (e *Engine) leave(batch *core.Effects) {
+func (e *Engine) leave(batch *batch) {
 	if len(batch.Messages) > 0 {
 		e.cfg.Sender.Send(batch.Messages)
 	}
@@ -288,13 +291,32 @@ func (e *Engine) leave(batch *core.Effects) {
 	told := flushers(memory[:0])
 	for i := range batch.Replies {
 		if r := &batch.Replies[i]; r.Call != nil {
+			if traced := r.Call.(*Call).Traced; traced != nil {
+				*traced = batch.commit
+			}
 			told.tell(r.Call.(*Call), r.Answer, nil)
 		}
 	}
 	told.flush()
 	for _, ev := range batch.Events {
+		if ev.Span != nil {
+			e.spanned(ev.Span, batch.commit)
+			continue
+		}
 		e.cfg.Observer.Happened(ev)
 	}
+}
+
+// spanned tells of a span.
+func (e *Engine) spanned(s *event.Span, on Committed) {
+	if e.cfg.Spanned == nil {
+		return
+	}
+	began, ended := e.start.Add(time.Duration(s.Began)), time.Now()
+	if s.Ended != 0 {
+		ended = e.start.Add(time.Duration(s.Ended))
+	}
+	e.cfg.Spanned(s, began, ended, on)
 }
 
 // rest waits until there is something to do.

@@ -35,7 +35,7 @@ func (n *node) serveStandby() (*pages, error) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		_, _ = fmt.Fprintf(w, "not ready: node %s follows, another node of site %s is active\n", n.cfg.Node, n.cfg.Site.Name)
 	})
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, EnableOpenMetrics: true}))
 	p := &pages{&http.Server{Handler: mux, ReadHeaderTimeout: pagePatience, ReadTimeout: pagePatience, MaxHeaderBytes: 16 << 10}}
 	go func() {
 		if err := p.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {

@@ -9,6 +9,7 @@ import (
 	"github.com/samya-db/samya/avantan/handoff"
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/avantan/transfer"
+	"github.com/samya-db/samya/internal/spanctx"
 	"github.com/samya-db/samya/internal/testfuzz"
 	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
 	"github.com/samya-db/samya/site/core"
@@ -101,6 +102,7 @@ func seeds() []message.Envelope {
 	}
 	for i := range es {
 		es[i].Mark = mark
+		es[i].Trace = &spanctx.Context{Trace: [16]byte{1}, Span: [8]byte{2}}
 	}
 	return es
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/internal/spanctx"
 	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/core/message"
@@ -31,6 +32,14 @@ var kindsBack = inverse(kinds)
 // Encode returns an envelope's protobuf form. It shares nothing with the
 // envelope but byte slices.
 func Encode(e *message.Envelope) *peerv1.ProtocolMessage {
+	p := encode(e)
+	if e.Trace != nil {
+		p.Trace = e.Trace.Bytes()
+	}
+	return p
+}
+
+func encode(e *message.Envelope) *peerv1.ProtocolMessage {
 	switch {
 	case e.Vouch != nil:
 		return &peerv1.ProtocolMessage{Mark: Mark(e.Mark), Vouch: encodeVouch(e.Vouch)}
@@ -69,8 +78,14 @@ func Encode(e *message.Envelope) *peerv1.ProtocolMessage {
 
 // Decode returns the envelope of a protobuf message that site from sent to site to. Its
 // errors are a kind, verdict or step that this build does not know, and a key of a
-// wrong length.
+// wrong length. A trace that is malformed is none.
 func Decode(p *peerv1.ProtocolMessage, from, to core.SiteID) (message.Envelope, error) {
+	e, err := decode(p, from, to)
+	e.Trace = spanctx.Parse(p.GetTrace())
+	return e, err
+}
+
+func decode(p *peerv1.ProtocolMessage, from, to core.SiteID) (message.Envelope, error) {
 	switch {
 	case p.GetVouch() != nil:
 		return decodeVouch(p, from, to)

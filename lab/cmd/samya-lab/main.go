@@ -99,7 +99,7 @@ Exit status:
 	root.AddCommand(l.exploreCommand(), l.simCommand(), l.scenariosCommand(), l.mutantsCommand(), l.predictCommand(), l.traceCommand(), l.replayCommand(),
 		l.compareCommand(), l.echoCommand(), l.ycsbCommand(), l.kvCommand(), l.partitionCommand())
 	root.AddCommand(l.experimentCommand(), l.hierarchyCommand(), l.earlyCommand(), l.coresCommand(), l.ratesCommand(), l.rlsCommand(), l.rlsEchoCommand(),
-		l.transportsCommand(), l.transportsServeCommand())
+		l.transportsCommand(), l.transportsServeCommand(), l.spansCommand())
 	return root
 }
 

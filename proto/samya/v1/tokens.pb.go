@@ -501,7 +501,12 @@ type Call struct {
 	Operation *Operation `protobuf:"bytes,2,opt,name=operation,proto3" json:"operation,omitempty"`
 	// How long its caller waits for the answer, in milliseconds, as the deadline of
 	// a call by itself; 0 for no bound.
-	TimeoutMs     uint32 `protobuf:"varint,3,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
+	TimeoutMs uint32 `protobuf:"varint,3,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
+	// The trace that the call belongs to, as in W3C Trace Context: 16 bytes of the trace id,
+	// 8 bytes of the caller's span id, and a byte of flags with bit 0 set. A single byte 0: the
+	// caller does not record the trace, and neither does the server. Empty: the caller
+	// knows no traces, and the server decides. All else counts as empty.
+	Trace         []byte `protobuf:"bytes,4,opt,name=trace,proto3" json:"trace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -555,6 +560,13 @@ func (x *Call) GetTimeoutMs() uint32 {
 		return x.TimeoutMs
 	}
 	return 0
+}
+
+func (x *Call) GetTrace() []byte {
+	if x != nil {
+		return x.Trace
+	}
+	return nil
 }
 
 // Reply answers a call on a stream.
@@ -1774,12 +1786,13 @@ const file_samya_v1_tokens_proto_rawDesc = "" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\x12\x12\n" +
 	"\x04site\x18\x03 \x01(\tR\x04site\x12\x1a\n" +
-	"\bsessions\x18\x04 \x01(\bR\bsessions\"j\n" +
+	"\bsessions\x18\x04 \x01(\bR\bsessions\"\x80\x01\n" +
 	"\x04Call\x12\x10\n" +
 	"\x03tag\x18\x01 \x01(\x04R\x03tag\x121\n" +
 	"\toperation\x18\x02 \x01(\v2\x13.samya.v1.OperationR\toperation\x12\x1d\n" +
 	"\n" +
-	"timeout_ms\x18\x03 \x01(\rR\ttimeoutMs\"C\n" +
+	"timeout_ms\x18\x03 \x01(\rR\ttimeoutMs\x12\x14\n" +
+	"\x05trace\x18\x04 \x01(\fR\x05trace\"C\n" +
 	"\x05Reply\x12\x10\n" +
 	"\x03tag\x18\x01 \x01(\x04R\x03tag\x12(\n" +
 	"\x06result\x18\x02 \x01(\v2\x10.samya.v1.ResultR\x06result\"O\n" +

@@ -3,6 +3,7 @@ package event
 
 import (
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/internal/spanctx"
 	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/site/core/attempt"
 	"github.com/samya-db/samya/site/core/message"
@@ -73,6 +74,8 @@ const (
 	SiteOut
 	// VersionKnown: the site has come to know another version of the cluster: Version.
 	VersionKnown
+	// SpanEnded: work for a request whose trace is recorded has ended: Span.
+	SpanEnded
 )
 
 // Event is an event for the metrics.
@@ -102,4 +105,44 @@ type Event struct {
 	Version versions.Speaker
 	// Err describes a ProtocolFault or BooksBroken.
 	Err error
+	// Span is the work that a SpanEnded tells of.
+	Span *Span
+}
+
+// Names of spans.
+const (
+	// WaitSpan: an acquire waited for tokens.
+	WaitSpan = "samya.wait"
+	// TransferSpan: a site asked others for tokens.
+	TransferSpan = "samya.transfer"
+	// GiveSpan: a site was asked, and gave or refused.
+	GiveSpan = "samya.transfer.give"
+	// ReceiveSpan: the asking site took what was given, or the refusal.
+	ReceiveSpan = "samya.transfer.receive"
+	// InstanceSpan: a site led an instance.
+	InstanceSpan = "samya.instance"
+	// PromiseSpan: another site was asked to promise, and to contribute.
+	PromiseSpan = "samya.instance.promise"
+	// AcceptSpan: another site was asked to accept the value.
+	AcceptSpan = "samya.instance.accept"
+	// ApplySpan: another site was told the decision.
+	ApplySpan = "samya.instance.apply"
+)
+
+// Span is work for a request whose trace is recorded.
+type Span struct {
+	Name string
+	// Own is the span, Parent the one above. Remote says that the parent is another site's.
+	Own, Parent *spanctx.Context
+	Remote      bool
+	// Began and Ended are times of input.Now.Nanos. Ended is 0 for work that ends as the
+	// effects of its step leave.
+	Began, Ended int64
+	// Entity is the entity's name, and Peer the other site, empty for none.
+	Entity string
+	Peer   avantan.SiteID
+	// Tokens are asked for, Granted were given or taken.
+	Tokens, Granted avantan.Tokens
+	// Trigger is the reason for beginning a redistribution; Outcome says how the work ended.
+	Trigger, Outcome string
 }

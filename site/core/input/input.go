@@ -6,6 +6,7 @@ package input
 import (
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/internal/rates"
+	"github.com/samya-db/samya/internal/spanctx"
 	"github.com/samya-db/samya/internal/versions"
 	"github.com/samya-db/samya/site/core/attempt"
 	"github.com/samya-db/samya/site/core/message"
@@ -22,6 +23,9 @@ type Now struct {
 	// Wall is in milliseconds since the Unix epoch. NotAfter times, the retention of
 	// request records and the ends of leases over a restart rest on it.
 	Wall int64
+	// Nanos is monotonic since any time, in nanoseconds; 0 if unknown. The times of spans go
+	// by it, and nothing else.
+	Nanos int64
 }
 
 // Call identifies the waiting receiver of a reply; it is opaque to the core.
@@ -48,6 +52,8 @@ type Acquire struct {
 	// Once says that nobody repeats the request: if it needs not be durable, nothing remembers
 	// it.
 	Once bool
+	// Trace is the span of the acquire if its trace is recorded; else nil.
+	Trace *spanctx.Context
 	Tries
 }
 
@@ -62,8 +68,9 @@ type AcquireAll struct {
 	// Wait is the time in milliseconds that the request may wait for tokens from other
 	// sites.
 	Wait avantan.Tick
-	// Once is as in Acquire.
-	Once bool
+	// Once and Trace are as in Acquire.
+	Once  bool
+	Trace *spanctx.Context
 	Tries
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/samya-db/samya/avantan/handoff"
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/avantan/transfer"
+	"github.com/samya-db/samya/internal/spanctx"
 )
 
 // Envelope is a protocol message with its sequence, or a message about the sender's own
@@ -40,6 +41,8 @@ type Envelope struct {
 	// Mark is the state of the sender's data when the message left: the message rests on
 	// nothing later.
 	Mark Mark
+	// Trace is the span that the message belongs to, if the trace is recorded; else nil.
+	Trace *spanctx.Context
 }
 
 // From returns the sender.

@@ -1317,7 +1317,10 @@ type ProtocolMessage struct {
 	// About a site that leaves; if it is set, only mark counts besides it.
 	Leave *Leave `protobuf:"bytes,22,opt,name=leave,proto3" json:"leave,omitempty"`
 	// With transfer or handoff of a rate quota: the number of the sender's window; else 0.
-	Window        int64 `protobuf:"varint,23,opt,name=window,proto3" json:"window,omitempty"`
+	Window int64 `protobuf:"varint,23,opt,name=window,proto3" json:"window,omitempty"`
+	// The recorded trace that the message belongs to, as in samya.v1.Call; else empty. A
+	// receiver that does not know it passes over it.
+	Trace         []byte `protobuf:"bytes,24,opt,name=trace,proto3" json:"trace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1511,6 +1514,13 @@ func (x *ProtocolMessage) GetWindow() int64 {
 		return x.Window
 	}
 	return 0
+}
+
+func (x *ProtocolMessage) GetTrace() []byte {
+	if x != nil {
+		return x.Trace
+	}
+	return nil
 }
 
 // Leave is about a site that leaves the cluster.
@@ -2923,7 +2933,7 @@ const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"\tundecided\x18\b \x01(\bR\tundecided\x12\x12\n" +
 	"\x04term\x18\t \x01(\x03R\x04term\"C\n" +
 	"\x05Batch\x12:\n" +
-	"\bmessages\x18\x01 \x03(\v2\x1e.samya.peer.v1.ProtocolMessageR\bmessages\"\xd9\a\n" +
+	"\bmessages\x18\x01 \x03(\v2\x1e.samya.peer.v1.ProtocolMessageR\bmessages\"\xef\a\n" +
 	"\x0fProtocolMessage\x12\x16\n" +
 	"\x06entity\x18\x01 \x01(\tR\x06entity\x12\x1e\n" +
 	"\n" +
@@ -2951,7 +2961,8 @@ const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"\x05audit\x18\x14 \x01(\v2\x14.samya.peer.v1.AuditR\x05audit\x127\n" +
 	"\ahandoff\x18\x15 \x01(\v2\x1d.samya.peer.v1.HandoffMessageR\ahandoff\x12*\n" +
 	"\x05leave\x18\x16 \x01(\v2\x14.samya.peer.v1.LeaveR\x05leave\x12\x16\n" +
-	"\x06window\x18\x17 \x01(\x03R\x06window\"K\n" +
+	"\x06window\x18\x17 \x01(\x03R\x06window\x12\x14\n" +
+	"\x05trace\x18\x18 \x01(\fR\x05trace\"K\n" +
 	"\x05Leave\x12,\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x18.samya.peer.v1.LeaveKindR\x04kind\x12\x14\n" +
 	"\x05since\x18\x02 \x01(\x04R\x05since\"k\n" +
