@@ -34,7 +34,7 @@ export interface Drawn {
 }
 
 /** The shortest span of time shown, in milliseconds: a chart that begins fills up from the right. */
-const leastWindow = 60_000;
+const leastWindow = 20_000;
 
 /** The numbers as drawn: times in seconds, areas stacked, and the ends of both scales. */
 export function drawn(m: ChartModel): Drawn {
