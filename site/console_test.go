@@ -42,6 +42,7 @@ func TestSurvey(t *testing.T) {
 // restart, and not the dry runs, which it refuses.
 func TestHistoryOfEntity(t *testing.T) {
 	c := sitetest.Start(t, []string{"eu", "us"}, nil)
+	c.Serves("us")
 	us := c.Entities("us")
 	created, err := us.CreateEntity(t.Context(), &samyav1.CreateEntityRequest{Name: "vm", Limit: 10, RequestId: "c"})
 	if err != nil {
