@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -14,9 +15,18 @@ import (
 // TestMan: each command that the help shows has a page with all its flags. The formatter
 // of pages finds no fault with any page.
 func TestMan(t *testing.T) {
-	t.Setenv("SOURCE_DATE_EPOCH", "1700000000")
+	// The last minute of a month: east of Greenwich the next one has begun.
+	local := time.Local
+	time.Local = time.FixedZone("east", 9*60*60)
+	defer func() { time.Local = local }()
 	dir := filepath.Join(t.TempDir(), "man1")
-	newShell(t).expect("man "+dir, exitOK, "")
+	s := newShell(t)
+	s.env["SOURCE_DATE_EPOCH"] = "1701388799"
+	s.expect("man "+dir, exitOK, "")
+	s.env["SOURCE_DATE_EPOCH"] = "yesterday"
+	if code, _, stderr := s.run("man " + dir); code != exitUsage || !strings.Contains(stderr, "SOURCE_DATE_EPOCH") {
+		t.Errorf("exit status %d: %s", code, stderr)
+	}
 	pages := 0
 	var visit func(cmd *cobra.Command)
 	visit = func(cmd *cobra.Command) {
