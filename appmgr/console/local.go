@@ -225,7 +225,7 @@ func (l *Local) open(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// use reports whether a key is the present one, which another one then replaces.
+// use reports whether a key is the present key. A new key then replaces the used key.
 func (l *Local) use(key string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

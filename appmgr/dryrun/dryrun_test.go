@@ -81,7 +81,7 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// TestDrain: it tells what is handed over, and what the members that are left need.
+// TestDrain: a dry run of a drain tells the tokens handed over, and the needs of the members left.
 func TestDrain(t *testing.T) {
 	member := samyav1.MemberState_MEMBER_STATE_MEMBER
 	members := []*samyav1.Member{{Name: "as", State: member}, {Name: "eu", State: member}, {Name: "us", State: member}, {Name: "old", State: samyav1.MemberState_MEMBER_STATE_GONE}}

@@ -27,7 +27,7 @@ func (p *program) consoleCommand() *cobra.Command {
 		Short: "Serve the web console on this machine, with this caller's credentials",
 		Long: `Serves the web console on this machine until it is interrupted, and passes its
 requests on to an app manager, with the credentials of this command. It prints
-the URL to open, which holds for one browser; the next URL follows once a URL was
+the URL to open, for a single browser; the next URL follows once a URL was
 used. Whoever opens the URL may do what the credentials allow.
 
 App managers serve the same console themselves, at /console/.`,
